@@ -1,0 +1,3 @@
+"""Collidium: the open platform for particle-physics machine learning."""
+
+__version__ = "0.4.0a1"

@@ -1,0 +1,184 @@
+"""A benchmark task: what is asked, what an answer looks like, and how an answer is scored.
+
+Events are independent, so scoring is map and merge. A task sees blocks of events and returns small
+tallies; files, memory, processes and machines belong to the engine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+
+#: Whatever a task counts: small, picklable and exact (integers, or float64 summed in a fixed order).
+Tally = Any
+
+#: Tables of a block by name, for example ``{"tracker_hits": ..., "particles": ...}``.
+Tables = Mapping[str, pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class EventRange:
+    """The half-open range of event ids ``start <= event_id < stop``; written ``start:stop``."""
+
+    start: int
+    stop: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.stop:
+            raise ValueError(f"an event range needs 0 <= start < stop, not {self.start}:{self.stop}")
+
+    @classmethod
+    def parse(cls, text: str) -> EventRange:
+        """Read ``"90000:100000"``; raises ValueError for anything else."""
+        start, colon, stop = text.partition(":")
+        if not (colon and start.strip().isdecimal() and stop.strip().isdecimal()):
+            raise ValueError(f"an event range is written START:STOP, for example 90000:100000, not {text!r}")
+        return cls(int(start), int(stop))
+
+    def __str__(self) -> str:
+        return f"{self.start}:{self.stop}"
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __contains__(self, event_id: int) -> bool:
+        return self.start <= event_id < self.stop
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that predictions must have.
+
+    Integer columns take integers of any width and no others; float columns take floats and integers.
+    Nulls and non-finite numbers are refused by the engine, for every task.
+    """
+
+    name: str
+    kind: Literal["integer", "float"]
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number that tells submissions apart; the first metric of a card is the primary one."""
+
+    name: str
+    higher_is_better: bool
+    description: str
+    #: Credits for a new best, where ``higher_is_better``; None takes the platform's setting.
+    reward: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a task tells the world about itself."""
+
+    name: str
+    title: str
+    description: str
+    dataset: str
+    eval_events: EventRange
+    inputs: tuple[str, ...]
+    columns: tuple[Column, ...]
+    #: Dataset tables from which truth is prepared.
+    truth_sources: tuple[str, ...]
+    #: The prepared truth table that holds one row for each row that predictions may have at the most.
+    #: The engine refuses longer files before decoding anything.
+    rows_of: str
+    metrics: tuple[Metric, ...]
+
+    def __post_init__(self) -> None:
+        if not self.metrics:
+            raise ValueError(f"task {self.name!r} has no metric")
+        if "event_id" not in self.column_names:
+            raise ValueError(f"task {self.name!r}: predictions need a column event_id")
+
+    @property
+    def primary_metric(self) -> Metric:
+        return self.metrics[0]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with predictions, told so that its author can find and mend it."""
+
+    #: A short stable word, for example ``duplicate-row``, ``unknown-hit``, ``negative-id``.
+    code: str
+    #: One sentence for a person: what is wrong and what was expected.
+    detail: str
+    column: str | None = None
+    event_id: int | None = None
+    #: How many rows have this problem.
+    count: int = 1
+    #: A few example rows, as ``{column: value}``.
+    examples: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Predictions and truth of the same events.
+
+    Every table is sorted by event_id (the order of rows within an event is the submitter's, respectively
+    that of :meth:`Task.prepare`). Prediction columns are those of the card, without nulls and finite,
+    integers in the width in which they were submitted, and every event_id lies in ``events``.
+    """
+
+    events: EventRange
+    predictions: pa.Table
+    truth: Tables = field(default_factory=dict)
+
+
+class Task(ABC):
+    """A benchmark task. Instances hold no state, are picklable, and are called in worker processes."""
+
+    card: ClassVar[Card]
+    #: Version of the scoring code: part of every score. Raise it when a metric changes its value.
+    version: ClassVar[str]
+
+    @abstractmethod
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        """Truth of a block of events, as it is kept on the server, from the dataset's own tables.
+
+        ``tables`` are the card's ``truth_sources``, one row per event, canonical column names, sorted by
+        event_id. Each table returned has an ``event_id`` column (uint32), sorted, and the same schema for
+        every block. Raises :class:`UnusableTruth` when the dataset lacks something needed.
+        """
+
+    @abstractmethod
+    def check(self, block: Block) -> list[Problem]:
+        """All problems of this block of predictions that the engine's own checks do not find."""
+
+    @abstractmethod
+    def score(self, block: Block) -> Tally:
+        """Count what the metrics need. Only called for blocks in which :meth:`check` found nothing."""
+
+    @abstractmethod
+    def merge(self, tallies: Sequence[Tally]) -> Tally:
+        """One tally from several, in order of events: associative, and exact whatever the cut."""
+
+    @abstractmethod
+    def metrics(self, tally: Tally) -> dict[str, float]:
+        """The card's metrics; an empty denominator gives 0."""
+
+    def warnings(self, tally: Tally) -> list[str]:
+        """What a submitter should know although the submission is valid."""
+        return []
+
+    def baseline(self, tables: Tables) -> pa.Table | None:
+        """Naive predictions for a block of events from the card's ``inputs``, or None.
+
+        The engine scores them when truth is imported; a first best must beat them.
+        """
+        return None
+
+
+class UnusableTruth(ValueError):
+    """The dataset given cannot serve as truth of the task; the message names table and column."""

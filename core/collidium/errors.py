@@ -1,0 +1,166 @@
+"""Every error the platform raises on purpose, with its HTTP status and its exit code.
+
+::
+
+    CollidiumError                500  exit 1
+    ├── InvalidInput              422  exit 3   all problems at once, in ``errors``
+    │   ├── BadRequest            400
+    │   ├── TooLarge              413
+    │   └── UnsupportedMediaType  415
+    ├── Unauthenticated           401  exit 3
+    ├── PaymentRequired           402  exit 3
+    ├── Forbidden                 403  exit 3
+    ├── NotFound                  404  exit 3
+    ├── Conflict                  409  exit 3
+    ├── TooManyRequests           429  exit 3
+    ├── UpstreamError             502  exit 3   the hub or a runner answered wrongly
+    ├── Unavailable               503  exit 3   frozen, or something needed is down
+    ├── ConfigurationError        500  exit 1   settings, plugins, schema: the operator mends it
+    └── Unreachable               ---  exit 4   the client cannot reach the server
+
+Raised low, rendered once: by the API as a problem document (RFC 9457), by the command as one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+
+class CollidiumError(Exception):
+    """The platform could not do what was asked."""
+
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        errors: Sequence[Mapping[str, Any]] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = list(errors)
+        self.headers = dict(headers or {})
+
+
+class RefusedError(CollidiumError):
+    """The server refuses what was asked."""
+
+    exit_code = 3
+
+
+class InvalidInput(RefusedError):
+    """What was sent cannot be taken."""
+
+    status = 422
+    title = "Invalid input"
+
+
+class BadRequest(InvalidInput):
+    """The request cannot be read."""
+
+    status = 400
+    title = "Bad request"
+
+
+class TooLarge(InvalidInput):
+    """The body is larger than allowed."""
+
+    status = 413
+    title = "Too large"
+
+
+class UnsupportedMediaType(InvalidInput):
+    """The body is of a kind that is not taken here."""
+
+    status = 415
+    title = "Unsupported media type"
+
+
+class Unauthenticated(RefusedError):
+    """No token, or one that is not valid."""
+
+    status = 401
+    title = "Not signed in"
+
+    def __init__(self, detail: str, *, challenge: str = "Bearer") -> None:
+        super().__init__(detail, headers={"WWW-Authenticate": challenge})
+
+
+class PaymentRequired(RefusedError):
+    """The balance does not cover the cost."""
+
+    status = 402
+    title = "Not enough credits"
+
+
+class Forbidden(RefusedError):
+    """The account may not do this."""
+
+    status = 403
+    title = "Forbidden"
+
+
+class NotFound(RefusedError):
+    """There is no such thing, or none that the caller may see."""
+
+    status = 404
+    title = "Not found"
+
+
+class MethodNotAllowed(RefusedError):
+    """The path exists, but not for this method."""
+
+    status = 405
+    title = "Method not allowed"
+
+
+class Conflict(RefusedError):
+    """What was asked contradicts what is."""
+
+    status = 409
+    title = "Conflict"
+
+
+class TooManyRequests(RefusedError):
+    """Asked too often."""
+
+    status = 429
+    title = "Too many requests"
+
+    def __init__(self, detail: str, *, retry_after: int) -> None:
+        super().__init__(detail, headers={"Retry-After": str(retry_after)})
+
+
+class UpstreamError(RefusedError):
+    """The hub or a runner answered wrongly."""
+
+    status = 502
+    title = "Upstream error"
+
+
+class Unavailable(RefusedError):
+    """Not now: the platform is frozen, or something it needs is down."""
+
+    status = 503
+    title = "Unavailable"
+
+    def __init__(self, detail: str, *, retry_after: int = 10) -> None:
+        super().__init__(detail, headers={"Retry-After": str(retry_after)})
+
+
+class ConfigurationError(CollidiumError):
+    """Settings, plugins or the database schema are wrong; an operator must mend them."""
+
+    title = "Configuration error"
+
+
+class Unreachable(CollidiumError):
+    """The server cannot be reached."""
+
+    title = "Unreachable"
+    exit_code = 4

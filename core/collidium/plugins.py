@@ -1,0 +1,230 @@
+"""Loads plugins entry point by entry point, keeps what they bring, and says what went wrong.
+
+A broken plugin never stops the rest: it is recorded with name, distribution and error, shown by
+``collidium plugin list`` and ``/readyz``, and asking for what it should have brought raises.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import pluggy
+
+from collidium import hookspecs
+from collidium.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collidium.contracts.executor import Executor
+    from collidium.contracts.identity import IdentityProvider
+    from collidium.contracts.runner import Runner
+    from collidium.contracts.storage import Storage
+    from collidium.contracts.task import Task
+    from collidium.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+GROUP = "collidium"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRecord:
+    """One entry point and what became of it."""
+
+    name: str
+    distribution: str
+    version: str
+    #: ``loaded``, ``blocked`` or ``failed``.
+    state: str
+    error: str | None = None
+
+
+class Named(Protocol):
+    """A thing that settings choose by its name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T")
+N = TypeVar("N", bound=Named)
+
+
+@dataclass(slots=True)
+class Provided(Generic[T]):
+    """Things of one kind by name, each with the plugin that brought it."""
+
+    kind: str
+    things: dict[str, T] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> T:
+        """The thing of that name; raises ConfigurationError that names those there are."""
+        try:
+            return self.things[name]
+        except KeyError:
+            known = ", ".join(sorted(self.things)) or "none"
+            raise ConfigurationError(
+                f"no {self.kind} named {name!r} is installed (there are: {known})"
+            ) from None
+
+
+class Plugins:
+    """The plugins of this process."""
+
+    def __init__(self, points: Iterable[EntryPoint], blocked: Sequence[str] = ()) -> None:
+        self.manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self.manager.add_hookspecs(hookspecs)
+        self.records: dict[str, PluginRecord] = {}
+        self.clashes: list[str] = []
+        for point in points:
+            self._load(point, blocked)
+        self._refuse_unknown_hooks()
+
+    def _load(self, point: EntryPoint, blocked: Sequence[str]) -> None:
+        distribution = point.dist.name if point.dist else "unknown"
+        version = point.dist.version if point.dist else ""
+
+        def record(state: str, error: str | None = None) -> None:
+            self.records[point.name] = PluginRecord(point.name, distribution, version, state, error)
+
+        if point.name in self.records:
+            self.clashes.append(
+                f"plugin {point.name!r} of {distribution} is refused: "
+                f"{self.records[point.name].distribution} has a plugin of that name"
+            )
+            logger.error(self.clashes[-1])
+        elif point.name in blocked:
+            record("blocked")
+        else:
+            try:
+                self.manager.register(point.load(), name=point.name)
+            except Exception as error:
+                # Whatever a stranger's module raises on import is that plugin's failure alone.
+                logger.exception("plugin %s of %s does not load", point.name, distribution)
+                record("failed", f"{type(error).__name__}: {error}")
+            else:
+                record("loaded")
+
+    def _refuse_unknown_hooks(self) -> None:
+        while True:
+            try:
+                self.manager.check_pending()
+            except pluggy.PluginValidationError as error:
+                name = self.manager.get_name(error.plugin)
+                self.manager.unregister(error.plugin)
+                if name is None:
+                    raise
+                logger.error("plugin %s implements a hook that does not exist: %s", name, error)
+                self.fail(name, str(error))
+            else:
+                return
+
+    def fail(self, name: str, error: str) -> None:
+        """Record that a loaded plugin failed later."""
+        old = self.records[name]
+        self.records[name] = PluginRecord(old.name, old.distribution, old.version, "failed", error)
+
+    @property
+    def failures(self) -> list[str]:
+        """What an operator should know, a line each."""
+        broken = [
+            f"plugin {record.name!r} of {record.distribution}: {record.error}"
+            for record in self.records.values()
+            if record.state == "failed"
+        ]
+        return broken + self.clashes
+
+    def distribution_of(self, origin: str) -> str:
+        """The distribution that the plugin ``origin`` came with."""
+        return self.records[origin].distribution
+
+    # -- what plugins bring ---------------------------------------------------------------------------
+
+    def tasks(self) -> Provided[Task]:
+        return self._provided("task", "collidium_tasks", lambda task: task.card.name)
+
+    def runners(self, settings: Settings) -> Provided[Runner]:
+        return self._provided("runner", "collidium_runners", _name, settings=settings)
+
+    def storages(self, settings: Settings) -> Provided[Storage]:
+        return self._provided("storage", "collidium_storages", _name, settings=settings)
+
+    def identity_providers(self, settings: Settings) -> Provided[IdentityProvider]:
+        return self._provided("identity provider", "collidium_identity_providers", _name, settings=settings)
+
+    def executors(self, settings: Settings) -> Provided[Executor]:
+        return self._provided("executor", "collidium_executors", _name, settings=settings)
+
+    def blueprints(self, settings: Settings) -> Provided[Any]:
+        return self._provided("blueprint", "collidium_blueprints", lambda b: b.url_prefix, settings=settings)
+
+    def commands(self) -> Provided[Any]:
+        return self._provided("command", "collidium_commands", _name)
+
+    def announce(self, hook: str, **arguments: object) -> None:
+        """Tell every plugin that something happened; what one raises is logged and stops nobody."""
+        for implementation in getattr(self.manager.hook, hook).get_hookimpls():
+            try:
+                implementation.function(**_accepted(implementation, arguments))
+            except Exception:
+                # A stranger's observer must not undo what has already been committed.
+                logger.exception("plugin %s failed in %s", implementation.plugin_name, hook)
+
+    def _provided(
+        self, kind: str, hook: str, key: Callable[[Any], str], **arguments: object
+    ) -> Provided[Any]:
+        provided: Provided[Any] = Provided(kind)
+        for implementation in getattr(self.manager.hook, hook).get_hookimpls():
+            origin = implementation.plugin_name
+            try:
+                things = {
+                    key(thing): thing
+                    for thing in implementation.function(**_accepted(implementation, arguments))
+                }
+            except Exception as error:
+                # As in _load: isolated, recorded, shown.
+                logger.exception("plugin %s failed in %s", origin, hook)
+                self.fail(origin, f"{hook}: {type(error).__name__}: {error}")
+                continue
+            for name, thing in things.items():
+                self._claim(provided, name, thing, origin)
+        return provided
+
+    def _claim(self, provided: Provided[Any], name: str, thing: Any, origin: str) -> None:
+        holder = provided.origins.setdefault(name, origin)
+        if holder == origin:
+            provided.things[name] = thing
+            return
+        clash = (
+            f"{provided.kind} {name!r} of plugin {origin!r} is refused: plugin {holder!r} brought one first"
+        )
+        if clash not in self.clashes:
+            logger.error(clash)
+            self.clashes.append(clash)
+
+
+def load(blocked: Sequence[str] = ()) -> Plugins:
+    """Load every plugin of the installed distributions, the platform's own first."""
+    points = entry_points(group=GROUP)
+    own_first = sorted(
+        points, key=lambda point: (not is_own(point), point.name, str(point.dist and point.dist.name))
+    )
+    return Plugins(own_first, blocked)
+
+
+def is_own(point: EntryPoint) -> bool:
+    """Whether the entry point belongs to the platform's own distribution."""
+    return point.dist is not None and point.dist.name == GROUP
+
+
+def _name(thing: Named) -> str:
+    return thing.name
+
+
+def _accepted(implementation: Any, arguments: Mapping[str, object]) -> dict[str, object]:
+    """The arguments that an implementation asks for: like pluggy, fewer than specified are fine."""
+    return {name: arguments[name] for name in implementation.argnames}

@@ -1,0 +1,1 @@
+"""Plugins that come with the platform, each registered like anybody's."""

@@ -1,0 +1,1 @@
+"""Benchmark tasks that come with the platform, each registered like anybody's."""

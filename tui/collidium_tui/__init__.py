@@ -1,0 +1,1 @@
+"""The operator console; it talks to the platform through `collidium.client` alone."""
