@@ -1,0 +1,1 @@
+"""The whole benchmark loop on real events, on one machine: ``collidium demo``."""
