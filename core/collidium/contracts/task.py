@@ -7,7 +7,7 @@ tallies; files, memory, processes and machines belong to the engine.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +18,9 @@ Tally = Any
 
 #: Tables of a block by name, for example ``{"tracker_hits": ..., "particles": ...}``.
 Tables = Mapping[str, pa.Table]
+
+#: Makes predictions for a block of events from tables of the dataset, one row per event.
+Reconstruction = Callable[[Tables], pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,14 @@ class Task(ABC):
         The engine scores them when truth is imported; a first best must beat them.
         """
         return None
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        """Complete, honest answers to the task by name, simplest first: ``{"naive": ..., "helix": ...}``.
+
+        Each makes predictions from the card's ``inputs`` alone. They show the way (``collidium demo`` submits
+        every one) and take no part in scoring.
+        """
+        return {}
 
 
 class UnusableTruth(ValueError):
