@@ -1,0 +1,44 @@
+"""Tables of accounts and the credit ledger. Only this package reads and writes them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from tortoise import fields
+from tortoise.models import Model
+
+
+class Account(Model):
+    """Someone with a hub account (the row may exist (banned) before the first sign-in)."""
+
+    id = fields.BigIntField(primary_key=True)
+    hub_username = fields.CharField(max_length=96, unique=True)
+    credits = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
+    banned = fields.BooleanField(default=False)
+    created_at = fields.DatetimeField(auto_now_add=True)
+    signed_up_at = fields.DatetimeField(null=True)
+    last_seen_at = fields.DatetimeField(null=True)
+
+    class Meta:
+        table = "accounts"
+
+
+class CreditTransaction(Model):
+    """A ledger entry, never changed and never deleted (the database refuses both)."""
+
+    id = fields.BigIntField(primary_key=True)
+    account: fields.ForeignKeyRelation[Account] = fields.ForeignKeyField(
+        "collidium.Account", related_name="transactions", on_delete=fields.RESTRICT
+    )
+    account_id: int
+    delta = fields.DecimalField(max_digits=18, decimal_places=3)
+    balance_after = fields.DecimalField(max_digits=18, decimal_places=3)
+    reason = fields.CharField(max_length=32)
+    #: What the entry is for, for example a submission's metric: with the reason, unique in an account.
+    reference = fields.CharField(max_length=160)
+    note = fields.TextField(default="")
+    created_at = fields.DatetimeField(auto_now_add=True)
+
+    class Meta:
+        table = "credit_transactions"
+        unique_together = (("account", "reason", "reference"),)

@@ -1,0 +1,77 @@
+"""Tables of the benchmarks. Only this package reads and writes them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from tortoise import fields
+from tortoise.models import Model
+
+
+class ListedTask(Model):
+    """A task that the platform once saw, and whether it takes submissions."""
+
+    name = fields.CharField(max_length=64, primary_key=True)
+    listed = fields.BooleanField(default=True)
+    #: The truth that submissions are scored against, None until one was imported.
+    truth_version = fields.CharField(max_length=64, null=True)
+    changed_at = fields.DatetimeField(auto_now=True)
+
+    class Meta:
+        table = "listed_tasks"
+
+
+class TruthVersion(Model):
+    """Truth that was imported for a task (its files lie in the data directory and are never served)."""
+
+    id = fields.BigIntField(primary_key=True)
+    task = fields.CharField(max_length=64)
+    version = fields.CharField(max_length=64)
+    manifest: Any = fields.JSONField()
+    imported_at = fields.DatetimeField(auto_now_add=True)
+
+    class Meta:
+        table = "truth_versions"
+        unique_together = (("task", "version"),)
+
+
+class Submission(Model):
+    """Predictions of one account that were scored."""
+
+    id = fields.CharField(max_length=32, primary_key=True)
+    task = fields.CharField(max_length=64)
+    account_id = fields.BigIntField()
+    hub_username = fields.CharField(max_length=96)
+    sha256 = fields.CharField(max_length=64)
+    size_bytes = fields.BigIntField()
+    rows = fields.BigIntField()
+    scores: Any = fields.JSONField()
+    #: The primary metric, larger is better: what the leaderboard sorts by.
+    rank_score = fields.FloatField(null=True)
+    warnings: Any = fields.JSONField(default=list)
+    credits_earned = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
+    model_repo = fields.CharField(max_length=200, null=True)
+    scorer_version = fields.CharField(max_length=32)
+    truth_version = fields.CharField(max_length=64)
+    submitted_at = fields.DatetimeField()
+
+    class Meta:
+        table = "submissions"
+        unique_together = (("account_id", "task", "sha256", "scorer_version", "truth_version"),)
+        indexes = (("task", "truth_version", "rank_score", "submitted_at", "id"),)
+
+
+class Best(Model):
+    """The best value of a metric so far, which only ever gets better."""
+
+    id = fields.BigIntField(primary_key=True)
+    task = fields.CharField(max_length=64)
+    truth_version = fields.CharField(max_length=64)
+    metric = fields.CharField(max_length=64)
+    value = fields.FloatField()
+    submission_id = fields.CharField(max_length=32)
+
+    class Meta:
+        table = "benchmark_bests"
+        unique_together = (("task", "truth_version", "metric"),)

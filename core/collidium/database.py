@@ -1,0 +1,190 @@
+"""The database: SQLite on a laptop, PostgreSQL as a service; one schema, one rule for transactions.
+
+Everything that decides (a charge, a reward, a state) is a function decorated with :func:`transactional`
+that locks the rows it decides on before it reads them (``select_for_update``; on SQLite the whole database
+is locked from the start).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import functools
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+from tortoise import Tortoise
+from tortoise.backends.base.config_generator import expand_db_url
+from tortoise.backends.sqlite.client import SqliteClient
+from tortoise.connection import get_connection
+from tortoise.exceptions import BaseORMException
+from tortoise.migrations.executor import MigrationExecutor
+from tortoise.transactions import in_transaction
+
+from collidium.errors import ConfigurationError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+APP = "collidium"
+BUSY_TIMEOUT_MS = 20_000
+#: Any number, the same in every process: the advisory lock that a migration holds on PostgreSQL.
+MIGRATION_LOCK = 7266021
+
+_inside: ContextVar[bool] = ContextVar("inside_transaction", default=False)
+
+
+def config(url: str) -> dict[str, Any]:
+    """Tortoise's configuration for the database at ``url``; raises ConfigurationError for another kind."""
+    scheme = urlsplit(url).scheme
+    if scheme == "sqlite":
+        path = url.removeprefix("sqlite:///")
+        connection = {
+            "engine": "collidium.sqlite_immediate",
+            "credentials": {"file_path": path, "busy_timeout": BUSY_TIMEOUT_MS},
+        }
+    elif scheme in {"postgres", "postgresql", "asyncpg"}:
+        connection = expand_db_url(url)
+    else:
+        raise ConfigurationError(
+            f"PLATFORM_DATABASE_URL: {scheme or 'no'} scheme; use sqlite:///path or postgres://user@host/name"
+        )
+    return {
+        "connections": {"default": connection},
+        "apps": {
+            APP: {
+                "models": [
+                    "collidium.accounts.models",
+                    "collidium.benchmarks.models",
+                    "collidium.operations.models",
+                ],
+                "migrations": "collidium.migrations",
+                "default_connection": "default",
+            }
+        },
+        "use_tz": True,
+        "timezone": "UTC",
+    }
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[None]:
+    """Connect for the duration of the context; every task of this process uses the connection."""
+    settings = config(url)
+    if url.startswith("sqlite:///"):
+        Path(url.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+    await Tortoise.init(config=settings, _enable_global_fallback=True)
+    try:
+        yield
+    finally:
+        await Tortoise.close_connections()
+
+
+async def ping() -> None:
+    """Ask the database something; raises when it does not answer."""
+    await get_connection("default").execute_query("SELECT 1")
+
+
+# -- schema ------------------------------------------------------------------------------------------
+
+
+async def migrate(url: str) -> None:
+    """Bring the schema up to this release. Safe to repeat, and to run from several processes at once."""
+    async with _reachable(url):
+        unknown = [problem for problem in await _problems() if "newer" in problem]
+        if unknown:
+            raise ConfigurationError("; ".join(unknown))
+        async with _migration_lock():
+            await _executor().migrate()
+
+
+async def check(url: str) -> list[str]:
+    """What is wrong with the schema, a line each; nothing when it is the one this release knows."""
+    async with _reachable(url):
+        return await _problems()
+
+
+async def require_known_schema() -> None:
+    """Raise ConfigurationError unless the connected database has exactly this release's schema."""
+    problems = await _problems()
+    if problems:
+        raise ConfigurationError("the database cannot be used: " + "; ".join(problems))
+
+
+@asynccontextmanager
+async def _reachable(url: str) -> AsyncIterator[None]:
+    async with connected(url):
+        try:
+            await ping()
+        except (OSError, BaseORMException) as error:
+            raise ConfigurationError(f"the database cannot be reached: {error}") from error
+        yield
+
+
+def _executor() -> MigrationExecutor:
+    return MigrationExecutor(get_connection("default"), {APP: config("sqlite:///")["apps"][APP]})
+
+
+async def _problems() -> list[str]:
+    executor = _executor()
+    applied = {key.name for key in await executor.recorder.applied_migrations() if key.app_label == APP}
+    await executor.loader.build_graph()
+    known = {key.name for key in executor.loader.graph.nodes if key.app_label == APP}
+    problems = []
+    if missing := sorted(known - applied):
+        problems.append(f"migrations not applied: {', '.join(missing)} (run: collidium db migrate)")
+    if unknown := sorted(applied - known):
+        problems.append(
+            f"its schema is newer than this release: {', '.join(unknown)} (install a newer release)"
+        )
+    return problems
+
+
+@asynccontextmanager
+async def _migration_lock() -> AsyncIterator[None]:
+    """Held while migrating, so that two processes never migrate at once."""
+    connection = get_connection("default")
+    if isinstance(connection, SqliteClient):
+        # Scripts commit on SQLite, so the lock is a file's, not a transaction's.
+        file = os.open(f"{connection.filename}.migration-lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(file)
+    else:
+        async with connection.acquire_connection() as session:
+            await session.execute(f"SELECT pg_advisory_lock({MIGRATION_LOCK})")
+            try:
+                yield
+            finally:
+                await session.execute(f"SELECT pg_advisory_unlock({MIGRATION_LOCK})")
+
+
+# -- transactions ------------------------------------------------------------------------------------
+
+
+def transactional(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """Run ``function`` in one transaction, or in the caller's when there is one already.
+
+    The transaction lives in a task of its own: a caller who is cancelled (a client that hangs up) neither
+    tears it nor leaves a connection behind; it commits or rolls back as if the caller had waited.
+    """
+
+    async def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        _inside.set(True)
+        async with in_transaction():
+            return await function(*args, **kwargs)
+
+    @functools.wraps(function)
+    async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _inside.get():
+            return await function(*args, **kwargs)
+        return await asyncio.shield(asyncio.ensure_future(run(*args, **kwargs)))
+
+    return wrapper

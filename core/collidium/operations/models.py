@@ -1,0 +1,34 @@
+"""Tables of the operators: the global config and the audit log. Only this package uses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tortoise import fields
+from tortoise.models import Model
+
+
+class GlobalConfig(Model):
+    """What holds for the whole platform (one row, named platform)."""
+
+    name = fields.CharField(max_length=16, primary_key=True)
+    submissions_frozen = fields.BooleanField(default=False)
+    updated_at = fields.DatetimeField(auto_now=True)
+
+    class Meta:
+        table = "global_config"
+
+
+class AuditEntry(Model):
+    """Who did what, when, to whom."""
+
+    id = fields.BigIntField(primary_key=True)
+    at = fields.DatetimeField(auto_now_add=True)
+    actor = fields.CharField(max_length=96)
+    action = fields.CharField(max_length=32)
+    target = fields.CharField(max_length=160)
+    details: Any = fields.JSONField(default=dict)
+    http_request_id = fields.CharField(max_length=64, default="")
+
+    class Meta:
+        table = "audit_log"
