@@ -45,6 +45,8 @@ class CollidiumError(Exception):
         self.detail = detail
         self.errors = list(errors)
         self.headers = dict(headers or {})
+        #: Which request it was, in the server's logs; known to clients.
+        self.request_id: str | None = None
 
 
 class RefusedError(CollidiumError):
