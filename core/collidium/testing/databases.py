@@ -1,0 +1,94 @@
+"""Fresh databases for tests: empty ones, and migrated ones that are copied from a template."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from collidium.testing.postgres import PostgresServer
+
+
+class Databases(Protocol):
+    """Makes databases of one kind."""
+
+    def empty(self) -> AbstractContextManager[str]:
+        """The address of a database without any table, dropped on leaving."""
+        ...
+
+    def migrated(self) -> AbstractContextManager[str]:
+        """The address of a database with the platform's schema, dropped on leaving."""
+        ...
+
+
+def migrate(url: str) -> None:
+    """Bring the database to the platform's newest schema; may be called inside an event loop."""
+    from collidium import database
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(database.migrate(url))).result()
+
+
+class SqliteDatabases:
+    """SQLite files below a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._made = 0
+        self._template: Path | None = None
+
+    @contextmanager
+    def empty(self) -> Iterator[str]:
+        yield sqlite_url(self._next())
+
+    @contextmanager
+    def migrated(self) -> Iterator[str]:
+        if self._template is None:
+            template = self._directory / "template.sqlite3"
+            migrate(sqlite_url(template))
+            if template.with_name(template.name + "-wal").exists():
+                raise RuntimeError("the migration left a write-ahead log: a copy of the file would be torn")
+            self._template = template
+        path = self._next()
+        shutil.copyfile(self._template, path)
+        yield sqlite_url(path)
+
+    def _next(self) -> Path:
+        self._made += 1
+        return self._directory / f"test_{self._made}.sqlite3"
+
+
+class PostgresDatabases:
+    """Databases of one throwaway server."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._template: str | None = None
+
+    @contextmanager
+    def empty(self) -> Iterator[str]:
+        yield from self._fresh("template0")
+
+    @contextmanager
+    def migrated(self) -> Iterator[str]:
+        if self._template is None:
+            template = self._server.create()
+            migrate(self._server.url(template))
+            self._template = template
+        yield from self._fresh(self._template)
+
+    def _fresh(self, template: str) -> Iterator[str]:
+        name = self._server.create(template)
+        try:
+            yield self._server.url(name)
+        finally:
+            self._server.drop(name)
+
+
+def sqlite_url(path: Path) -> str:
+    """The address of an SQLite file, as the setting ``PLATFORM_DATABASE_URL`` takes it."""
+    return f"sqlite:///{path}"

