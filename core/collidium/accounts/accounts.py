@@ -1,0 +1,96 @@
+"""Accounts: sign-up on the first valid token, and bans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from tortoise.timezone import now
+
+from collidium.accounts import ledger
+from collidium.accounts.models import Account
+from collidium.database import transactional
+from collidium.errors import Forbidden, NotFound
+
+#: ``last_seen_at`` is true to this much, so that reading does not write on every call.
+LAST_SEEN_PRECISION = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountView:
+    """An account as the rest of the platform sees it; ``credits`` to three places."""
+
+    id: int
+    hub_username: str
+    credits: Decimal
+    banned: bool
+    created_at: datetime
+    last_seen_at: datetime | None
+
+
+async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
+    """The account of someone whose token was just found valid; signs them up the first time.
+
+    The ban is read from the database on every call. Raises :class:`~collidium.errors.Forbidden` for a
+    banned account.
+    """
+    account = await Account.get_or_none(hub_username=hub_username)
+    if account is None or account.signed_up_at is None:
+        account = await _sign_up(hub_username, signup_grant)
+    elif account.last_seen_at is None or now() - account.last_seen_at > LAST_SEEN_PRECISION:
+        account.last_seen_at = now()
+        await Account.filter(id=account.id).update(last_seen_at=account.last_seen_at)
+    if account.banned:
+        raise Forbidden(f"the account {hub_username} is banned")
+    return _view(account)
+
+
+async def find(hub_username: str) -> AccountView:
+    """The account of that name; raises NotFound."""
+    account = await Account.get_or_none(hub_username=hub_username)
+    if account is None:
+        raise NotFound(f"there is no account {hub_username!r}")
+    return _view(account)
+
+
+@transactional
+async def set_banned(hub_username: str, banned: bool) -> AccountView:
+    """Ban or unban. A name that never signed in is banned in advance; unbanning such a name is NotFound."""
+    if banned:
+        await _ensure_row(hub_username)
+    account = await Account.select_for_update().get_or_none(hub_username=hub_username)
+    if account is None:
+        raise NotFound(f"there is no account {hub_username!r}")
+    account.banned = banned
+    await account.save(update_fields=["banned"])
+    return _view(account)
+
+
+@transactional
+async def _sign_up(hub_username: str, signup_grant: Decimal) -> Account:
+    """Exactly one grant for a name, however many first calls arrive at once; none for a banned name."""
+    await _ensure_row(hub_username)
+    account = await Account.select_for_update().get(hub_username=hub_username)
+    if account.signed_up_at is None and not account.banned:
+        account.signed_up_at = account.last_seen_at = now()
+        await account.save(update_fields=["signed_up_at", "last_seen_at"])
+        if signup_grant:
+            entry = await ledger.post(account.id, signup_grant, reason="signup_grant", reference="signup")
+            account.credits = entry.balance_after
+    return account
+
+
+async def _ensure_row(hub_username: str) -> None:
+    await Account.bulk_create([Account(hub_username=hub_username)], ignore_conflicts=True)
+
+
+def _view(account: Account) -> AccountView:
+    return AccountView(
+        id=account.id,
+        hub_username=account.hub_username,
+        credits=account.credits,
+        banned=account.banned,
+        created_at=account.created_at,
+        last_seen_at=account.last_seen_at,
+    )

@@ -1,0 +1,120 @@
+"""The credit ledger: append-only, exact to three places, its sum always the balance on the account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, Literal
+
+from tortoise.connection import get_connection
+
+from collidium.accounts.models import Account, CreditTransaction
+from collidium.database import transactional
+from collidium.errors import Conflict, InvalidInput, PaymentRequired
+
+Reason = Literal["signup_grant", "simulation_charge", "simulation_refund", "benchmark_best", "admin_grant"]
+
+PLACES: Final = Decimal("0.001")
+#: No entry and no balance is larger: a limit far above any use, far below what the columns hold.
+LARGEST: Final = Decimal(10) ** 9
+
+
+class InsufficientCredits(PaymentRequired):
+    """The entry would take the balance below zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A ledger entry; ``delta`` and ``balance_after`` in credits."""
+
+    id: int
+    delta: Decimal
+    reason: str
+    reference: str
+    note: str
+    balance_after: Decimal
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """An account whose balance is not the sum of its entries."""
+
+    hub_username: str
+    balance: Decimal
+    entries_sum: Decimal
+
+
+@transactional
+async def post(account_id: int, delta: Decimal, *, reason: Reason, reference: str, note: str = "") -> Entry:
+    """Write one entry and change the balance, both or neither. The only way credits ever move.
+
+    ``reference`` with ``reason`` is unique in an account: the same pair again returns the entry that is
+    there and changes nothing, so that a retry never pays twice. Raises :class:`InsufficientCredits`, and
+    :class:`~collidium.errors.InvalidInput` for an amount that is no credit amount.
+    """
+    check_amount(delta)
+    account = await Account.select_for_update().get(id=account_id)
+    written = await CreditTransaction.get_or_none(account_id=account_id, reason=reason, reference=reference)
+    if written is not None:
+        if written.delta != delta:
+            raise Conflict(f"{reason} {reference} is in the ledger already, with another amount")
+        return _entry(written)
+    balance = account.credits + delta
+    if balance < 0 and delta < 0:
+        raise InsufficientCredits(f"this takes {-delta} credits, the balance is {account.credits}")
+    if balance > LARGEST:
+        raise Conflict(f"no balance may exceed {LARGEST} credits")
+    entry = await CreditTransaction.create(
+        account_id=account_id,
+        delta=delta,
+        balance_after=balance,
+        reason=reason,
+        reference=reference,
+        note=note,
+    )
+    account.credits = balance
+    await account.save(update_fields=["credits"])
+    return _entry(entry)
+
+
+def check_amount(delta: Decimal) -> None:
+    """Raise InvalidInput unless ``delta`` is finite, not zero, to three places, and of sane size."""
+    if not delta.is_finite() or delta == 0 or abs(delta) > LARGEST:
+        raise InvalidInput(f"an amount of credits is a number between -{LARGEST} and {LARGEST}, and not 0")
+    if delta != delta.quantize(PLACES):
+        raise InvalidInput("an amount of credits has at most three decimal places")
+
+
+async def entries(account_id: int, *, limit: int, before: int | None = None) -> list[Entry]:
+    """Up to ``limit`` entries of an account, newest first, those with an id below ``before``."""
+    query = CreditTransaction.filter(account_id=account_id)
+    if before is not None:
+        query = query.filter(id__lt=before)
+    return [_entry(row) for row in await query.order_by("-id").limit(limit)]
+
+
+async def audit() -> list[Mismatch]:
+    """Every account whose balance is not the exact sum of its entries; none is the proof."""
+    _, rows = await get_connection("default").execute_query(_MISMATCHES)
+    return [
+        Mismatch(row["hub_username"], Decimal(row["balance"]) * PLACES, Decimal(row["total"]) * PLACES)
+        for row in rows
+    ]
+
+
+#: One statement, so that balances and entries are those of one moment; summed in whole thousandths, because
+#: SQLite would sum decimals as floats.
+_MISMATCHES: Final = """
+SELECT * FROM (
+    SELECT a.id, a.hub_username, CAST(ROUND(a.credits * 1000) AS BIGINT) AS balance,
+           COALESCE(SUM(CAST(ROUND(t.delta * 1000) AS BIGINT)), 0) AS total
+    FROM accounts a LEFT JOIN credit_transactions t ON t.account_id = a.id
+    GROUP BY a.id, a.hub_username, a.credits
+) sums WHERE balance <> total ORDER BY id
+"""
+
+
+def _entry(row: CreditTransaction) -> Entry:
+    return Entry(row.id, row.delta, row.reason, row.reference, row.note, row.balance_after, row.created_at)

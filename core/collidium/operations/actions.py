@@ -1,0 +1,43 @@
+"""The operators' deeds, each with its line in the audit log in the same transaction."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from collidium import accounts
+from collidium.database import transactional
+from collidium.errors import Conflict
+from collidium.operations import audit
+from collidium.operations.freeze import set_frozen
+
+
+@transactional
+async def grant(
+    hub_username: str, delta: Decimal, note: str, *, actor: str, http_request_id: str
+) -> accounts.Entry:
+    """Give or take credits. Raises NotFound, InvalidInput, and Conflict where it would go below zero."""
+    account = await accounts.find(hub_username)
+    try:
+        entry = await accounts.post(
+            account.id, delta, reason="admin_grant", reference=f"grant:{http_request_id}", note=note
+        )
+    except accounts.InsufficientCredits as error:
+        raise Conflict(f"{hub_username}: {error.detail}") from error
+    details = {"delta": str(delta), "note": note, "balance_after": str(entry.balance_after)}
+    await audit.record(actor, "grant", hub_username, details, http_request_id)
+    return entry
+
+
+@transactional
+async def ban(hub_username: str, banned: bool, *, actor: str, http_request_id: str) -> accounts.AccountView:
+    """Ban or unban an account; it takes effect on the account's next request."""
+    account = await accounts.set_banned(hub_username, banned)
+    await audit.record(actor, "ban" if banned else "unban", hub_username, {}, http_request_id)
+    return account
+
+
+@transactional
+async def freeze(frozen: bool, *, actor: str, http_request_id: str) -> None:
+    """Turn the kill switch on or off."""
+    await set_frozen(frozen)
+    await audit.record(actor, "freeze" if frozen else "unfreeze", "submissions", {}, http_request_id)

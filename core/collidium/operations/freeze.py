@@ -1,0 +1,26 @@
+"""The kill switch: while it is on, no new simulation request is accepted."""
+
+from __future__ import annotations
+
+from collidium.database import transactional
+from collidium.operations.models import GlobalConfig
+
+_ROW = "platform"
+
+
+async def is_frozen() -> bool:
+    """Whether submissions are frozen, for those who only want to know.
+
+    Who decides by it calls this inside the transaction that decides: there it holds the row, so that a
+    freeze waits for decisions already begun and none begins unseen after it.
+    """
+    config = await GlobalConfig.select_for_update().get(name=_ROW)
+    return config.submissions_frozen
+
+
+@transactional
+async def set_frozen(frozen: bool) -> None:
+    """Turn the kill switch; it waits for decisions in flight."""
+    config = await GlobalConfig.select_for_update().get(name=_ROW)
+    config.submissions_frozen = frozen
+    await config.save()
