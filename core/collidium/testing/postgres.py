@@ -173,9 +173,13 @@ class PostgresServer:
         """The programs where the other user can execute them: a wheel may lie in root's own home."""
         if run_as.uid is None or all(_open_to_others(parent) for parent in programs.parents):
             return programs
-        copy = self.directory / "programs"
-        shutil.copytree(programs.parent, copy, symlinks=True)
-        return copy / programs.name
+        package = programs.parents[1]
+        if package.name not in _WHEELS:
+            raise RuntimeError(f"PostgreSQL runs as another user than root, who cannot reach {programs}")
+        # A wheel's programs find their libraries in a folder beside the package: copy both.
+        for folder in (package, package.with_name(f"{package.name}.libs")):
+            shutil.copytree(folder, self.directory / "wheel" / folder.name, symlinks=True)
+        return self.directory / "wheel" / programs.relative_to(package.parent)
 
     def _popen(self, command: list[Any], log: IO[bytes], run_as: _RunAs) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
