@@ -15,6 +15,8 @@
     ├── TooManyRequests           429  exit 3
     ├── UpstreamError             502  exit 3   the hub or a runner answered wrongly
     ├── Unavailable               503  exit 3   frozen, or something needed is down
+    │   └── ScoringFailed         503  exit 3   the task failed, not the predictions
+    ├── UnusableDataset           422  exit 1   shards that are missing, or that contradict themselves
     ├── ConfigurationError        500  exit 1   settings, plugins, schema: the operator mends it
     └── Unreachable               ---  exit 4   the client cannot reach the server
 
@@ -153,6 +155,19 @@ class Unavailable(RefusedError):
 
     def __init__(self, detail: str, *, retry_after: int = 10) -> None:
         super().__init__(detail, headers={"Retry-After": str(retry_after)})
+
+
+class ScoringFailed(Unavailable):
+    """The scoring itself went wrong: the fault of the task or the machine, not of what was sent."""
+
+    title = "Scoring failed"
+
+
+class UnusableDataset(CollidiumError):
+    """The dataset lacks something needed, or contradicts itself."""
+
+    status = 422
+    title = "Unusable dataset"
 
 
 class ConfigurationError(CollidiumError):
