@@ -1,0 +1,114 @@
+"""Streams the file of a request to disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import quart
+
+from collidium.api.bodies.body import Body
+from collidium.api.bodies.files import HeldFile
+from collidium.api.bodies.sinks import FORM_OVERHEAD, FormSink, RawSink, Sink
+from collidium.errors import BadRequest, UnsupportedMediaType
+
+#: Bytes collected before a thread hashes and writes them: a thread's call costs more than 64 KiB are worth.
+BATCH: Final = 2 * 1024 * 1024
+
+FORM: Final = "multipart/form-data"
+#: What a raw file may call itself; nothing at all is fine too.
+FILE_TYPES: Final = frozenset({"", "application/octet-stream", "application/vnd.apache.parquet"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedFile:
+    """A file that came whole; it is deleted when its context ends, unless moved away."""
+
+    path: Path
+    sha256: str
+    size_bytes: int
+    #: The small fields of the form it came in.
+    fields: dict[str, str]
+    _file: HeldFile = field(repr=False)
+
+    async def move_to(self, destination: Path) -> None:
+        """Keep the file, synced, at ``destination`` (same file system); replaces what is there."""
+        await asyncio.to_thread(self._file.move_to, destination)
+
+
+@asynccontextmanager
+async def receive_to_file(
+    request: quart.Request,
+    directory: Path,
+    limit_bytes: int,
+    *,
+    part: str | None = "predictions",
+    media_types: Collection[str] | None = FILE_TYPES,
+) -> AsyncIterator[ReceivedFile]:
+    """Stream the request's file into ``directory`` while hashing it.
+
+    The file is the raw body, of one of ``media_types`` (None: any), or the part named ``part`` of a form
+    (None: no forms). Memory stays within a few MiB. Whatever happens, nothing is left in ``directory``
+    afterwards, but by a killed process: :func:`~collidium.api.bodies.sweep` is for that.
+
+    Raises UnsupportedMediaType, TooLarge, BadRequest (a body that breaks off or stands still, a form that
+    cannot be read), and Unavailable when the disk is full.
+    """
+    is_form = part is not None and request.mimetype == FORM
+    if not is_form:
+        _check_media_type(request, media_types, part)
+    _check_encoding(request)
+    body = request.body
+    if not isinstance(body, Body):
+        raise TypeError("collidium.api.bodies.install was not called for this app")
+    body.limit = limit_bytes + (FORM_OVERHEAD if is_form else 0)
+    body.check_limit()
+    file = HeldFile.create(directory)
+    try:
+        sink: Sink = RawSink(file, limit_bytes)
+        if is_form and part is not None:
+            sink = FormSink(file, limit_bytes, part, _boundary(request), BATCH)
+        fields = await _pour(body, sink)
+        yield ReceivedFile(file.path, file.sha256, file.size, fields, file)
+    finally:
+        await asyncio.to_thread(file.let_go)
+
+
+async def _pour(body: Body, sink: Sink) -> dict[str, str]:
+    batch: list[bytes] = []
+    size = 0
+    async for chunk in body:
+        batch.append(chunk)
+        size += len(chunk)
+        if size >= BATCH:
+            await asyncio.to_thread(sink.feed, b"".join(batch))
+            batch.clear()
+            size = 0
+    await asyncio.to_thread(sink.feed, b"".join(batch))
+    return await asyncio.to_thread(sink.finish)
+
+
+def _check_media_type(request: quart.Request, media_types: Collection[str] | None, part: str | None) -> None:
+    if media_types is not None and request.mimetype not in media_types:
+        wanted = " or ".join(sorted(filter(None, media_types)))
+        form = f", or a form ({FORM}) with a part named {part!r}" if part else ""
+        raise UnsupportedMediaType(f"the body is {request.mimetype!r}; send the bytes as {wanted}{form}")
+
+
+def _check_encoding(request: quart.Request) -> None:
+    encoding = request.headers.get("Content-Encoding", "identity")
+    if encoding.strip().lower() != "identity":
+        raise UnsupportedMediaType(
+            f"a body with Content-Encoding {encoding!r} is not taken; send it as it is"
+        )
+
+
+def _boundary(request: quart.Request) -> str:
+    boundary = request.mimetype_params.get("boundary", "")
+    if not 1 <= len(boundary) <= 200:
+        raise BadRequest("the form's Content-Type has no usable boundary")
+    return boundary
