@@ -1,0 +1,174 @@
+"""Reads answers: records when all went well, the platform's own errors when not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+from collidium import errors
+from collidium.client.decoding import UnexpectedAnswer, decode
+from collidium.client.records import Page, Readiness
+
+Result = TypeVar("Result")
+
+PROBLEM = "application/problem+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, before anything is made of it."""
+
+    backend: str
+    status: int
+    #: Names in lower case.
+    headers: Mapping[str, str]
+    content: bytes
+    #: Target of the Link header with rel=next.
+    next_link: str | None = None
+
+    @property
+    def media_type(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    def json(self) -> Any:
+        """The body; numbers with a point are Decimal. Raises UpstreamError when it is no JSON."""
+        try:
+            return json.loads(self.content, parse_float=Decimal, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            not_ours(self)
+
+
+# -- what calls make of an answer ---------------------------------------------------------------------
+
+
+def single(kind: type[Result]) -> Callable[[Answer], Result]:
+    """Reads an answer that is one record."""
+
+    def read(answer: Answer) -> Result:
+        return _decode(answer, kind, _success(answer).json())
+
+    return read
+
+
+def listed(kind: type[Result]) -> Callable[[Answer], Page[Result]]:
+    """Reads an answer that is one page of a list."""
+
+    def read(answer: Answer) -> Page[Result]:
+        items = _success(answer).json()
+        if not isinstance(items, list):
+            not_ours(answer)
+        records = tuple(_decode(answer, kind, item) for item in items)
+        return Page(records, _next_cursor(answer.next_link))
+
+    return read
+
+
+def readiness(answer: Answer) -> Readiness:
+    """Reads a readiness answer, which is data also when its status is 503."""
+    if answer.status == HTTPStatus.SERVICE_UNAVAILABLE and answer.media_type == "application/json":
+        return _decode(answer, Readiness, answer.json())
+    return single(Readiness)(answer)
+
+
+def _success(answer: Answer) -> Answer:
+    if answer.status // 100 != 2:
+        raise_problem(answer)
+    return answer
+
+
+def _decode(answer: Answer, kind: type[Result], value: object) -> Result:
+    try:
+        return decode(kind, value)
+    except UnexpectedAnswer as error:
+        raise errors.UpstreamError(
+            f"{answer.backend} answered something this version of collidium does not understand: {error}"
+        ) from None
+
+
+def _next_cursor(link: str | None) -> str | None:
+    if link is None:
+        return None
+    return next(iter(parse_qs(urlsplit(link).query).get("cursor", [])), None)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+# -- errors -------------------------------------------------------------------------------------------
+
+
+def raise_problem(answer: Answer) -> NoReturn:
+    """Raise what the server told as a problem document as the error it is there."""
+    if answer.media_type != PROBLEM:
+        not_ours(answer)
+    problem = answer.json()
+    if not isinstance(problem, dict):
+        not_ours(answer)
+    detail = problem.get("detail") or problem.get("title") or f"the server answered {answer.status}"
+    listed_errors = problem.get("errors")
+    items = (
+        [item for item in listed_errors if isinstance(item, dict)] if isinstance(listed_errors, list) else []
+    )
+    request_id = problem.get("request_id") or answer.headers.get("x-request-id")
+    raise received(answer.status, str(detail), items, answer.headers, request_id and str(request_id))
+
+
+def not_ours(answer: Answer) -> NoReturn:
+    """Raise for an answer that no Collidium server gives: a proxy's page, another server."""
+    location = answer.headers.get("location")
+    if answer.status // 100 == 3 and location:
+        detail = f"{answer.backend} redirects elsewhere; set PLATFORM_BACKEND to the server's own address"
+    else:
+        kind = answer.media_type or "no content type"
+        detail = (
+            f"{answer.backend} answered {_phrase(answer.status)} ({kind}), which is not an answer of a "
+            "Collidium server: check PLATFORM_BACKEND and any proxy on the way"
+        )
+    error = received(answer.status, detail, [], answer.headers, answer.headers.get("x-request-id"))
+    raise error if answer.status >= 400 else errors.UpstreamError(detail)
+
+
+def received(
+    code: int,
+    detail: str,
+    items: list[dict[str, Any]],
+    headers: Mapping[str, str],
+    request_id: str | None,
+) -> errors.CollidiumError:
+    """The error that has this status on the server's side."""
+    kind = _kinds().get(code) or (errors.UpstreamError if code >= 500 else errors.RefusedError)
+    # Not kind(…): 401, 429 and 503 take what a server decides there; a client only repeats it.
+    error = kind.__new__(kind)
+    errors.CollidiumError.__init__(error, detail, errors=items, headers=_telling(headers))
+    error.request_id = request_id
+    return error
+
+
+def _kinds() -> dict[int, type[errors.CollidiumError]]:
+    return {kind.status: kind for kind in _subclasses(errors.RefusedError) if "status" in vars(kind)} | {
+        500: errors.CollidiumError
+    }
+
+
+def _subclasses(kind: type[errors.CollidiumError]) -> Iterator[type[errors.CollidiumError]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
+
+
+def _telling(headers: Mapping[str, str]) -> dict[str, str]:
+    names = {"retry-after": "Retry-After", "www-authenticate": "WWW-Authenticate"}
+    return {names[name]: value for name, value in headers.items() if name in names}
+
+
+def _phrase(code: int) -> str:
+    try:
+        return f"{code} {HTTPStatus(code).phrase}"
+    except ValueError:
+        return str(code)

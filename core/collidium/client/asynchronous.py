@@ -1,0 +1,144 @@
+"""The client for code on an event loop; the same calls as :class:`collidium.client.Client`."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from collidium.client import calls
+from collidium.client.connection import Connection
+from collidium.client.records import (
+    Account,
+    AuditEntry,
+    Banned,
+    Checked,
+    Frozen,
+    Granted,
+    Health,
+    Page,
+    Place,
+    Readiness,
+    Receipt,
+    Submission,
+    TaskCard,
+    Transaction,
+)
+from collidium.client.transports import AsyncTransport
+from collidium.client.uploads import Progress
+
+
+class AsyncClient:
+    """Calls a Collidium server from asyncio; arguments, defaults and errors are those of ``Client``.
+
+    Methods have the names and arguments they have there. ``progress`` is called on the event loop.
+    """
+
+    def __init__(
+        self,
+        backend: str | None = None,
+        token: str | None = None,
+        admin_token: str | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        self._connection = Connection.choose(backend, token, admin_token, timeout)
+        self._transport = AsyncTransport(self._connection)
+
+    @property
+    def backend(self) -> str:
+        """The server's address."""
+        return self._connection.backend
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.backend!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give back the connections."""
+        await self._transport.close()
+
+    # -- the caller's account -------------------------------------------------------------------------
+
+    async def me(self) -> Account:
+        """The account behind the token; the first call signs it up."""
+        return await self._transport.send(calls.me())
+
+    async def transactions(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Transaction]:
+        """A page of the account's ledger, newest first."""
+        return await self._transport.send(calls.transactions(limit, cursor))
+
+    # -- benchmarks -----------------------------------------------------------------------------------
+
+    async def tasks(self) -> Page[TaskCard]:
+        """The tasks that the server lists."""
+        return await self._transport.send(calls.tasks())
+
+    async def task(self, name: str) -> TaskCard:
+        """What one task asks for."""
+        return await self._transport.send(calls.task(name))
+
+    async def submit(
+        self,
+        task: str,
+        path: str | PathLike[str],
+        model_repo: str | None = None,
+        progress: Progress | None = None,
+    ) -> Receipt:
+        """Send a file of predictions to be scored and kept; returns when it is scored.
+
+        ``model_repo`` (``namespace/name``) names the model on the hub. InvalidInput lists all problems.
+        """
+        return await self._transport.send(calls.submit(task, Path(path), model_repo), progress)
+
+    async def check(self, task: str, path: str | PathLike[str], progress: Progress | None = None) -> Checked:
+        """Send a file of predictions to be checked only; InvalidInput lists all problems."""
+        return await self._transport.send(calls.check(task, Path(path)), progress)
+
+    async def leaderboard(
+        self, task: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Place]:
+        """A page of the task's leaderboard, best first."""
+        return await self._transport.send(calls.leaderboard(task, limit, cursor))
+
+    async def submission(self, submission_id: str) -> Submission:
+        """A submission as it is kept."""
+        return await self._transport.send(calls.submission(submission_id))
+
+    # -- operation ------------------------------------------------------------------------------------
+
+    async def admin_grant(self, hub_username: str, delta: Decimal, reason: str) -> Granted:
+        """Give credits to an account, or take them when ``delta`` is negative."""
+        return await self._transport.send(calls.admin_grant(hub_username, delta, reason))
+
+    async def admin_ban(self, hub_username: str, banned: bool = True) -> Banned:
+        """Banned an account, or end its ban."""
+        return await self._transport.send(calls.admin_ban(hub_username, banned))
+
+    async def admin_freeze(self, frozen: bool = True) -> Frozen:
+        """Refuse new simulation submissions, or take them again."""
+        return await self._transport.send(calls.admin_freeze(frozen))
+
+    async def admin_audit(self, *, limit: int | None = None, cursor: str | None = None) -> Page[AuditEntry]:
+        """A page of what operators did, newest first."""
+        return await self._transport.send(calls.admin_audit(limit, cursor))
+
+    async def admin_account(self, hub_username: str) -> Account:
+        """Any account."""
+        return await self._transport.send(calls.admin_account(hub_username))
+
+    async def health(self) -> Health:
+        """Whether the server runs."""
+        return await self._transport.send(calls.health())
+
+    async def ready(self) -> Readiness:
+        """Whether the server can do its work, and what is missing."""
+        return await self._transport.send(calls.ready())

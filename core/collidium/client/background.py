@@ -1,0 +1,33 @@
+"""Runs blocking work beside an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+async def in_thread(work: Callable[[], Result]) -> Result:
+    """``work()`` in a daemon thread of its own.
+
+    Unlike asyncio.to_thread, whoever is cancelled leaves at once and the loop's end does not wait for the
+    work: an upload may be waiting an hour for its score.
+    """
+    future: Future[Result] = Future()
+    # From here on it takes a result even when nobody waits for one any more.
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # whatever it is, it belongs to who waits
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threading.Thread(target=run, name="collidium-upload", daemon=True).start()
+    return await asyncio.wrap_future(future)

@@ -1,0 +1,148 @@
+"""Which server, with which secrets, how patiently: what both clients are made from."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from collidium import __version__
+from collidium.client.answers import Answer
+from collidium.client.calls import PARQUET, Call, Credential
+from collidium.client.login import saved_token
+from collidium.client.uploads import Upload
+from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable
+
+DEFAULT_BACKEND = "http://127.0.0.1:8000"
+
+#: Scoring answers when it is done; a large submission takes its time.
+SCORING_TIMEOUT_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A server's address and the caller's secrets, which never show in a repr."""
+
+    backend: str
+    token: str | None = field(repr=False)
+    admin_token: str | None = field(repr=False)
+    timeout: float
+
+    @classmethod
+    def choose(
+        cls, backend: str | None, token: str | None, admin_token: str | None, timeout: float
+    ) -> Connection:
+        """Fill in what is not given from the environment and the saved login."""
+        address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
+        token = token or os.environ.get("HF_TOKEN") or saved_token(address)
+        admin_token = admin_token or os.environ.get("ADMIN_TOKEN")
+        return cls(
+            address,
+            check_secret(token, "the hub token"),
+            check_secret(admin_token, "the admin token"),
+            timeout,
+        )
+
+    @property
+    def trust_environment(self) -> bool:
+        """Whether proxies of the environment apply: never on the way to this very machine."""
+        host = httpx.URL(self.backend).host
+        try:
+            return not ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return host != "localhost"
+
+    def request(self, call: Call[Any], upload: Upload | None = None) -> httpx.Request:
+        """The call as it goes out. Raises Unauthenticated when it needs a secret that is not there."""
+        headers = {
+            "User-Agent": f"collidium/{__version__}",
+            "Accept": "application/json",
+            **self._secret(call),
+        }
+        if upload is not None:
+            headers |= {"Content-Type": PARQUET, "Content-Length": str(upload.size)}
+        return httpx.Request(
+            call.method,
+            self.backend + call.path,
+            params=call.query or None,
+            headers=headers,
+            json=call.json,
+            content=None if upload is None else upload.pieces(),
+            extensions={"timeout": self._patience(call).as_dict()},
+        )
+
+    def _secret(self, call: Call[Any]) -> dict[str, str]:
+        if call.credential is Credential.TOKEN:
+            if self.token is None:
+                raise Unauthenticated("no token: run `collidium login`, or set HF_TOKEN")
+            return {"Authorization": f"Bearer {self.token}"}
+        if call.credential is Credential.ADMIN:
+            if self.admin_token is None:
+                raise Unauthenticated("no admin token: set ADMIN_TOKEN", challenge="X-Admin-Token")
+            return {"X-Admin-Token": self.admin_token}
+        return {}
+
+    def _patience(self, call: Call[Any]) -> httpx.Timeout:
+        """How long to wait for each step; scoring may take longer than any other answer."""
+        if call.upload is None:
+            return httpx.Timeout(self.timeout)
+        return httpx.Timeout(self.timeout, read=max(self.timeout, SCORING_TIMEOUT_SECONDS))
+
+    def answer(self, response: httpx.Response) -> Answer:
+        """A response that has been read, without httpx."""
+        return Answer(
+            self.backend,
+            response.status_code,
+            {name.lower(): value for name, value in response.headers.items()},
+            response.content,
+            response.links.get("next", {}).get("url"),
+        )
+
+    def failure(self, error: httpx.RequestError, call: Call[Any]) -> CollidiumError:
+        """What a failed exchange means to the caller."""
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+            return Unreachable(
+                f"cannot reach {self.backend}: {_reason(error)}. Is the server running (`collidium serve`), "
+                "and is PLATFORM_BACKEND right?"
+            )
+        if isinstance(error, httpx.TimeoutException):
+            seconds = self._patience(call).read if isinstance(error, httpx.ReadTimeout) else self.timeout
+            return Unreachable(f"{self.backend} did not answer within {seconds:g} s")
+        return Unreachable(f"the connection to {self.backend} broke: {_reason(error)}")
+
+
+def worth_another_try(call: Call[Any], error: httpx.RequestError) -> bool:
+    """Whether the connection broke under a call that may be sent twice; unlike a refusal or a timeout."""
+    broken = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
+    return broken and call.repeatable
+
+
+def check_backend(address: str) -> str:
+    """The address in its one form, without a slash at the end. Raises ConfigurationError."""
+    try:
+        url = httpx.URL(address.strip())
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in {"http", "https"} or not url.host or url.query or url.fragment:
+        raise ConfigurationError("PLATFORM_BACKEND must be an address like http://127.0.0.1:8000")
+    if url.userinfo:
+        # The address is shown in messages; a password in it would be, too.
+        raise ConfigurationError("PLATFORM_BACKEND must not hold a user name or a password")
+    return str(url).rstrip("/")
+
+
+def check_secret(secret: str | None, name: str) -> str | None:
+    """The secret, if it can travel in a header. Raises ConfigurationError that does not show it."""
+    if secret is None:
+        return None
+    secret = secret.strip()
+    if not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise ConfigurationError(f"{name} is not one: it holds characters that no token has")
+    return secret or None
+
+
+def _reason(error: httpx.RequestError) -> str:
+    return str(error) or type(error).__name__

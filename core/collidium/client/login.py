@@ -1,0 +1,57 @@
+"""The saved login: one token for each backend, so that none is ever sent to another server."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from collidium.errors import ConfigurationError
+
+
+def login_file() -> Path:
+    """Where tokens are kept, by the XDG convention; only its owner may read it."""
+    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(base) / "collidium" / "login.json"
+
+
+def saved_token(backend: str) -> str | None:
+    """The token saved for this backend, if there is one. Raises ConfigurationError for a broken file."""
+    token = _read().get(backend)
+    return token if isinstance(token, str) else None
+
+
+def save_token(backend: str, token: str) -> Path:
+    """Keep the token for this backend, in place of an older one; returns the file."""
+    path = login_file()
+    tokens = {**_read(), backend: token}
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    # Made with its mode, and put in place whole: never readable by others, never half written.
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(tokens, file, indent=2)
+    beside.replace(path)
+    return path
+
+
+def forget_token(backend: str) -> bool:
+    """Drop the token saved for this backend; whether there was one."""
+    tokens = _read()
+    if tokens.pop(backend, None) is None:
+        return False
+    login_file().write_text(json.dumps(tokens, indent=2), encoding="utf-8")
+    return True
+
+
+def _read() -> dict[str, object]:
+    path = login_file()
+    try:
+        tokens = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        tokens = None
+    if not isinstance(tokens, dict):
+        raise ConfigurationError(f"the saved login in {path} cannot be read; delete it and log in again")
+    return tokens

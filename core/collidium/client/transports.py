@@ -1,0 +1,109 @@
+"""How calls travel: over httpx, blocking or not."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from functools import partial
+from typing import TypeVar
+
+import httpx
+
+from collidium.client.background import in_thread
+from collidium.client.calls import Call
+from collidium.client.connection import Connection, worth_another_try
+from collidium.client.uploads import Progress, Upload
+
+Result = TypeVar("Result")
+
+#: How often a call is sent that changes nothing, when the connection breaks under it.
+TRIES = 3
+
+
+class BlockingTransport:
+    """Sends calls and waits."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._http = httpx.Client(trust_env=connection.trust_environment)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def send(self, call: Call[Result], progress: Progress | None = None) -> Result:
+        """The call's result; raises CollidiumError."""
+        if call.upload is None:
+            return self._exchange(call)
+        return self.send_upload(call, Upload.open(call.upload, progress))
+
+    def send_upload(self, call: Call[Result], upload: Upload) -> Result:
+        """Like :meth:`send`, for a file that is open already.
+
+        A server that refuses early stops reading; httpx then reads its answer in spite of the broken pipe.
+        """
+        with closing(upload.file):
+            return self._exchange(call, upload)
+
+    def _exchange(self, call: Call[Result], upload: Upload | None = None) -> Result:
+        request = self._connection.request(call, upload)
+        tries = TRIES
+        while True:
+            tries -= 1
+            try:
+                response = self._http.send(request)
+            except httpx.RequestError as error:
+                if tries and worth_another_try(call, error):
+                    continue
+                raise self._connection.failure(error, call) from error
+            return call.read(self._connection.answer(response))
+
+
+class AsyncTransport:
+    """Sends calls without blocking the event loop.
+
+    Uploads go by a thread of their own over the blocking transport: reading a file blocks, and an event
+    loop that sees the connection break drops the answer of a server that refused early.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._http = httpx.AsyncClient(trust_env=connection.trust_environment)
+        self._uploads = BlockingTransport(connection)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+        self._uploads.close()
+
+    async def send(self, call: Call[Result], progress: Progress | None = None) -> Result:
+        """The call's result; raises CollidiumError."""
+        if call.upload is None:
+            return await self._exchange(call)
+        upload = await asyncio.to_thread(Upload.open, call.upload, progress and _on_this_loop(progress))
+        try:
+            return await in_thread(partial(self._uploads.send_upload, call, upload))
+        finally:
+            # A caller that was cancelled does not want the rest to be sent.
+            upload.abandoned = True
+
+    async def _exchange(self, call: Call[Result]) -> Result:
+        request = self._connection.request(call)
+        tries = TRIES
+        while True:
+            tries -= 1
+            try:
+                response = await self._http.send(request)
+            except httpx.RequestError as error:
+                if tries and worth_another_try(call, error):
+                    continue
+                raise self._connection.failure(error, call) from error
+            return call.read(self._connection.answer(response))
+
+
+def _on_this_loop(progress: Progress) -> Progress:
+    """Progress told where the caller lives, not in the thread that sends."""
+    loop = asyncio.get_running_loop()
+
+    def tell(sent: int, total: int) -> None:
+        loop.call_soon_threadsafe(progress, sent, total)
+
+    return tell
