@@ -1,0 +1,73 @@
+"""A dataset in a local directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from collidium.contracts.task import EventRange
+from collidium.datasets import layout
+from collidium.datasets.shards import BATCH_BYTES, EventTable
+from collidium.errors import UnusableDataset
+
+#: Events in one block at the most, however small they are.
+MAX_BLOCK_EVENTS: Final = 4096
+
+
+class Dataset:
+    """Tables of one config below a directory, in any layout of :mod:`~collidium.datasets.layout`."""
+
+    def __init__(self, directory: Path, config: str | None = None) -> None:
+        """``config`` may be left out where there is only one. Raises UnusableDataset without a directory."""
+        if not directory.is_dir():
+            raise UnusableDataset(f"there is no directory {directory}")
+        self.directory = directory
+        self.config = config
+        self._paths = sorted(
+            path.relative_to(directory).as_posix() for path in directory.rglob("*.parquet") if path.is_file()
+        )
+
+    def configs(self) -> dict[str, tuple[str, ...]]:
+        """The configs that are there, each with its tables."""
+        return layout.configs(self._paths)
+
+    def table(self, name: str) -> EventTable:
+        """Open a table. Raises :class:`~collidium.errors.UnusableDataset`."""
+        paths = layout.shards(self._paths, name, self.config)
+        return EventTable(name, [self.directory / path for path in paths])
+
+    def read(
+        self, tables: Sequence[str], events: EventRange, *, block_bytes: int = BATCH_BYTES
+    ) -> Iterator[tuple[EventRange, Mapping[str, pa.Table]]]:
+        """Yield blocks of events that cover the range: their events, and ``tables`` with canonical names.
+
+        Raises :class:`~collidium.errors.UnusableDataset` where a table lacks an event of the range.
+        """
+        opened = [self.table(name) for name in tables]
+        for table in opened:
+            refuse_missing(table, events)
+        size = sum(table.bytes_per_event for table in opened)
+        step = int(np.clip(block_bytes / max(size, 1), 1, MAX_BLOCK_EVENTS))
+        blocks = [
+            EventRange(start, min(start + step, events.stop))
+            for start in range(events.start, events.stop, step)
+        ]
+        streams = [table.read(blocks) for table in opened]
+        for block, *pieces in zip(blocks, *streams, strict=True):
+            yield block, dict(zip(tables, pieces, strict=True))
+
+
+def refuse_missing(table: EventTable, events: EventRange) -> None:
+    """Raise UnusableDataset, with count and examples, where the table lacks events of the range."""
+    missing = table.missing(events)
+    if len(missing):
+        examples = ", ".join(map(str, missing[:5].tolist()))
+        there = f"{table.event_ids[0]} to {table.event_ids[-1]}" if len(table.event_ids) else "none"
+        raise UnusableDataset(
+            f"table {table.name} lacks {len(missing)} of the {len(events)} events {events}, "
+            f"for example {examples} (events there: {there})"
+        )
