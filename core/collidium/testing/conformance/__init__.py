@@ -1,0 +1,24 @@
+"""Does an implementation keep its contract? Call these on an instance of yours, with or without pytest.
+
+Each raises :class:`Nonconforming` that says which promise is broken and how; returning means all is well.
+The asynchronous ones close what they were given, because closing is part of the contract.
+
+    async def test_my_storage_keeps_the_contract(tmp_path):
+        await check_storage(MyStorage(), tmp_path)
+"""
+
+from collidium.testing.conformance.executor import check_executor
+from collidium.testing.conformance.identity import check_identity_provider
+from collidium.testing.conformance.promise import Nonconforming
+from collidium.testing.conformance.runner import check_runner
+from collidium.testing.conformance.storage import check_storage
+from collidium.testing.conformance.task import check_task
+
+__all__ = [
+    "Nonconforming",
+    "check_executor",
+    "check_identity_provider",
+    "check_runner",
+    "check_storage",
+    "check_task",
+]

@@ -1,0 +1,129 @@
+"""The contract of an executor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from time import monotonic
+from typing import Any
+
+from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
+from collidium.testing.conformance.promise import check_close, check_name, promise, refuses
+
+_MEBIBYTE = 1024**2
+_GENEROUS = Limits(memory_bytes=1024 * _MEBIBYTE, seconds=60)
+_HASTY = Limits(memory_bytes=1024 * _MEBIBYTE, seconds=0.5)
+#: How long after its time limit a call may take to be given up.
+_PATIENCE_SECONDS = 20
+
+
+async def check_executor(executor: Executor, *, enforces_memory: bool = True) -> None:
+    """Check order, errors, limits and recovery; starts real workers and breaks some of them.
+
+    ``enforces_memory=False`` leaves out the memory limit, for a cluster whose machines set it.
+    """
+    check_name(executor.name, "an executor")
+    await _check_results(executor)
+    await _check_errors(executor)
+    await _check_time_limit(executor)
+    if enforces_memory:
+        with refuses(OverLimit, "a call past its memory limit"):
+            await _collect(executor, _allocate, [4096 * _MEBIBYTE])
+    with refuses(WorkerDied, "a worker that ends without an answer"):
+        await _collect(executor, _die, [3])
+    await _check_early_close(executor)
+    await _check_results(executor)  # after all that it still works
+    await check_close(executor)
+
+
+async def _check_results(executor: Executor) -> None:
+    items = list(range(20))
+    promise(await _collect(executor, _square, items) == [i * i for i in items], "results in the items' order")
+    promise(await _collect(executor, _square, []) == [], "no items must give no results")
+    pids = await _collect(executor, _process_id, [0, 1])
+    promise(os.getpid() not in pids, "functions must run outside the caller's process")
+
+
+async def _check_errors(executor: Executor) -> None:
+    with refuses(ZeroDivisionError, "a function that raises ZeroDivisionError"):
+        await _collect(executor, _divide, [1, 0, 1])
+    with refuses(WithFields, "a function that raises an error with fields"):
+        await _collect(executor, _raise_with_fields, [1])
+
+
+async def _check_time_limit(executor: Executor) -> None:
+    began = monotonic()
+    with refuses(OverLimit, "a call past its time limit"):
+        await _collect(executor, _spin, [_PATIENCE_SECONDS * 2], _HASTY)
+    promise(
+        monotonic() - began < _PATIENCE_SECONDS, "a call past its time limit must be ended, not waited for"
+    )
+
+
+async def _check_early_close(executor: Executor) -> None:
+    began = monotonic()
+    seconds = [0.0, *[_PATIENCE_SECONDS * 2.0] * 8]
+    async with aclosing(_generator(executor, _spin, seconds, _GENEROUS)) as results:
+        await anext(results)
+    promise(monotonic() - began < _PATIENCE_SECONDS, "closing early must end what runs, not wait for it")
+
+
+async def _collect(
+    executor: Executor, function: Callable[[Any], Any], items: Sequence[Any], limits: Limits = _GENEROUS
+) -> list[Any]:
+    return [result async for result in executor.map(function, items, limits)]
+
+
+def _generator(
+    executor: Executor, function: Callable[[Any], Any], items: Sequence[Any], limits: Limits
+) -> Any:
+    results = executor.map(function, items, limits)
+    promise(hasattr(results, "aclose"), "map must return an iterator that can be closed (aclose)")
+    return results
+
+
+# -- what workers are asked to do; at module level because it is pickled -------------------------------
+
+
+class WithFields(Exception):
+    """An error whose constructor takes two arguments, as many real ones do."""
+
+    def __init__(self, column: str, row: int) -> None:
+        super().__init__(f"{column} {row}")
+        self.column = column
+        self.row = row
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (WithFields, (self.column, self.row))
+
+
+def _square(number: int) -> int:
+    return number * number
+
+
+def _process_id(_: int) -> int:
+    return os.getpid()
+
+
+def _divide(number: int) -> float:
+    return 1 / number
+
+
+def _raise_with_fields(row: int) -> None:
+    raise WithFields("hit_id", row)
+
+
+def _spin(seconds: float) -> float:
+    end = monotonic() + seconds
+    while monotonic() < end:
+        pass
+    return seconds
+
+
+def _allocate(size: int) -> int:
+    return len(bytearray(size))
+
+
+def _die(code: int) -> None:
+    os._exit(code)

@@ -1,0 +1,40 @@
+"""The contract of an identity provider."""
+
+from __future__ import annotations
+
+from collidium.contracts.identity import IdentityProvider, IdentityUnavailable
+from collidium.testing.conformance.promise import Nonconforming, check_close, check_name, promise, refuses
+
+#: Tokens that belong to nobody, some of them hostile.
+_BAD_TOKENS = ("", "nobody", "a b", "ü", "x\r\nX-Injected: 1", "\0", "../../", "x" * 100_000)
+
+
+async def check_identity_provider(
+    provider: IdentityProvider, token: str, username: str, *, unreachable: IdentityProvider | None = None
+) -> None:
+    """Check tokens: ``token`` is a valid one of ``username``.
+
+    ``unreachable``, if given, is a provider whose service is down: it must say so instead of refusing.
+    """
+    check_name(provider.name, "an identity provider")
+    for _ in range(2):  # the second answer may come from a cache
+        identity = await provider.identify(token)
+        promise(identity is not None, "a valid token must give its owner, not None")
+        owner = identity.username if identity else ""
+        promise(owner == username, f"the token belongs to {username!r}, not {owner!r}")
+        for bad in (*_BAD_TOKENS, token + "x", token[:-1]):
+            await _check_refusal(provider, bad)
+    await check_close(provider)
+    if unreachable is not None:
+        with refuses(IdentityUnavailable, "identify while the service is down"):
+            await unreachable.identify(token)
+        await check_close(unreachable)
+
+
+async def _check_refusal(provider: IdentityProvider, token: str) -> None:
+    try:
+        identity = await provider.identify(token)
+    except Exception as error:
+        # Any error here would become a 500 or a 503 that a stranger can cause at will.
+        raise Nonconforming(f"a bad token {token[:40]!r} must give None, but raises {error!r}") from error
+    promise(identity is None, f"a bad token {token[:40]!r} must give None, not {identity!r}")

@@ -1,0 +1,77 @@
+"""The contract of a storage backend."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from uuid import uuid4
+
+from collidium.contracts.storage import MissingFile, Storage
+from collidium.testing.conformance.promise import check_close, check_name, promise, refuses
+
+_SIZE = 1_000_000
+_BAD_KEYS = ("", "/etc/passwd", "../outside", "a/../../outside", "a//b", "UPPER", "a\nb", "x" * 513)
+
+
+async def check_storage(storage: Storage, tmp_path: Path) -> None:
+    """Check files by key, whole or not at all; keys are below ``conformance/`` and deleted again.
+
+    ``tmp_path`` is an empty directory for local files.
+    """
+    check_name(storage.name, "a storage backend")
+    prefix = f"conformance/{uuid4().hex}"
+    await _check_a_file(storage, f"{prefix}/nested/file.parquet", tmp_path)
+    await _check_a_missing_file(storage, f"{prefix}/missing", tmp_path)
+    await _check_simultaneous_puts(storage, f"{prefix}/contended", tmp_path)
+    await _check_keys(storage, tmp_path)
+    await check_close(storage)
+
+
+async def _check_a_file(storage: Storage, key: str, tmp_path: Path) -> None:
+    source, copy = tmp_path / "source", tmp_path / "copy"
+    for content in (b"first" * _SIZE, b"", b"second"):  # putting again replaces
+        source.write_bytes(content)
+        await storage.put(key, source)
+        promise(source.exists() and source.read_bytes() == content, "put must leave its source alone")
+        promise(await storage.exists(key), "a file must exist after put")
+        await storage.get(key, copy)
+        promise(copy.read_bytes() == content, "get must write what the last put gave")
+    source.unlink()
+    promise(await storage.exists(key), "a kept file must not depend on the source of its put")
+    await storage.get(key, copy)
+    promise(copy.read_bytes() == b"second", "a kept file must not depend on the source of its put")
+    await storage.delete(key)
+    promise(not await storage.exists(key), "a file must not exist after delete")
+
+
+async def _check_a_missing_file(storage: Storage, key: str, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    promise(not await storage.exists(key), "exists must be False for a key never put")
+    with refuses(MissingFile, "get of a key never put"):
+        await storage.get(key, target)
+    promise(not target.exists(), "a get that fails must leave no file behind")
+    await storage.delete(key)
+
+
+async def _check_simultaneous_puts(storage: Storage, key: str, tmp_path: Path) -> None:
+    contents = [bytes([digit]) * _SIZE for digit in b"012345"]
+    sources = [tmp_path / f"source-{number}" for number in range(len(contents))]
+    for source, content in zip(sources, contents, strict=True):
+        source.write_bytes(content)
+    await asyncio.gather(*(storage.put(key, source) for source in sources))
+    await storage.get(key, tmp_path / "winner")
+    promise(
+        (tmp_path / "winner").read_bytes() in contents,
+        "of simultaneous puts of one key one must win, whole; the file is a mixture",
+    )
+    await storage.delete(key)
+
+
+async def _check_keys(storage: Storage, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"never kept")
+    for key in _BAD_KEYS:
+        with refuses(ValueError, f"put with the key {key[:40]!r}"):
+            await storage.put(key, source)
+        with refuses(ValueError, f"get with the key {key[:40]!r}"):
+            await storage.get(key, tmp_path / "never")

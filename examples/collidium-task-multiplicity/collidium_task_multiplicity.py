@@ -1,0 +1,83 @@
+"""How many particles crossed the tracker? A complete benchmark task in one file."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from collidium.contracts.tables import flatten, list_lengths
+from collidium.contracts.task import Block, Card, Column, EventRange, Metric, Problem, Tables, Task
+from collidium.hookspecs import hookimpl
+
+Counts = tuple[int, int, int]
+
+
+class Multiplicity(Task):
+    """Scores one number per event: the particles that left at least three hits."""
+
+    card = Card(
+        name="multiplicity",
+        title="Particle multiplicity",
+        description="Tell from the tracker hits how many particles left at least three hits in each event.",
+        dataset="ttbar_pu0",
+        eval_events=EventRange(90_000, 100_000),
+        inputs=("tracker_hits",),
+        columns=(
+            Column("event_id", "integer", "Each event once."),
+            Column("particles", "integer", "Number of particles with at least three hits."),
+        ),
+        truth_sources=("tracker_hits",),
+        rows_of="events",
+        metrics=(
+            Metric("within_ten_percent", True, "Fraction of events whose number is right to 10%.", reward=5),
+            Metric("mean_error", False, "Mean distance between the number told and the true one."),
+        ),
+    )
+    version = "1"
+
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        hits = flatten(tables["tracker_hits"], ["particle_id"])
+        hits = hits.filter(pc.field("particle_id") != 0)  # 0 is noise
+        tracks = hits.group_by(["event_id", "particle_id"]).aggregate([([], "count_all")])
+        crossed = np.sort(tracks.filter(pc.field("count_all") >= 3)["event_id"])
+        events = tables["tracker_hits"]["event_id"].cast(pa.uint32())
+        particles = np.searchsorted(crossed, events, "right") - np.searchsorted(crossed, events, "left")
+        return {"events": pa.table({"event_id": events, "particles": particles})}
+
+    def check(self, block: Block) -> list[Problem]:
+        events = np.asarray(block.predictions["event_id"])
+        particles = np.asarray(block.predictions["particles"])
+        problems = []
+        if repeated := np.count_nonzero(events[1:] == events[:-1]):
+            problems.append(Problem("duplicate-row", "Give each event once.", "event_id", count=repeated))
+        if negative := np.count_nonzero(particles < 0):
+            problems.append(Problem("negative", "Give 0 or more.", "particles", count=negative))
+        return problems
+
+    def score(self, block: Block) -> Counts:
+        events = np.asarray(block.truth["events"]["event_id"], dtype=np.int64)
+        true = np.asarray(block.truth["events"]["particles"], dtype=np.int64)
+        told = np.zeros_like(true)  # an event left out counts as 0 particles
+        answered = np.asarray(block.predictions["event_id"], dtype=np.int64)
+        known = np.isin(answered, events)
+        told[np.searchsorted(events, answered[known])] = np.asarray(block.predictions["particles"])[known]
+        error = np.abs(told - true)
+        return len(events), int(np.count_nonzero(10 * error <= true)), int(error.sum())
+
+    def merge(self, tallies: Sequence[Counts]) -> Counts:
+        events, close, error = (sum(counts) for counts in zip((0, 0, 0), *tallies, strict=True))
+        return events, close, error
+
+    def metrics(self, tally: Counts) -> dict[str, float]:
+        events, close, error = tally
+        return {"within_ten_percent": close / max(events, 1), "mean_error": error / max(events, 1)}
+
+    def baseline(self, tables: Tables) -> pa.Table:
+        hits = list_lengths(tables["tracker_hits"], "x")
+        return pa.table({"event_id": tables["tracker_hits"]["event_id"], "particles": hits // 10})
+
+
+@hookimpl
+def collidium_tasks() -> list[Task]:
+    return [Multiplicity()]

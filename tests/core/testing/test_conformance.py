@@ -1,0 +1,346 @@
+"""The conformance suite passes what keeps its contract and tells exactly what does not."""
+
+import asyncio
+import importlib.util
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import collidium.demo
+from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
+from collidium.contracts.runner import Job, JobState, JobStatus, Runner
+from collidium.contracts.storage import MissingFile, Storage, check_key
+from collidium.testing.conformance import (
+    Nonconforming,
+    check_identity_provider,
+    check_runner,
+    check_storage,
+    check_task,
+)
+
+EXAMPLE = Path(__file__).parents[3] / "examples/collidium-task-multiplicity/collidium_task_multiplicity.py"
+EVENTS = Path(collidium.demo.__file__).parent / "data/odd-ttbar-pu0"
+
+
+# -- tasks ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The example task's module, importable by its name as pickle needs it."""
+    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, EXAMPLE.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pa.Table]:
+    return {"tracker_hits": pq.read_table(EVENTS / "tracker_hits.parquet")}
+
+
+def test_a_good_task_passes_and_its_metrics_come_back(example: ModuleType, tables: Any) -> None:
+    assert check_task(example.Multiplicity(), tables) == {"within_ten_percent": 0.2, "mean_error": 13.2}
+
+
+def test_given_predictions_are_scored_instead_of_the_baseline(example: ModuleType, tables: Any) -> None:
+    oracle = example.Multiplicity().prepare(tables)["events"]
+    assert check_task(example.Multiplicity(), tables, oracle)["within_ten_percent"] == 1
+
+
+def _last_tally_wins(self: Any, tallies: Any) -> Any:
+    return tallies[-1]
+
+
+def _mean_of_blocks(self: Any, tally: Any) -> dict[str, float]:
+    return {"within_ten_percent": float("nan"), "mean_error": 0.0}
+
+
+def _sees_the_row_order(self: Any, block: Any) -> tuple[int, int, int]:
+    return 1, 0, int(block.predictions["particles"][0].as_py()) if block.predictions.num_rows else 0
+
+
+def _sees_the_width(self: Any, block: Any) -> tuple[int, int, int]:
+    return 1, 0, block.predictions.schema.field("particles").type.bit_width
+
+
+def _always_complains(self: Any, block: Any) -> list[str]:
+    return ["no"]
+
+
+def _truth_with_wide_ids(self: Any, tables: Any) -> dict[str, pa.Table]:
+    return {"events": pa.table({"event_id": tables["tracker_hits"]["event_id"].cast(pa.int64())})}
+
+
+@pytest.mark.parametrize(
+    ("method", "broken", "told"),
+    [
+        ("merge", _last_tally_wins, "must not depend on how events are cut"),
+        ("metrics", _mean_of_blocks, "must be finite"),
+        ("metrics", lambda self, tally: {"mean_error": 0.0}, "metrics must be"),
+        ("metrics", lambda self, tally: dict.fromkeys(["within_ten_percent", "mean_error"], 1), "be a float"),
+        ("score", _sees_the_row_order, "must not depend on|another order"),
+        ("score", _sees_the_width, "integers are written as"),
+        ("score", lambda self, block: (1, 0, 1 << 9_000_000), "must be small"),
+        ("check", _always_complains, "finds problems in valid predictions"),
+        ("prepare", _truth_with_wide_ids, "must be uint32"),
+        ("prepare", lambda self, tables: {}, "rows_of"),
+    ],
+)
+def test_a_broken_promise_of_a_task_is_told(
+    example: ModuleType, tables: Any, monkeypatch: pytest.MonkeyPatch, method: str, broken: Any, told: str
+) -> None:
+    monkeypatch.setattr(example.Multiplicity, method, broken)
+    with pytest.raises(Nonconforming, match=told):
+        check_task(example.Multiplicity(), tables, pa.table({"event_id": [0, 1, 2], "particles": [3, 1, 2]}))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"name": "Multi plicity"}, "a task needs a name"),
+        ({"title": " "}, "title is empty"),
+        ({"truth_sources": ()}, "truth_sources"),
+    ],
+)
+def test_a_card_that_says_too_little_is_told(
+    example: ModuleType, tables: Any, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], told: str
+) -> None:
+    monkeypatch.setattr(example.Multiplicity, "card", replace(example.Multiplicity.card, **change))
+    with pytest.raises(Nonconforming, match=told):
+        check_task(example.Multiplicity(), tables)
+
+
+# -- storage -------------------------------------------------------------------------------------------
+
+
+class Folder(Storage):
+    """A small storage that keeps its contract."""
+
+    name = "folder"
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    async def put(self, key: str, path: Path) -> None:
+        target = self.root / check_key(key)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+
+    async def get(self, key: str, path: Path) -> None:
+        if not await self.exists(key):
+            raise MissingFile(key)
+        shutil.copyfile(self.root / check_key(key), path)
+
+    async def exists(self, key: str) -> bool:
+        return (self.root / check_key(key)).is_file()
+
+    async def delete(self, key: str) -> None:
+        (self.root / check_key(key)).unlink(missing_ok=True)
+
+    async def close(self) -> None:
+        pass
+
+
+class LinkingFolder(Folder):
+    async def put(self, key: str, path: Path) -> None:
+        target = self.root / check_key(key)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        target.symlink_to(path)
+
+
+class TrustingFolder(Folder):
+    async def put(self, key: str, path: Path) -> None:
+        shutil.copyfile(path, self.root / "anything")
+        await super().put("conformance/anything" if key.startswith(("/", ".")) else key, path)
+
+
+class TouchingFolder(Folder):
+    async def get(self, key: str, path: Path) -> None:
+        path.touch()
+        await super().get(key, path)
+
+
+class TearingFolder(Folder):
+    async def put(self, key: str, path: Path) -> None:
+        target = self.root / check_key(key)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = path.read_bytes()
+        half = len(content) // 2
+        target.write_bytes(content[:half])
+        await asyncio.sleep(0)
+        with target.open("ab") as file:
+            file.write(content[half:])
+
+
+async def test_a_good_storage_passes(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (tmp_path / "scratch").mkdir()
+    await check_storage(Folder(root), tmp_path / "scratch")
+    assert [path for path in root.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (LinkingFolder, "must write what the last put gave|must not depend on the source"),
+        (TrustingFolder, "must raise ValueError"),
+        (TouchingFolder, "must leave no file behind"),
+        (TearingFolder, "a mixture"),
+    ],
+)
+async def test_a_broken_promise_of_a_storage_is_told(
+    broken: Callable[[Path], Storage], told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "root").mkdir()
+    with pytest.raises(Nonconforming, match=told):
+        await check_storage(broken(tmp_path / "root"), tmp_path / "scratch")
+
+
+# -- identity ------------------------------------------------------------------------------------------
+
+
+class OneUser(IdentityProvider):
+    """Knows one token."""
+
+    name = "one_user"
+
+    def __init__(self, token: str = "secret", *, down: bool = False) -> None:  # noqa: S107 -- of a test
+        self.token = token
+        self.down = down
+
+    async def identify(self, token: str) -> Identity | None:
+        if self.down:
+            raise IdentityUnavailable("down")
+        return Identity("anna") if token == self.token else None
+
+    async def close(self) -> None:
+        pass
+
+
+class Prefix(OneUser):
+    async def identify(self, token: str) -> Identity | None:
+        return Identity("anna") if token.startswith(self.token) else None
+
+
+class Strict(OneUser):
+    async def identify(self, token: str) -> Identity | None:
+        token.encode("ascii")
+        return await super().identify(token)
+
+
+class Refusing(OneUser):
+    async def identify(self, token: str) -> Identity | None:
+        return None
+
+
+async def test_a_good_identity_provider_passes() -> None:
+    await check_identity_provider(OneUser(), "secret", "anna", unreachable=OneUser(down=True))
+
+
+@pytest.mark.parametrize(
+    ("provider", "unreachable", "told"),
+    [
+        (Prefix(), None, "must give None"),
+        (Strict(), None, "but raises UnicodeEncodeError"),
+        (Refusing(), None, "must give its owner"),
+        (OneUser(), Refusing(), "must raise IdentityUnavailable"),
+    ],
+)
+async def test_a_broken_promise_of_an_identity_provider_is_told(
+    provider: IdentityProvider, unreachable: IdentityProvider | None, told: str
+) -> None:
+    with pytest.raises(Nonconforming, match=told):
+        await check_identity_provider(provider, "secret", "anna", unreachable=unreachable)
+
+
+# -- runner --------------------------------------------------------------------------------------------
+
+
+class Countdown(Runner):
+    """Takes each job through its states, one at each poll, and writes a line as output."""
+
+    name = "countdown"
+    path = (JobState.QUEUED, JobState.UNKNOWN, JobState.RUNNING, JobState.COMPLETED)
+
+    def __init__(self) -> None:
+        self.polled: dict[str, int] = {}
+        self.stopped: set[str] = set()
+
+    async def submit(self, job: Job) -> str:
+        self.polled.setdefault(job.request_id, 0)
+        return job.request_id
+
+    async def poll(self, handle: str) -> JobStatus:
+        if handle in self.stopped:
+            return JobStatus(JobState.CANCELLED)
+        step = min(self.polled[handle], len(self.path) - 1)
+        self.polled[handle] = step + 1
+        return JobStatus(self.path[step], Decimal("0.001"))
+
+    async def cancel(self, handle: str) -> None:
+        if self.polled[handle] < len(self.path):
+            self.stopped.add(handle)
+
+    async def collect(self, handle: str, directory: Path) -> list[Path]:
+        file = directory / "events.txt"
+        file.write_text("one event\n")
+        return [file]
+
+    async def close(self) -> None:
+        pass
+
+
+class TwoJobs(Countdown):
+    async def submit(self, job: Job) -> str:
+        handle = f"{job.request_id}-{len(self.polled)}"
+        self.polled[handle] = 0
+        return handle
+
+
+class Backwards(Countdown):
+    path = (JobState.RUNNING, JobState.QUEUED, JobState.COMPLETED)
+
+
+class Forgetful(Countdown):
+    async def collect(self, handle: str, directory: Path) -> list[Path]:
+        return [directory / "not-written"]
+
+
+class Overeager(Countdown):
+    async def cancel(self, handle: str) -> None:
+        self.stopped.add(handle)
+
+
+async def test_a_good_runner_passes(tmp_path: Path) -> None:
+    await check_runner(Countdown(), tmp_path, interval=0)
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (TwoJobs, "must give one job"),
+        (Backwards, "must not go back"),
+        (Forgetful, "must write below"),
+        (Overeager, "must not change a completed job"),
+    ],
+)
+async def test_a_broken_promise_of_a_runner_is_told(
+    broken: Callable[[], Runner], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Nonconforming, match=told):
+        await check_runner(broken(), tmp_path, interval=0)
