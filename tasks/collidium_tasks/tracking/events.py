@@ -1,0 +1,121 @@
+"""A block cut into its events, as NumPy arrays that share the block's memory wherever they can."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from collidium.contracts.task import Block
+
+Integers = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Predictions and truth of one event.
+
+    ``hit_id`` and ``track_id`` have one entry per submitted row; ``true_hit_id``, ``particle`` (0: noise)
+    and ``weight`` (None: every hit that is not noise weighs 1) one per hit of the event; ``particle_hits``
+    and ``high_pt`` one per particle, at place ``particle - 1``.
+    """
+
+    event_id: int
+    hit_id: Integers
+    track_id: Integers
+    true_hit_id: Integers
+    particle: npt.NDArray[np.uint32]
+    weight: npt.NDArray[np.float64] | None
+    particle_hits: npt.NDArray[np.uint32]
+    high_pt: npt.NDArray[np.bool_]
+
+    @property
+    def same_hits(self) -> bool:
+        """Whether the rows are the event's hits, all of them and in their order: the usual case."""
+        return np.array_equal(self.hit_id, self.true_hit_id)
+
+
+def events_of(block: Block) -> Iterator[Event]:
+    """The events of a block that have hits in the truth or rows in the predictions, in order."""
+    rows = _Rows(block.predictions)
+    hits = _Rows(block.truth["hits"])
+    particles = _Rows(block.truth["particles"])
+    ids = np.union1d(rows.event_ids(), hits.event_ids())
+    row_edges, hit_edges, particle_edges = (table.edges(ids) for table in (rows, hits, particles))
+    for number, event_id in enumerate(ids.tolist()):
+        row, hit, particle = (
+            (int(starts[number]), int(stops[number]))
+            for starts, stops in (row_edges, hit_edges, particle_edges)
+        )
+        yield Event(
+            event_id=event_id,
+            hit_id=rows["hit_id"].slice(*row),
+            track_id=rows["track_id"].slice(*row),
+            true_hit_id=hits["hit_id"].slice(*hit),
+            particle=hits["particle"].slice(*hit),
+            weight=hits["weight"].slice(*hit) if "weight" in hits else None,
+            particle_hits=particles["hits"].slice(*particle),
+            high_pt=particles["high_pt"].slice(*particle),
+        )
+
+
+class _Column:
+    """A column without nulls that may lie in several pieces; slices copy only where they span two."""
+
+    def __init__(self, column: pa.ChunkedArray[Any]) -> None:
+        self.chunks = [np.asarray(chunk) for chunk in column.chunks if len(chunk)]
+        self.dtype = self.chunks[0].dtype if self.chunks else column.type.to_pandas_dtype()
+        lengths = [len(chunk) for chunk in self.chunks]
+        self.starts = [sum(lengths[:number]) for number in range(len(lengths))]
+
+    def slice(self, start: int, stop: int) -> npt.NDArray[Any]:
+        """Rows ``start`` to ``stop``, shape (stop - start,)."""
+        if start == stop:
+            return np.empty(0, self.dtype)
+        first = bisect_right(self.starts, start) - 1
+        last = bisect_right(self.starts, stop - 1) - 1
+        pieces = [
+            self.chunks[number][max(start - self.starts[number], 0) : stop - self.starts[number]]
+            for number in range(first, last + 1)
+        ]
+        return pieces[0] if first == last else np.concatenate(pieces)
+
+
+class _Rows:
+    """A table sorted by event_id."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._columns = {name: _Column(table.column(name)) for name in table.column_names}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> _Column:
+        return self._columns[name]
+
+    def event_ids(self) -> npt.NDArray[np.int64]:
+        """The distinct events, found by jumping from one to the next: few comparisons, no pass over rows."""
+        found: list[int] = []
+        for chunk in self._columns["event_id"].chunks:
+            row = 0
+            while row < len(chunk):
+                found.append(int(chunk[row]))
+                row = int(np.searchsorted(chunk, chunk[row], side="right"))
+        return np.unique(np.array(found, np.int64))
+
+    def edges(self, ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """First row, and the row after the last, of each event; each of shape (len(ids),)."""
+        starts = np.zeros(len(ids), np.int64)
+        stops = np.zeros(len(ids), np.int64)
+        for chunk in self._columns["event_id"].chunks:
+            # Equal types keep searchsorted from converting the whole chunk.
+            fits = len(ids) == 0 or ids[-1] <= np.iinfo(chunk.dtype).max
+            wanted = ids.astype(chunk.dtype) if fits else ids
+            starts += np.searchsorted(chunk, wanted, side="left")
+            stops += np.searchsorted(chunk, wanted, side="right")
+        return starts, stops

@@ -1,0 +1,198 @@
+"""Which particle dominates which track: the double-majority rule, one event at a time.
+
+Each hit becomes one number, track label times 2^bits plus particle. Sorting these puts the hits that a
+track and a particle share next to each other; what the metrics need are the lengths of such runs.
+The rule is that of the TrackML challenge (arXiv:1904.06778, section 4) with "at least" for "more than".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from collidium_tasks.tracking.alignment import rows_of_hits
+from collidium_tasks.tracking.buffers import Buffers
+from collidium_tasks.tracking.events import Event
+from collidium_tasks.tracking.labels import Labels, label_tracks
+
+Integers = npt.NDArray[np.int64]
+
+#: Hits of a particle that a track needs to have reconstructed it; all of them, if it has fewer.
+LEAST_HITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The tracks that a particle dominates; one entry for each such track, in the order of labels.
+
+    ``particle`` counts from 1, ``shared`` is the number of the track's hits that the particle owns.
+    """
+
+    label: npt.NDArray[np.uint64]
+    particle: Integers
+    shared: Integers
+    correct: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class EventCounts:
+    """What the metrics need of one event; weights are those of hits."""
+
+    event_id: int
+    tracks: int
+    fake_tracks: int
+    particles: int
+    duplicated_particles: int
+    high_pt_particles: int
+    high_pt_reconstructed: int
+    found_weight: float
+    total_weight: float
+    #: Some of the event's track ids: the smallest, the largest, one drawn by a hash; none without tracks.
+    track_ids: tuple[int, ...]
+
+
+class Matcher:
+    """Matches events one after the other, using its memory again; for one thread."""
+
+    def __init__(self) -> None:
+        self._buffers = Buffers()
+
+    def match(self, event: Event) -> EventCounts:
+        """Count the tracks and particles of an event whose rows :mod:`.checks` found in order."""
+        rows = None if event.same_hits else rows_of_hits(event.true_hit_id, event.hit_id)
+        particle = event.particle if rows is None else event.particle[rows]
+        bits = len(event.particle_hits).bit_length()
+        labels = label_tracks(event.track_id, 2 ** (32 - bits) - 1, self._buffers)
+        runs = self._runs(labels, particle, bits)
+        matched = _dominated(runs, event.particle_hits.astype(np.int64))
+        found, total = self._weights(event, rows, particle, labels, matched)
+        track_labels = runs.label[runs.first_of_track]
+        return EventCounts(
+            event_id=event.event_id,
+            tracks=len(track_labels),
+            fake_tracks=len(track_labels) - len(matched.label),
+            particles=len(event.particle_hits),
+            duplicated_particles=int(np.count_nonzero(np.bincount(matched.particle) > 1)),
+            high_pt_particles=int(np.count_nonzero(event.high_pt)),
+            high_pt_reconstructed=_reconstructed(event, matched),
+            found_weight=found,
+            total_weight=total,
+            track_ids=_sample(labels.track_ids(track_labels)),
+        )
+
+    def _runs(self, labels: Labels, particle: npt.NDArray[np.uint32], bits: int) -> _Runs:
+        """Sort the hits by track and particle and measure the runs of equal pairs."""
+        kind = labels.of_hits.dtype.type
+        keys = self._buffers.array("keys", len(particle), kind)
+        np.left_shift(labels.of_hits, kind(bits), out=keys)
+        np.bitwise_or(keys, particle, out=keys)
+        keys.sort()
+        # Unassigned hits have the largest label, so they stand at the end.
+        keys = keys[: int(np.searchsorted(keys, kind(labels.count << bits)))]
+        if not len(keys):
+            return _Runs.none()
+        changes = self._buffers.array("changes", len(keys) - 1, np.bool_)
+        np.not_equal(keys[1:], keys[:-1], out=changes)
+        starts = np.append(0, np.flatnonzero(changes) + 1)
+        return _Runs.of(keys[starts].astype(np.uint64), starts, len(keys), bits)
+
+    def _weights(
+        self,
+        event: Event,
+        rows: Integers | None,
+        particle: npt.NDArray[np.uint32],
+        labels: Labels,
+        matched: Matched,
+    ) -> tuple[float, float]:
+        """Weight of the dominating particles' hits in correct tracks, and of all hits of the event.
+
+        Both are summed over the same places of one array, so a perfect answer gives equal numbers.
+        """
+        if event.weight is None:
+            return float(matched.shared[matched.correct].sum()), float(event.particle_hits.sum())
+        # Labels of no correct track keep owner 0: that is noise, which weighs nothing.
+        owner = self._buffers.array("owner", labels.count + 1, np.uint32)
+        owner.fill(0)
+        owner[matched.label[matched.correct]] = matched.particle[matched.correct]
+        owners = self._buffers.array("owners", len(particle), np.uint32)
+        np.take(owner, labels.of_hits, out=owners, mode="clip")
+        found = self._buffers.array("found", len(particle), np.bool_)
+        np.equal(owners, particle, out=found)
+        if rows is not None:
+            in_order = np.zeros(len(event.particle), np.bool_)
+            in_order[rows] = found
+            found = in_order
+        weights = self._buffers.array("weights", len(event.weight), np.float64)
+        np.multiply(event.weight, found, out=weights)
+        return float(weights.sum()), float(np.ascontiguousarray(event.weight).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Hits shared by one track and one particle, sorted by label and particle; one entry for each pair."""
+
+    label: npt.NDArray[np.uint64]
+    particle: Integers
+    shared: Integers
+    #: The run with which each track begins, shape (tracks,).
+    first_of_track: Integers
+    #: Hits of the run's track.
+    track_size: Integers
+
+    @classmethod
+    def of(cls, keys: npt.NDArray[np.uint64], starts: Integers, hits: int, bits: int) -> _Runs:
+        label = keys >> np.uint64(bits)
+        first = np.append(0, np.flatnonzero(label[1:] != label[:-1]) + 1)
+        sizes = np.diff(starts[first], append=hits)
+        return cls(
+            label=label,
+            particle=(keys & np.uint64(2**bits - 1)).astype(np.int64),
+            shared=np.diff(starts, append=hits),
+            first_of_track=first,
+            track_size=np.repeat(sizes, np.diff(first, append=len(keys))),
+        )
+
+    @classmethod
+    def none(cls) -> _Runs:
+        empty: npt.NDArray[Any] = np.empty(0, np.int64)
+        return cls(empty.astype(np.uint64), empty, empty, empty, empty)
+
+
+def _dominated(runs: _Runs, particle_hits: Integers) -> Matched:
+    """The tracks of which a particle owns at least half the hits.
+
+    Where two own exactly half, the one that makes the track correct is taken, else the smaller.
+    """
+    candidates = np.flatnonzero((2 * runs.shared >= runs.track_size) & (runs.particle > 0))
+    label, particle, shared = runs.label[candidates], runs.particle[candidates], runs.shared[candidates]
+    correct = 2 * shared >= particle_hits[particle - 1]
+    # At most two candidates share a track, and then they are neighbours, the smaller particle first.
+    tied = np.flatnonzero(label[1:] == label[:-1])
+    second_wins = ~correct[tied] & correct[tied + 1]
+    keep = np.ones(len(label), np.bool_)
+    keep[np.where(second_wins, tied, tied + 1)] = False
+    return Matched(label[keep], particle[keep], shared[keep], correct[keep])
+
+
+def _reconstructed(event: Event, matched: Matched) -> int:
+    """Particles of high pT that dominate a track with at least LEAST_HITS of their hits, or all of them."""
+    places = matched.particle - 1
+    enough = matched.shared >= np.minimum(event.particle_hits[places], LEAST_HITS)
+    has_track = np.zeros(len(event.high_pt), np.bool_)
+    has_track[places[enough]] = True
+    return int(np.count_nonzero(has_track & event.high_pt))
+
+
+def _sample(track_ids: npt.NDArray[np.uint64]) -> tuple[int, ...]:
+    """Three of an event's track ids such that events with many ids in common likely share one of the three.
+
+    The id with the smallest hash is the same in two events unless it is missing from one of them (min-wise
+    hashing: Broder, On the resemblance and containment of documents, 1997).
+    """
+    if not len(track_ids):
+        return ()
+    drawn = track_ids[np.argmin(track_ids * np.uint64(0x9E3779B97F4A7C15))]
+    return int(track_ids.min()), int(track_ids.max()), int(drawn)

@@ -1,0 +1,80 @@
+"""The task as the platform sees it; what it counts is in the modules beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import pyarrow as pa
+
+from collidium.contracts.task import Block, Card, Column, EventRange, Metric, Problem, Tables, Task
+from collidium_tasks.tracking import tally, truth
+from collidium_tasks.tracking.baselines import naive
+from collidium_tasks.tracking.checks import problems_of
+from collidium_tasks.tracking.events import events_of
+from collidium_tasks.tracking.matching import Matcher
+from collidium_tasks.tracking.tally import EventTallies
+
+CARD = Card(
+    name="tracking",
+    title="Charged-particle tracking",
+    description=(
+        "Group the tracker hits of each event into tracks, one for each charged particle. "
+        "A track is correct when one particle owns at least half of its hits and has at least half of "
+        "its own hits in it. Hits given track_id -1, and hits not submitted, belong to no track."
+    ),
+    dataset="ttbar_pu200",
+    eval_events=EventRange(90_000, 100_000),
+    inputs=("tracker_hits",),
+    columns=(
+        Column("event_id", "integer", "Event of the hit."),
+        Column("hit_id", "integer", "The hit within its event; each hit at most once."),
+        Column("track_id", "integer", "Track of the hit, 0 or more; -1 for a hit that belongs to none."),
+    ),
+    truth_sources=("tracker_hits", "particles"),
+    rows_of="hits",
+    metrics=(
+        Metric(
+            "trackml_weighted_efficiency",
+            True,
+            "Weight of the hits that correct tracks have of their particle, over the weight of all hits.",
+        ),
+        Metric("fake_rate", False, "Fraction of tracks of which no particle owns at least half the hits."),
+        Metric("duplicate_rate", False, "Fraction of particles that dominate more than one track."),
+        Metric(
+            "physics_eff_pt1",
+            True,
+            "Fraction of primary particles with transverse momentum above 1 GeV that dominate a track "
+            "which holds at least 3 of their hits.",
+        ),
+    ),
+)
+
+
+class TrackingTask(Task):
+    """Scores the assignment of hits to tracks by the double-majority rule."""
+
+    card: ClassVar[Card] = CARD
+    version: ClassVar[str] = "1"
+
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        return truth.prepare(tables)
+
+    def check(self, block: Block) -> list[Problem]:
+        return problems_of(events_of(block))
+
+    def score(self, block: Block) -> EventTallies:
+        matcher = Matcher()
+        return tally.collect(matcher.match(event) for event in events_of(block))
+
+    def merge(self, tallies: Sequence[EventTallies]) -> EventTallies:
+        return tally.merge(tallies)
+
+    def metrics(self, tally_: EventTallies) -> dict[str, float]:
+        return tally.metrics(tally_)
+
+    def warnings(self, tally_: EventTallies) -> list[str]:
+        return tally.warnings(tally_)
+
+    def baseline(self, tables: Tables) -> pa.Table | None:
+        return naive.reconstruct(tables)
