@@ -11,6 +11,7 @@
     ├── PaymentRequired           402  exit 3
     ├── Forbidden                 403  exit 3
     ├── NotFound                  404  exit 3
+    ├── MethodNotAllowed          405  exit 3
     ├── Conflict                  409  exit 3
     ├── TooManyRequests           429  exit 3
     ├── UpstreamError             502  exit 3   the hub or a runner answered wrongly

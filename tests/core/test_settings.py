@@ -1,0 +1,106 @@
+"""Settings: declared once, read from the environment and .env, and never half wrong in silence."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from collidium.errors import ConfigurationError
+from collidium.settings import PREFIX, Settings, load
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def test_everything_has_a_default(tmp_path: Path) -> None:
+    settings = load()
+    assert settings.data_dir == tmp_path / ".local/share/collidium"
+    assert settings.database == f"sqlite:///{settings.data_dir}/collidium.sqlite3"
+    assert settings.hub == "http://127.0.0.1:8000/hub"
+    assert settings.admin_token is None
+
+
+def test_every_setting_has_a_line_of_help() -> None:
+    for name, field in Settings.model_fields.items():
+        assert field.description, name
+        assert field.description.endswith("."), name
+
+
+def test_the_environment_wins_over_the_file_and_an_argument_over_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("PLATFORM_PORT=1111\nPLATFORM_WORKERS=3\nSOMEBODY_ELSES=1\n")
+    monkeypatch.setenv("PLATFORM_PORT", "2222")
+    assert (load().port, load().workers) == (2222, 3)
+    assert load(port=3333).port == 3333
+
+
+def test_money_is_decimal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_SIGNUP_GRANT", "0.1")
+    assert load().signup_grant == Decimal("0.1")
+
+
+def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_PLUGINS_BLOCKED", "tracking, local_hub,,")
+    assert load().plugins_blocked == ("tracking", "local_hub")
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_PORT", "eighty")
+    monkeypatch.setenv("PLATFORM_SIGNUP_GRANT", "NaN")
+    monkeypatch.setenv("PLATFORM_DATABSE_URL", "sqlite:///x")
+    (tmp_path / ".env").write_text("PLATFORM_WORKER=2\n")
+    with pytest.raises(ConfigurationError) as caught:
+        load()
+    told = [problem["detail"] for problem in caught.value.errors]
+    assert [line.partition(":")[0] for line in told] == [
+        "PLATFORM_PORT",
+        "PLATFORM_SIGNUP_GRANT",
+        "PLATFORM_DATABSE_URL",
+        "PLATFORM_WORKER",
+    ]
+    for line in told:
+        assert line in caught.value.detail
+
+
+def test_the_address_of_a_client_is_no_unknown_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_BACKEND", "http://127.0.0.1:8000")
+    load()
+
+
+def test_the_admin_token_is_never_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADMIN_TOKEN", "a-very-secret-word")
+    settings = load()
+    assert settings.admin_token is not None
+    assert settings.admin_token.get_secret_value() == "a-very-secret-word"
+    assert "a-very-secret-word" not in repr(settings) + settings.model_dump_json()
+
+
+def test_a_bad_secret_is_not_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_DATABASE_URL", "postgres://u:pass-word@h/n")
+    monkeypatch.setenv("PLATFORM_PORT", "pass-word-too")
+    with pytest.raises(ConfigurationError) as caught:
+        load()
+    assert "pass-word" not in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8000"),
+        ("0.0.0.0", "http://127.0.0.1:8000"),  # noqa: S104 -- compared, not bound
+        ("::", "http://127.0.0.1:8000"),
+        ("::1", "http://[::1]:8000"),
+        ("collidium.example.org", "http://collidium.example.org:8000"),
+    ],
+)
+def test_the_server_knows_where_it_is_reached(host: str, address: str) -> None:
+    assert load(host=host).base_url == address
+
+
+def test_a_hub_of_ones_own_is_taken_without_its_trailing_slash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{PREFIX}HUB_URL", "https://hub.example.org/")
+    assert load().hub == "https://hub.example.org"
