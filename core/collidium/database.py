@@ -19,7 +19,9 @@ from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from tortoise import Tortoise
+from tortoise.backends.base.client import BaseDBAsyncClient
 from tortoise.backends.base.config_generator import expand_db_url
+from tortoise.backends.base.executor import EXECUTOR_CACHE
 from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.connection import get_connection
 from tortoise.exceptions import BaseORMException
@@ -36,6 +38,8 @@ BUSY_TIMEOUT_MS = 20_000
 #: Any number, the same in every process: the advisory lock that a migration holds on PostgreSQL.
 MIGRATION_LOCK = 7266021
 
+#: Transactions under way, so that the connection stays open until they have ended.
+_running: set[asyncio.Future[Any]] = set()
 _inside: ContextVar[bool] = ContextVar("inside_transaction", default=False)
 
 
@@ -44,18 +48,18 @@ def config(url: str) -> dict[str, Any]:
     scheme = urlsplit(url).scheme
     if scheme == "sqlite":
         path = url.removeprefix("sqlite:///")
-        connection = {
+        credentials = {
             "engine": "collidium.sqlite_immediate",
             "credentials": {"file_path": path, "busy_timeout": BUSY_TIMEOUT_MS},
         }
     elif scheme in {"postgres", "postgresql", "asyncpg"}:
-        connection = expand_db_url(url)
+        credentials = expand_db_url(url)
     else:
         raise ConfigurationError(
             f"PLATFORM_DATABASE_URL: {scheme or 'no'} scheme; use sqlite:///path or postgres://user@host/name"
         )
     return {
-        "connections": {"default": connection},
+        "connections": {"default": credentials},
         "apps": {
             APP: {
                 "models": [
@@ -78,16 +82,24 @@ async def connected(url: str) -> AsyncIterator[None]:
     settings = config(url)
     if url.startswith("sqlite:///"):
         Path(url.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+    # Kept by connection name, although a process may speak to both kinds in turn.
+    EXECUTOR_CACHE.clear()
     await Tortoise.init(config=settings, _enable_global_fallback=True)
     try:
         yield
     finally:
+        await asyncio.gather(*_running, return_exceptions=True)
         await Tortoise.close_connections()
+
+
+def connection() -> BaseDBAsyncClient:
+    """The connection of this task: the transaction's where there is one."""
+    return get_connection("default")
 
 
 async def ping() -> None:
     """Ask the database something; raises when it does not answer."""
-    await get_connection("default").execute_query("SELECT 1")
+    await connection().execute_query("SELECT 1")
 
 
 # -- schema ------------------------------------------------------------------------------------------
@@ -127,7 +139,7 @@ async def _reachable(url: str) -> AsyncIterator[None]:
 
 
 def _executor() -> MigrationExecutor:
-    return MigrationExecutor(get_connection("default"), {APP: config("sqlite:///")["apps"][APP]})
+    return MigrationExecutor(connection(), {APP: config("sqlite:///")["apps"][APP]})
 
 
 async def _problems() -> list[str]:
@@ -148,17 +160,17 @@ async def _problems() -> list[str]:
 @asynccontextmanager
 async def _migration_lock() -> AsyncIterator[None]:
     """Held while migrating, so that two processes never migrate at once."""
-    connection = get_connection("default")
-    if isinstance(connection, SqliteClient):
+    client = connection()
+    if isinstance(client, SqliteClient):
         # Scripts commit on SQLite, so the lock is a file's, not a transaction's.
-        file = os.open(f"{connection.filename}.migration-lock", os.O_RDWR | os.O_CREAT, 0o600)
+        file = os.open(f"{client.filename}.migration-lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
             yield
         finally:
             os.close(file)
     else:
-        async with connection.acquire_connection() as session:
+        async with client.acquire_connection() as session:
             await session.execute(f"SELECT pg_advisory_lock({MIGRATION_LOCK})")
             try:
                 yield
@@ -185,6 +197,9 @@ def transactional(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         if _inside.get():
             return await function(*args, **kwargs)
-        return await asyncio.shield(asyncio.ensure_future(run(*args, **kwargs)))
+        task = asyncio.ensure_future(run(*args, **kwargs))
+        _running.add(task)
+        task.add_done_callback(_running.discard)
+        return await asyncio.shield(task)
 
     return wrapper

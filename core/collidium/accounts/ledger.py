@@ -7,10 +7,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, Literal
 
-from tortoise.connection import get_connection
-
 from collidium.accounts.models import Account, CreditTransaction
-from collidium.database import transactional
+from collidium.database import connection, transactional
 from collidium.errors import Conflict, InvalidInput, PaymentRequired
 
 Reason = Literal["signup_grant", "simulation_charge", "simulation_refund", "benchmark_best", "admin_grant"]
@@ -97,7 +95,7 @@ async def entries(account_id: int, *, limit: int, before: int | None = None) -> 
 
 async def audit() -> list[Mismatch]:
     """Every account whose balance is not the exact sum of its entries; none is the proof."""
-    _, rows = await get_connection("default").execute_query(_MISMATCHES)
+    _, rows = await connection().execute_query(_MISMATCHES)
     return [
         Mismatch(row["hub_username"], Decimal(row["balance"]) * PLACES, Decimal(row["total"]) * PLACES)
         for row in rows

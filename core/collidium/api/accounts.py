@@ -1,0 +1,37 @@
+"""``/v1/me``: the caller's account and ledger."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response, jsonify
+from quart_schema import document_response, security_scheme, tag, validate_querystring
+
+from collidium import accounts
+from collidium.api.authentication import caller
+from collidium.api.pages import Page, cut, id_cursor, respond
+from collidium.api.schemas import Me, Transaction
+
+blueprint = Blueprint("accounts", __name__)
+
+
+@blueprint.get("/v1/me")
+@tag(["account"])
+@security_scheme([{"hub_token": []}])
+@document_response(Me)
+async def me() -> Response:
+    """Your account and its balance."""
+    account: Response = jsonify(Me.model_validate(await caller()).model_dump(mode="json"))
+    return account
+
+
+@blueprint.get("/v1/me/transactions")
+@tag(["account"])
+@security_scheme([{"hub_token": []}])
+@validate_querystring(Page)
+@document_response(list[Transaction])
+async def transactions(query_args: Page) -> Response:
+    """Your ledger entries, newest first."""
+    account = await caller()
+    entries = await accounts.entries(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
+    page, last = cut(entries, query_args.limit)
+    items = [Transaction.model_validate(entry).model_dump(mode="json") for entry in page]
+    return respond(items, query_args, last.id if last else None)

@@ -1,0 +1,82 @@
+"""``/admin``: what operators do, with the shared secret in X-Admin-Token."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response
+from quart_schema import document_response, security_scheme, tag, validate_querystring, validate_request
+
+from collidium import accounts, operations
+from collidium.api.authentication import request_id, require_operator
+from collidium.api.pages import Page, cut, id_cursor, respond
+from collidium.api.schemas import (
+    AuditModel,
+    BanBody,
+    Banned,
+    FreezeQuery,
+    Frozen,
+    GrantBody,
+    Granted,
+    Me,
+)
+
+blueprint = Blueprint("admin", __name__, url_prefix="/admin")
+blueprint.before_request(lambda: require_operator() and None)
+
+
+@blueprint.post("/grant")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_request(GrantBody)
+@document_response(Granted)
+async def grant(data: GrantBody) -> Granted:
+    """Grant credits to an account, or take them with a negative delta."""
+    entry = await operations.grant(
+        data.hub_username, data.delta, data.reason, actor=require_operator(), http_request_id=request_id()
+    )
+    return Granted(hub_username=data.hub_username, new_balance=entry.balance_after, transaction_id=entry.id)
+
+
+@blueprint.post("/ban")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_request(BanBody)
+@document_response(Banned)
+async def ban(data: BanBody) -> Banned:
+    """Ban or unban an account; a name that never signed in can be banned in advance."""
+    account = await operations.ban(
+        data.hub_username, data.banned, actor=require_operator(), http_request_id=request_id()
+    )
+    return Banned(hub_username=account.hub_username, banned=account.banned)
+
+
+@blueprint.post("/freeze")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_querystring(FreezeQuery)
+@document_response(Frozen)
+async def freeze(query_args: FreezeQuery) -> Frozen:
+    """Turn the kill switch for new simulation requests on or off."""
+    await operations.freeze(query_args.frozen, actor=require_operator(), http_request_id=request_id())
+    return Frozen(submissions_frozen=query_args.frozen)
+
+
+@blueprint.get("/accounts/<name>")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@document_response(Me)
+async def account(name: str) -> Me:
+    """An account, by name."""
+    return Me.model_validate(await accounts.find(name))
+
+
+@blueprint.get("/audit")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_querystring(Page)
+@document_response(list[AuditModel])
+async def audit(query_args: Page) -> Response:
+    """What operators did, newest first."""
+    records = await operations.audit_log(limit=query_args.limit + 1, before=id_cursor(query_args))
+    page, last = cut(records, query_args.limit)
+    items = [AuditModel.model_validate(record).model_dump(mode="json") for record in page]
+    return respond(items, query_args, last.id if last else None)

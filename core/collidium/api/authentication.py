@@ -1,0 +1,43 @@
+"""Who calls: bearer tokens of hub accounts, and the operators' shared secret."""
+
+from __future__ import annotations
+
+import hmac
+
+from quart import g, request
+
+from collidium import accounts
+from collidium.accounts import AccountView
+from collidium.api.context import platform
+from collidium.errors import Unauthenticated
+
+
+async def caller() -> AccountView:
+    """The account whose token the request carries.
+
+    Raises Unauthenticated without a valid token, Forbidden for a banned account, and
+    :class:`~collidium.contracts.identity.IdentityUnavailable` when tokens cannot be checked now.
+    """
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Unauthenticated("send your hub token as: Authorization: Bearer TOKEN")
+    identity = await platform().identity.identify(token.strip())
+    if identity is None:
+        raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
+    return await accounts.recognise(identity.username, signup_grant=platform().settings.signup_grant)
+
+
+def require_operator() -> str:
+    """The operator's name for the audit log; raises Unauthenticated without the right X-Admin-Token."""
+    configured = platform().settings.admin_token
+    sent = request.headers.get("X-Admin-Token", "").encode()
+    if configured is None or not configured.get_secret_value():
+        raise Unauthenticated("closed: the server has no ADMIN_TOKEN", challenge="X-Admin-Token")
+    if not hmac.compare_digest(sent, configured.get_secret_value().encode()):
+        raise Unauthenticated("X-Admin-Token is missing or wrong", challenge="X-Admin-Token")
+    return "admin"
+
+
+def request_id() -> str:
+    """The id of this request, for the audit log."""
+    return str(g.request_id)

@@ -1,0 +1,119 @@
+"""``/v1/benchmark``, ``/v1/leaderboard``, ``/v1/submissions``: the benchmark loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from quart import Blueprint, Response, jsonify, request
+from quart_schema import document_response, security_scheme, tag, validate_querystring
+
+from collidium.api import metrics
+from collidium.api.authentication import caller
+from collidium.api.bodies import receive_to_file
+from collidium.api.context import platform
+from collidium.api.openapi import predictions_body
+from collidium.api.pages import Page, respond
+from collidium.api.schemas import Checked, Place, Receipt, SubmissionModel, SubmitQuery, TaskModel
+from collidium.benchmarks import cards, submissions, tasklist
+from collidium.benchmarks.leaderboard import RankedSubmission
+from collidium.benchmarks.leaderboard import leaderboard as ranked
+from collidium.benchmarks.submissions import Predictions, as_mapping
+
+blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")
+
+#: The form part that holds the file, when it is not the body itself.
+PART = "predictions"
+
+
+@blueprint.get("/benchmark/tasks")
+@tag(["benchmark"])
+@document_response(list[TaskModel])
+async def tasks() -> Response:
+    """The tasks that can be worked on, each with its card."""
+    listed = await cards.listed_cards(platform())
+    answer: Response = jsonify([TaskModel.model_validate(card).model_dump(mode="json") for card in listed])
+    return answer
+
+
+@blueprint.get("/benchmark/<task>")
+@tag(["benchmark"])
+@document_response(TaskModel)
+async def task_card(task: str) -> TaskModel:
+    """The card of one task."""
+    return TaskModel.model_validate(await cards.listed_card(platform(), task))
+
+
+@blueprint.post("/benchmark/<task>/submit")
+@tag(["benchmark"])
+@security_scheme([{"hub_token": []}])
+@predictions_body(PART)
+@validate_querystring(SubmitQuery)
+@document_response(Receipt)
+async def submit(task: str, query_args: SubmitQuery) -> Response:
+    """Score predictions, keep them, and earn credits for new bests.
+
+    The body is a parquet file, or a form whose part `predictions` is one. The same file again returns the
+    first submission. All problems of a refused file are listed at once.
+    """
+    account = await caller()
+    async with _received(task) as (predictions, fields):
+        outcome = await submissions.submit(
+            platform(),
+            account,
+            task,
+            predictions,
+            model_repo=query_args.model_repo or fields.get("model_repo") or None,
+        )
+    if not outcome.deduplicated:
+        metrics.SUBMISSIONS.labels(task).inc()
+    receipt = Receipt.model_validate({**as_mapping(outcome.submission), "deduplicated": outcome.deduplicated})
+    answer: Response = jsonify(receipt.model_dump(mode="json"))
+    return answer
+
+
+@blueprint.post("/benchmark/<task>/check")
+@tag(["benchmark"])
+@security_scheme([{"hub_token": []}])
+@predictions_body(PART)
+@document_response(Checked)
+async def check(task: str) -> Checked:
+    """Check predictions without submitting them: a dry run that keeps nothing and tells no score."""
+    await caller()
+    async with _received(task) as (predictions, _):
+        evaluation = await submissions.check(platform(), task, predictions)
+    return Checked(rows=evaluation.rows, warnings=list(evaluation.warnings))
+
+
+@blueprint.get("/submissions/<submission_id>")
+@tag(["benchmark"])
+@document_response(SubmissionModel)
+async def submission(submission_id: str) -> SubmissionModel:
+    """A submission: its scores, and the versions and file they belong to."""
+    return SubmissionModel.model_validate(await submissions.find(submission_id))
+
+
+@blueprint.get("/leaderboard/<task>")
+@tag(["benchmark"])
+@validate_querystring(Page)
+@document_response(list[Place])
+async def leaderboard(task: str, query_args: Page) -> Response:
+    """The leaderboard of a task: best primary metric first, ties earlier first."""
+    places, cursor = await ranked(platform(), task, limit=query_args.limit, cursor=query_args.cursor)
+    return respond([_place(place) for place in places], query_args, cursor)
+
+
+@asynccontextmanager
+async def _received(task: str) -> AsyncIterator[tuple[Predictions, dict[str, str]]]:
+    """The uploaded predictions; refused before a byte is read when the task takes none."""
+    await tasklist.accepting(platform(), task)
+    settings = platform().settings
+    async with receive_to_file(
+        request, settings.data_dir / "uploads", settings.max_submission_bytes, part=PART
+    ) as file:
+        yield Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
+
+
+def _place(place: RankedSubmission) -> dict[str, object]:
+    mapping = {"rank": place.rank, **as_mapping(place.submission)}
+    return Place.model_validate(mapping).model_dump(mode="json")

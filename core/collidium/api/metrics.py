@@ -1,0 +1,51 @@
+"""``/metrics``: counters for Prometheus, over all server processes that share the port."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
+from quart import Quart, Response, g, request
+from quart_schema import hide
+
+REQUESTS = Counter("collidium_http_requests", "HTTP requests answered.", ["method", "route", "status"])
+DURATION = Histogram(
+    "collidium_http_request_seconds",
+    "Time from a request's first byte to its answer.",
+    ["route"],
+    buckets=(0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300),
+)
+SUBMISSIONS = Counter("collidium_submissions", "Submissions kept.", ["task"])
+
+
+def install(app: Quart) -> None:
+    """Count every request, by route and not by path, so that the number of series stays bounded."""
+
+    @app.after_request
+    async def count(response: Response) -> Response:
+        route = request.url_rule.rule if request.url_rule else "none"
+        REQUESTS.labels(request.method, route, response.status_code).inc()
+        DURATION.labels(route).observe(time.perf_counter() - g.started)
+        return response
+
+    @app.get("/metrics")
+    @hide
+    async def metrics() -> Response:
+        return Response(generate_latest(_registry()), content_type=CONTENT_TYPE_LATEST)
+
+
+def _registry() -> CollectorRegistry:
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return REGISTRY
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # the library leaves it untyped
+    return registry

@@ -1,0 +1,119 @@
+"""Errors as problem documents (RFC 9457): one shape for every error that leaves the server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import asyncpg
+from pydantic import ValidationError
+from quart import Quart, Response, g, json
+from quart_schema import RequestSchemaValidationError
+from tortoise.exceptions import DBConnectionError, OperationalError
+from werkzeug.exceptions import HTTPException
+
+from collidium.contracts.identity import IdentityUnavailable
+from collidium.errors import CollidiumError, InvalidInput, Unavailable
+
+logger = logging.getLogger(__name__)
+
+#: What a call raises when the database has gone.
+DATABASE_AWAY = (
+    DBConnectionError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.InterfaceError,
+    ConnectionError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+def install(app: Quart) -> None:
+    """Render every error, whoever raised it."""
+    app.register_error_handler(CollidiumError, _own)
+    app.register_error_handler(RequestSchemaValidationError, _invalid)
+    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(IdentityUnavailable, _identity_unavailable)
+    for error in (
+        DBConnectionError,
+        asyncpg.PostgresConnectionError,
+        asyncpg.InterfaceError,
+        ConnectionError,
+    ):
+        app.register_error_handler(error, _database_away)
+    app.register_error_handler(OperationalError, _operational)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def problem(
+    status: int,
+    title: str,
+    detail: str,
+    *,
+    errors: Sequence[Mapping[str, Any]] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A problem document as a response."""
+    document: dict[str, Any] = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "request_id": g.get("request_id", ""),
+    }
+    if errors:
+        document["errors"] = list(errors)
+    response = Response(json.dumps(document), status=status, content_type=MEDIA_TYPE)
+    response.headers.update(headers or {})
+    return response
+
+
+async def _own(error: CollidiumError) -> Response:
+    if error.status >= 500:
+        logger.warning("%s: %s", type(error).__name__, error.detail, exc_info=error.__cause__)
+    return problem(error.status, error.title, error.detail, errors=error.errors, headers=error.headers)
+
+
+async def _invalid(error: RequestSchemaValidationError) -> Response:
+    cause = error.validation_error
+    if isinstance(cause, ValidationError):
+        errors = [
+            {"field": ".".join(str(part) for part in item["loc"]), "detail": item["msg"]}
+            for item in cause.errors(include_url=False, include_context=False, include_input=False)
+        ]
+    else:
+        errors = [{"field": "", "detail": "not of the documented shape"}]
+    detail = "; ".join(f"{item['field'] or 'body'}: {item['detail']}" for item in errors)
+    return await _own(InvalidInput(detail, errors=errors))
+
+
+async def _http(error: HTTPException) -> Response:
+    status = error.code or 500
+    headers = {name: value for name, value in error.get_headers() if name in {"Allow", "Retry-After"}}
+    return problem(status, error.name, error.description or error.name, headers=headers)
+
+
+async def _identity_unavailable(error: IdentityUnavailable) -> Response:
+    logger.warning("identity provider: %s", error)
+    return await _own(Unavailable("the hub that checks tokens does not answer; try again soon"))
+
+
+async def _database_away(error: Exception) -> Response:
+    logger.error("database: %s", error)
+    return await _own(Unavailable("the platform's database does not answer; try again soon"))
+
+
+async def _operational(error: OperationalError) -> Response:
+    if "locked" in str(error):
+        return await _database_away(error)
+    return await _unexpected(error)
+
+
+async def _unexpected(error: Exception) -> Response:
+    if isinstance(error, asyncio.CancelledError):
+        raise error
+    logger.error("unexpected error", exc_info=error)
+    return problem(500, "Internal error", "the server failed; quote the request_id to its operators")

@@ -1,0 +1,92 @@
+"""Cards of the listed tasks, with what only this backend knows: truth, floors, rewards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from collidium.benchmarks import tasklist, truth_versions
+from collidium.benchmarks.rewards import floor_of, reward_of
+from collidium.contracts.task import Column, EventRange, Task
+from collidium.errors import NotFound
+
+if TYPE_CHECKING:
+    from collidium.benchmarks.tasklist import TaskStatus
+    from collidium.platform import Platform
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMetric:
+    """A metric, the credits for a new best, and what a first best must beat."""
+
+    name: str
+    higher_is_better: bool
+    description: str
+    reward: Decimal
+    floor: float
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCard:
+    """A task as this backend offers it: dataset and events are those of its truth, where there is one."""
+
+    name: str
+    title: str
+    description: str
+    dataset: str
+    eval_events: EventRange
+    inputs: tuple[str, ...]
+    columns: tuple[Column, ...]
+    metrics: tuple[ListedMetric, ...]
+    primary_metric: str
+    scorer_version: str
+    truth_version: str | None
+    accepts_submissions: bool
+
+
+async def listed_cards(platform: Platform) -> list[ListedCard]:
+    """The cards of all tasks that are listed and installed."""
+    statuses = await tasklist.list_tasks(platform)
+    return [await _card(platform, status) for status in statuses if status.listed and status.installed]
+
+
+async def listed_card(platform: Platform, name: str) -> ListedCard:
+    """The card of one task; raises NotFound unless it is listed and installed."""
+    for status in await tasklist.list_tasks(platform):
+        if status.name == name and status.listed and status.installed:
+            return await _card(platform, status)
+    raise NotFound(f"there is no task {name!r}; GET /v1/benchmark/tasks lists those there are")
+
+
+async def _card(platform: Platform, status: TaskStatus) -> ListedCard:
+    task = platform.tasks.get(status.name)
+    truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
+    floors = truth.floors if truth else {}
+    return ListedCard(
+        name=task.card.name,
+        title=task.card.title,
+        description=task.card.description,
+        dataset=truth.dataset if truth else task.card.dataset,
+        eval_events=truth.events if truth else task.card.eval_events,
+        inputs=task.card.inputs,
+        columns=task.card.columns,
+        metrics=_metrics(task, floors, platform.settings.benchmark_reward),
+        primary_metric=task.card.primary_metric.name,
+        scorer_version=task.version,
+        truth_version=status.truth_version,
+        accepts_submissions=status.reason is None,
+    )
+
+
+def _metrics(task: Task, floors: dict[str, float], default_reward: Decimal) -> tuple[ListedMetric, ...]:
+    return tuple(
+        ListedMetric(
+            name=metric.name,
+            higher_is_better=metric.higher_is_better,
+            description=metric.description,
+            reward=reward_of(metric, default_reward),
+            floor=floor_of(metric, floors),
+        )
+        for metric in task.card.metrics
+    )

@@ -1,0 +1,89 @@
+"""Leaderboards: the submissions of a task, best first."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tortoise.expressions import Q
+
+from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.submissions import SubmissionView, view
+from collidium.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from collidium.platform import Platform
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSubmission:
+    """A place on the leaderboard."""
+
+    rank: int
+    submission: SubmissionView
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a page ended: its last place."""
+
+    rank: int
+    rank_score: float
+    submitted_at: datetime
+    id: str
+
+    def encode(self) -> str:
+        """As it stands in a URL."""
+        parts = [self.rank, self.rank_score, self.submitted_at.isoformat(), self.id]
+        return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, text: str) -> Cursor:
+        """Read what :meth:`encode` wrote; raises InvalidInput for anything else."""
+        try:
+            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            rank, rank_score, submitted_at, submission_id = json.loads(raw)
+            cursor = cls(
+                int(rank), float(rank_score), datetime.fromisoformat(submitted_at), str(submission_id)
+            )
+        except (ValueError, TypeError, OverflowError, binascii.Error, RecursionError):
+            cursor = None
+        if cursor is None or cursor.submitted_at.tzinfo is None or "\0" in cursor.id:
+            raise InvalidInput(
+                "cursor: not one that this server gave out; begin without it",
+                errors=[{"field": "cursor", "detail": "not a cursor of this list"}],
+            )
+        return cursor
+
+
+async def leaderboard(
+    platform: Platform, task_name: str, *, limit: int, cursor: str | None = None
+) -> tuple[list[RankedSubmission], str | None]:
+    """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
+
+    Submissions scored against the task's current truth, by the primary metric, ties earlier first; one
+    without a finite primary score never ranks. Raises NotFound for a task that was never listed.
+    """
+    listed = await ListedTask.get_or_none(name=task_name)
+    if listed is None:
+        raise NotFound(f"there is no task {task_name!r}; GET /v1/benchmark/tasks lists those there are")
+    query = Submission.filter(task=task_name, truth_version=listed.truth_version, rank_score__isnull=False)
+    after = Cursor.decode(cursor) if cursor else None
+    if after is not None:
+        query = query.filter(
+            Q(rank_score__lt=after.rank_score)
+            | Q(rank_score=after.rank_score, submitted_at__gt=after.submitted_at)
+            | Q(rank_score=after.rank_score, submitted_at=after.submitted_at, id__gt=after.id)
+        )
+    rows = await query.order_by("-rank_score", "submitted_at", "id").limit(limit + 1)
+    first_rank = after.rank + 1 if after else 1
+    places = [RankedSubmission(first_rank + i, view(row)) for i, row in enumerate(rows[:limit])]
+    if len(rows) <= limit:
+        return places, None
+    last = rows[limit - 1]
+    assert last.rank_score is not None  # noqa: S101 -- by the filter above
+    return places, Cursor(places[-1].rank, last.rank_score, last.submitted_at, last.id).encode()

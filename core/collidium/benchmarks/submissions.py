@@ -1,0 +1,206 @@
+"""Submissions: predictions that were scored, kept once per account and file, rewarded in one transaction."""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tortoise.exceptions import IntegrityError
+from tortoise.timezone import now
+
+from collidium.benchmarks import engine, tasklist, truth_versions
+from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.rewards import reward_bests
+from collidium.contracts.executor import Limits
+from collidium.database import transactional
+from collidium.errors import InvalidInput, NotFound, Unavailable
+
+if TYPE_CHECKING:
+    from collidium.accounts import AccountView
+    from collidium.benchmarks.engine import Evaluation
+    from collidium.contracts.task import Task
+    from collidium.platform import Platform
+
+logger = logging.getLogger(__name__)
+
+_MODEL_REPO: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """A file of predictions that was received."""
+
+    path: Path
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionView:
+    """A submission as everybody may see it; nothing of any single event."""
+
+    submission_id: str
+    task: str
+    hub_username: str
+    submitted_at: datetime
+    scores: Mapping[str, float]
+    credits_earned: Decimal
+    warnings: Sequence[str]
+    model_repo: str | None
+    rows: int
+    size_bytes: int
+    sha256: str
+    scorer_version: str
+    truth_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to a submission; ``deduplicated`` when this account sent the same file before."""
+
+    submission: SubmissionView
+    deduplicated: bool
+
+
+async def check(platform: Platform, task_name: str, predictions: Predictions) -> Evaluation:
+    """Score without keeping anything. Raises InvalidInput with every problem found."""
+    task, truth_version = await tasklist.accepting(platform, task_name)
+    return await _evaluate(platform, task, truth_version, predictions)
+
+
+async def submit(
+    platform: Platform,
+    account: AccountView,
+    task_name: str,
+    predictions: Predictions,
+    *,
+    model_repo: str | None = None,
+) -> Outcome:
+    """Score predictions, keep them, and pay for new bests.
+
+    The same file by the same account returns its first submission. Raises InvalidInput with every problem
+    found; then nothing was written.
+    """
+    if model_repo is not None and not _MODEL_REPO.fullmatch(model_repo):
+        raise InvalidInput(f"model_repo is written NAMESPACE/NAME, not {model_repo[:200]!r}")
+    task, truth_version = await tasklist.accepting(platform, task_name)
+    submission = Submission(
+        id=uuid.uuid4().hex,
+        task=task_name,
+        account_id=account.id,
+        hub_username=account.hub_username,
+        sha256=predictions.sha256,
+        size_bytes=predictions.size_bytes,
+        model_repo=model_repo,
+        scorer_version=task.version,
+        truth_version=truth_version,
+    )
+    if first := await _same_file(submission):
+        return Outcome(view(first), deduplicated=True)
+    evaluation = await _evaluate(platform, task, truth_version, predictions)
+    # Before the transaction and named by content: a kill in between leaves a file that the retry adopts.
+    await platform.storage.put(f"predictions/{predictions.sha256}.parquet", predictions.path)
+    outcome = await _keep(platform, task, submission, evaluation)
+    if not outcome.deduplicated:
+        platform.plugins.announce("collidium_submission_scored", submission=as_mapping(outcome.submission))
+    return outcome
+
+
+async def find(submission_id: str) -> SubmissionView:
+    """The submission of that id; raises NotFound."""
+    row = await Submission.get_or_none(id=submission_id)
+    if row is None:
+        raise NotFound(f"there is no submission {submission_id!r}")
+    return view(row)
+
+
+async def _evaluate(
+    platform: Platform, task: Task, truth_version: str, predictions: Predictions
+) -> Evaluation:
+    settings = platform.settings
+    return await engine.evaluate(
+        task,
+        await truth_versions.open_truth(platform, task.card.name, truth_version),
+        predictions.path,
+        executor=platform.executor,
+        limits=Limits(settings.scoring_memory_bytes, settings.scoring_seconds),
+    )
+
+
+async def _keep(platform: Platform, task: Task, submission: Submission, evaluation: Evaluation) -> Outcome:
+    floors = await truth_versions.floors(task.card.name, submission.truth_version)
+    try:
+        return await _keep_once(platform, task, submission, evaluation, floors)
+    except IntegrityError:
+        # Another request of this account kept the same file first: theirs is the submission.
+        first = await _same_file(submission)
+        if first is None:
+            raise
+        return Outcome(view(first), deduplicated=True)
+
+
+@transactional
+async def _keep_once(
+    platform: Platform,
+    task: Task,
+    submission: Submission,
+    evaluation: Evaluation,
+    floors: Mapping[str, float],
+) -> Outcome:
+    listed = await ListedTask.select_for_update().get(name=submission.task)
+    if not listed.listed or listed.truth_version != submission.truth_version:
+        raise Unavailable("the task changed while the file was scored; submit it again", retry_after=1)
+    if first := await _same_file(submission):
+        return Outcome(view(first), deduplicated=True)
+    primary = task.card.primary_metric
+    submission.rows = evaluation.rows
+    submission.scores = evaluation.metrics
+    submission.rank_score = evaluation.metrics[primary.name] * (1 if primary.higher_is_better else -1)
+    submission.warnings = list(evaluation.warnings)
+    submission.submitted_at = now()
+    submission.credits_earned = await reward_bests(
+        task.card, submission, floors, platform.settings.benchmark_reward
+    )
+    await submission.save(force_create=True)
+    return Outcome(view(submission), deduplicated=False)
+
+
+async def _same_file(submission: Submission) -> Submission | None:
+    return await Submission.get_or_none(
+        account_id=submission.account_id,
+        task=submission.task,
+        sha256=submission.sha256,
+        scorer_version=submission.scorer_version,
+        truth_version=submission.truth_version,
+    )
+
+
+def as_mapping(submission: SubmissionView) -> dict[str, Any]:
+    """The fields of a submission, unconverted."""
+    return {name: getattr(submission, name) for name in SubmissionView.__slots__}
+
+
+def view(row: Submission) -> SubmissionView:
+    """What everybody may see of a row."""
+    return SubmissionView(
+        submission_id=row.id,
+        task=row.task,
+        hub_username=row.hub_username,
+        submitted_at=row.submitted_at,
+        scores=row.scores,
+        credits_earned=row.credits_earned,
+        warnings=row.warnings,
+        model_repo=row.model_repo,
+        rows=row.rows,
+        size_bytes=row.size_bytes,
+        sha256=row.sha256,
+        scorer_version=row.scorer_version,
+        truth_version=row.truth_version,
+    )

@@ -1,0 +1,60 @@
+"""The running platform: settings, plugins and the parts that settings chose, opened and closed together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from collidium import database, plugins
+from collidium.benchmarks import tasklist
+from collidium.contracts.executor import Executor
+from collidium.contracts.identity import IdentityProvider
+from collidium.contracts.storage import Storage
+from collidium.contracts.task import Task
+from collidium.plugins import Plugins, Provided
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What domain functions work with; one per process."""
+
+    settings: Settings
+    plugins: Plugins
+    tasks: Provided[Task]
+    identity: IdentityProvider
+    storage: Storage
+    executor: Executor
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings) -> AsyncIterator[Platform]:
+        """Connect the database and choose the parts that the settings name; close all of it at the end.
+
+        The embedded SQLite database is brought up to this release; any other is its operator's to migrate.
+        Raises :class:`~collidium.errors.ConfigurationError` for a schema that this release does not know
+        and for a part that is not installed.
+        """
+        loaded = plugins.load(settings.plugins_blocked)
+        platform = cls(
+            settings=settings,
+            plugins=loaded,
+            tasks=loaded.tasks(),
+            identity=loaded.identity_providers(settings).get(settings.identity),
+            storage=loaded.storages(settings).get(settings.storage),
+            executor=loaded.executors(settings).get(settings.executor),
+        )
+        if not settings.database_url:
+            await database.migrate(settings.database)
+        async with database.connected(settings.database):
+            await database.require_known_schema()
+            await tasklist.list_new_built_ins(platform)
+            try:
+                yield platform
+            finally:
+                for part in (platform.executor, platform.identity, platform.storage):
+                    await part.close()

@@ -1,0 +1,52 @@
+"""Accounts: one sign-up, one grant, and bans that hold."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from collidium import accounts
+from collidium.errors import Forbidden, NotFound
+
+
+async def test_fifty_first_sign_ins_at_once_give_one_grant(connected: str) -> None:
+    seen = await asyncio.gather(*(accounts.recognise("alice", signup_grant=Decimal(10)) for _ in range(50)))
+    assert {account.credits for account in seen} == {Decimal(10)}
+    assert len(await accounts.entries(seen[0].id, limit=100)) == 1
+
+
+async def test_without_a_grant_the_account_starts_empty(connected: str) -> None:
+    account = await accounts.recognise("alice", signup_grant=Decimal(0))
+    assert account.credits == 0
+    assert await accounts.entries(account.id, limit=1) == []
+
+
+async def test_a_ban_holds_from_the_next_call_until_it_is_lifted(connected: str) -> None:
+    await accounts.recognise("alice", signup_grant=Decimal(10))
+    await accounts.set_banned("alice", True)
+    with pytest.raises(Forbidden, match="alice"):
+        await accounts.recognise("alice", signup_grant=Decimal(10))
+    await accounts.set_banned("alice", False)
+    assert (await accounts.recognise("alice", signup_grant=Decimal(10))).credits == 10
+
+
+async def test_a_name_banned_before_its_first_sign_in_gets_nothing(connected: str) -> None:
+    await accounts.set_banned("mallory", True)
+    with pytest.raises(Forbidden):
+        await accounts.recognise("mallory", signup_grant=Decimal(10))
+    assert (await accounts.find("mallory")).credits == 0
+    await accounts.set_banned("mallory", False)
+    assert (await accounts.recognise("mallory", signup_grant=Decimal(10))).credits == 10
+
+
+async def test_an_unknown_account_is_not_found(connected: str) -> None:
+    with pytest.raises(NotFound, match="nobody"):
+        await accounts.find("nobody")
+    with pytest.raises(NotFound, match="nobody"):
+        await accounts.set_banned("nobody", False)
+
+
+async def test_the_last_call_is_remembered(connected: str) -> None:
+    assert (await accounts.recognise("alice", signup_grant=Decimal(10))).last_seen_at is not None

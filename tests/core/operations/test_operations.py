@@ -1,0 +1,44 @@
+"""What operators do, each deed in the audit log."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from collidium import accounts, operations
+from collidium.errors import Conflict, InvalidInput, NotFound
+
+
+@pytest.fixture
+async def alice(connected: str) -> accounts.AccountView:
+    return await accounts.recognise("alice", signup_grant=Decimal(10))
+
+
+async def test_a_grant_is_an_entry_with_the_operators_words_as_its_note(alice: accounts.AccountView) -> None:
+    entry = await operations.grant("alice", Decimal("2.5"), "a talk", actor="admin", http_request_id="r1")
+    assert (entry.reason, entry.note, entry.balance_after) == ("admin_grant", "a talk", Decimal("12.5"))
+    (deed,) = await operations.audit_log(limit=10)
+    assert (deed.action, deed.target, deed.http_request_id) == ("grant", "alice", "r1")
+    assert deed.details == {"delta": "2.5", "note": "a talk", "balance_after": "12.500"}
+
+
+async def test_a_deduction_never_goes_below_zero_and_leaves_no_trace(alice: accounts.AccountView) -> None:
+    with pytest.raises(Conflict, match="alice"):
+        await operations.grant("alice", Decimal(-11), "fine", actor="admin", http_request_id="r1")
+    with pytest.raises(InvalidInput):
+        await operations.grant("alice", Decimal("NaN"), "fun", actor="admin", http_request_id="r2")
+    with pytest.raises(NotFound):
+        await operations.grant("nobody", Decimal(1), "who", actor="admin", http_request_id="r3")
+    assert await operations.audit_log(limit=10) == []
+
+
+async def test_bans_and_the_kill_switch_are_audited(alice: accounts.AccountView) -> None:
+    await operations.ban("alice", True, actor="admin", http_request_id="r1")
+    await operations.freeze(True, actor="admin", http_request_id="r2")
+    assert await operations.is_frozen()
+    await operations.freeze(False, actor="admin", http_request_id="r3")
+    assert not await operations.is_frozen()
+    deeds = await operations.audit_log(limit=10)
+    assert [deed.action for deed in deeds] == ["unfreeze", "freeze", "ban"]
+    assert [deed.action for deed in await operations.audit_log(limit=1, before=deeds[0].id)] == ["freeze"]
