@@ -1,4 +1,4 @@
-"""``python -m collidium``: the command, for wherever the script ``collidium`` is not on the path."""
+"""``python -m collidium`` is the ``collidium`` command of this very Python."""
 
 from collidium.cli import main
 

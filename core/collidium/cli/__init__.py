@@ -1,1 +1,45 @@
+"""The ``collidium`` command. Nothing heavy is imported here: each command brings what it needs."""
 
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from collidium.cli.failures import show_error, show_os_error
+from collidium.cli.root import Session, collidium
+from collidium.errors import CollidiumError
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and leave with its exit code: 0 done, 1 failed, 2 usage, 3 refused, 4 unreachable."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the one place where its errors are shown."""
+    session = Session()
+    try:
+        code = collidium.main(arguments, prog_name="collidium", standalone_mode=False, obj=session)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except CollidiumError as error:
+        show_error(error, as_json=session.as_json)
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has enough; Python must not try to flush the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        show_os_error(error, as_json=session.as_json)
+        return 1
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,78 @@
+"""Commands that plugins bring through the hook ``collidium_commands``.
+
+So that ``collidium --help`` can name them without importing anybody's plugin, a distribution declares them
+beside the plugin, command name = the plugin as it stands in group ``collidium``::
+
+    [project.entry-points.collidium]
+    local_hub = "collidium_plugins.local_hub"
+
+    [project.entry-points."collidium.commands"]
+    user = "collidium_plugins.local_hub"
+
+A command that is not declared works all the same; the help does not list it, and finding it loads every
+plugin.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
+
+from collidium.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import click
+
+    from collidium.plugins import Plugins
+
+DECLARED = "collidium.commands"
+
+
+def declared() -> dict[str, EntryPoint]:
+    """The plugin that brings each declared command."""
+    from collidium.plugins import GROUP
+
+    plugins = {point.value: point for point in entry_points(group=GROUP)}
+    return {
+        point.name: plugins[point.value] for point in entry_points(group=DECLARED) if point.value in plugins
+    }
+
+
+def summaries() -> dict[str, str]:
+    """A line of help for each declared command; only the platform's own plugins are imported for it."""
+    from collidium.plugins import Plugins, is_own
+
+    lines = {}
+    for name, point in declared().items():
+        origin = point.dist.name if point.dist else "unknown"
+        lines[name] = f"From {origin}."
+        if is_own(point):
+            command = Plugins([point]).commands().things.get(name)
+            lines[name] = command.get_short_help_str(limit=80) if command else lines[name]
+    return lines
+
+
+def find(name: str) -> click.Command | None:
+    """The command, or None when no plugin brings it.
+
+    Raises :class:`~collidium.errors.ConfigurationError` when the plugin that declares it does not load.
+    """
+    from collidium import plugins, settings
+
+    blocked = settings.load().plugins_blocked
+    point = declared().get(name)
+    if point is not None:
+        return _promised(plugins.Plugins([point], blocked), point, name)
+    command: click.Command | None = plugins.load(blocked).commands().things.get(name)
+    return command
+
+
+def _promised(loaded: Plugins, point: EntryPoint, name: str) -> click.Command:
+    command: click.Command | None = loaded.commands().things.get(name)
+    if command is None:
+        record = loaded.records[point.name]
+        reason = record.error or ("it is blocked" if record.state == "blocked" else "it does not bring it")
+        raise ConfigurationError(
+            f"command {name!r} comes with plugin {point.name!r} of {record.distribution}: {reason}"
+        )
+    return command

@@ -1,0 +1,55 @@
+"""``collidium leaderboard``: who leads a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from collidium.cli.output import json_option, print_json, print_table
+
+if TYPE_CHECKING:
+    from collidium.client import Place, TaskCard
+
+
+@click.command()
+@click.argument("task")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most places shown."
+)
+@json_option
+def leaderboard(task: str, limit: int, as_json: bool) -> None:
+    """Show the leaderboard of TASK, best first.
+
+    \b
+    collidium leaderboard tracking
+    collidium leaderboard tracking --limit 100 --json
+    """
+    from collidium.client import Client
+
+    with Client() as client:
+        places = client.leaderboard(task, limit=limit)
+        if as_json:
+            print_json(places.items)
+        else:
+            print_places(client.task(task), places.items)
+
+
+def print_places(card: TaskCard, places: Sequence[Place]) -> None:
+    """The places as a table, metrics in the order of the card."""
+    metrics = [metric.name for metric in card.metrics]
+    print_table(
+        ("rank", "account", *metrics, "credits", "model", "submitted"),
+        (
+            (
+                place.rank,
+                place.hub_username,
+                *(place.scores.get(metric) for metric in metrics),
+                place.credits_earned,
+                place.model_repo,
+                place.submitted_at,
+            )
+            for place in places
+        ),
+    )

@@ -1,0 +1,51 @@
+"""``collidium me``: the caller's account and ledger."""
+
+from __future__ import annotations
+
+import click
+
+from collidium.cli.output import json_option, print_json, print_record, print_table
+
+
+@click.command()
+@click.option("--transactions", is_flag=True, help="Show the ledger, newest first, instead.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most entries shown."
+)
+@json_option
+def me(transactions: bool, limit: int, as_json: bool) -> None:
+    """Show your account, or its ledger.
+
+    \b
+    collidium me
+    collidium me --transactions --limit 100
+    """
+    from collidium.client import Client
+
+    with Client() as client:
+        if transactions:
+            entries = client.transactions(limit=limit)
+            if as_json:
+                print_json(entries.items)
+            else:
+                print_table(
+                    ("when", "credits", "reason", "for", "note", "balance"),
+                    (
+                        (e.created_at, e.delta, e.reason, e.reference, e.note, e.balance_after)
+                        for e in entries
+                    ),
+                )
+            return
+        account = client.me()
+    if as_json:
+        print_json(account)
+    else:
+        print_record(
+            {
+                "account": account.hub_username,
+                "credits": account.credits,
+                "banned": account.banned,
+                "since": account.created_at,
+                "server": client.backend,
+            }
+        )

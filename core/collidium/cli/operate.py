@@ -1,0 +1,33 @@
+"""Runs an operator's command on the platform of this machine: its settings, its database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collidium.platform import Platform
+    from collidium.settings import Settings
+
+Result = TypeVar("Result")
+
+
+def on_platform(work: Callable[[Platform], Awaitable[Result]]) -> Result:
+    """``work`` on the opened platform."""
+    from collidium.platform import Platform
+
+    async def run() -> Result:
+        async with Platform.open(quiet_settings()) as platform:
+            return await work(platform)
+
+    return asyncio.run(run())
+
+
+def quiet_settings() -> Settings:
+    """The settings; a command logs only what went wrong."""
+    from collidium import logs, settings
+
+    loaded = settings.load()
+    logs.configure("warning", loaded.log_format)
+    return loaded

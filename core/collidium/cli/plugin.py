@@ -1,0 +1,60 @@
+"""``collidium plugin``: what is plugged in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collidium.cli.operate import quiet_settings
+from collidium.cli.output import json_option, note, plain, print_json, print_table
+
+if TYPE_CHECKING:
+    from collidium.plugins import Provided
+
+
+@click.group()
+def plugin() -> None:
+    """See which plugins are installed and whether they load."""
+
+
+@plugin.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List every plugin with what it brings, or why it does not load.
+
+    Ends with 0 also when a plugin is broken: the platform runs without it.
+
+    \b
+    collidium plugin list
+    """
+    from collidium import plugins
+
+    settings = quiet_settings()
+    loaded = plugins.load(settings.plugins_blocked)
+    kinds: list[Provided[Any]] = [
+        loaded.tasks(),
+        loaded.runners(settings),
+        loaded.storages(settings),
+        loaded.identity_providers(settings),
+        loaded.executors(settings),
+        loaded.blueprints(settings),
+        loaded.commands(),
+    ]
+    brings: dict[str, list[str]] = {name: [] for name in loaded.records}
+    for provided in kinds:
+        for name, origin in provided.origins.items():
+            brings[origin].append(f"{provided.kind} {name}")
+    if as_json:
+        records = [{**plain(record), "brings": brings[name]} for name, record in loaded.records.items()]
+        print_json({"plugins": records, "clashes": loaded.clashes})
+        return
+    print_table(
+        ("plugin", "from", "version", "state", "brings"),
+        (
+            (r.name, r.distribution, r.version, r.state, r.error or brings[r.name])
+            for r in loaded.records.values()
+        ),
+    )
+    for clash in loaded.clashes:
+        note(f"Clash: {clash}")

@@ -1,0 +1,39 @@
+"""Progress bars: on standard error, and only where somebody watches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+#: Called with what is done and what there is in all.
+Progress = Callable[[int, int], None]
+
+
+@contextmanager
+def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -> Iterator[Progress | None]:
+    """A bar that is told how far things are; when all is done it shows ``after``.
+
+    ``sizes`` shows bytes and speed. Gives None where nobody watches.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    amounts: list[progress.ProgressColumn] = [progress.MofNCompleteColumn()]
+    if sizes:
+        amounts = [progress.DownloadColumn(), progress.TransferSpeedColumn()]
+    columns = [progress.TextColumn("{task.description}"), progress.BarColumn(), *amounts]
+    bar = progress.Progress(
+        *columns, progress.TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    )
+    with bar:
+        task = bar.add_task(label, total=None)
+
+        def show(done: int, total: int) -> None:
+            finished = after is not None and done >= total
+            bar.update(task, completed=done, total=total, description=after if finished else label)
+
+        yield show

@@ -1,0 +1,76 @@
+"""One server process: Hypercorn with the application, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import signal
+import socket
+from collections.abc import Callable
+
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from hypercorn.utils import LifespanFailureError
+
+from collidium.api.app import create_app
+from collidium.errors import ConfigurationError
+from collidium.settings import Settings
+
+#: How long requests in flight may take when the server stops.
+GRACE_SECONDS = 30.0
+
+#: Longer than clients keep idle connections, so that none is closed under a request on its way.
+KEEP_ALIVE_SECONDS = 75.0
+
+
+def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
+    """Serve from this process; ``announce`` is called when it is ready.
+
+    Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
+    ConfigurationError when the application does not start.
+    """
+    app = create_app(settings)
+    config = hypercorn_config(listener, settings.log_level)
+
+    async def until_stopped() -> None:
+        announce()
+        await _stop_requested()
+
+    try:
+        asyncio.run(serve(app, config, shutdown_trigger=until_stopped))
+    except LifespanFailureError as error:
+        raise ConfigurationError(f"the server does not start: {error}") from error
+
+
+def hypercorn_config(listener: socket.socket, log_level: str) -> Config:
+    """Hypercorn on a socket that listens already; its log lines go with all others."""
+    config = Config()
+    # A duplicate: Hypercorn closes what it is given.
+    config.bind = [f"fd://{listener.dup().detach()}"]
+    config.graceful_timeout = GRACE_SECONDS
+    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
+    config.include_server_header = False
+    config.loglevel = log_level.upper()
+    config.errorlog = logging.getLogger("hypercorn.error")
+    return config
+
+
+async def _stop_requested() -> None:
+    """Return at the first SIGTERM or SIGINT; a second one then ends the process at once.
+
+    A worker heeds SIGTERM alone (Ctrl-C reaches its supervisor, too), and the end of its supervisor.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    supervisor = multiprocessing.parent_process()
+    signals = [signal.SIGTERM] if supervisor else [signal.SIGTERM, signal.SIGINT]
+    for number in signals:
+        loop.add_signal_handler(number, stop.set)
+    if supervisor is not None:
+        loop.add_reader(supervisor.sentinel, stop.set)
+    await stop.wait()
+    for number in signals:
+        loop.remove_signal_handler(number)
+    if supervisor is not None:
+        loop.remove_reader(supervisor.sentinel)

@@ -1,0 +1,125 @@
+"""``collidium settings``: what can be set, what is, and where that comes from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import click
+
+from collidium.cli.operate import quiet_settings
+from collidium.cli.output import json_option, print_json, print_table
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+MASK = "********"
+
+#: What only clients read.
+CLIENT_SETTINGS = {
+    "PLATFORM_BACKEND": ("http://127.0.0.1:8000", "Address of the server that clients call."),
+    "HF_TOKEN": (None, "The user's hub token; default: the one kept by `collidium login`."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SettingStatus:
+    """A setting; ``origin`` is ``environment``, ``.env`` or ``default``."""
+
+    name: str
+    value: object
+    origin: str
+    default: object
+    help: str
+
+
+@click.group()
+def settings() -> None:
+    """See what the platform can be told, in the environment or a `.env` file."""
+
+
+@settings.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List every setting with its value, where that comes from, its default and what it is for.
+
+    \b
+    collidium settings list
+    """
+    statuses = [*_of_server(), *_of_clients()]
+    if as_json:
+        print_json(statuses)
+    else:
+        print_table(
+            ("setting", "value", "from", "default", "what it is for"),
+            ((s.name, s.value, s.origin, s.default, s.help) for s in statuses),
+        )
+
+
+def _of_server() -> Iterator[SettingStatus]:
+    from collidium.settings import PREFIX, Settings
+
+    loaded = quiet_settings()
+    in_file = _names_in_file()
+    for field, info in Settings.model_fields.items():
+        name = str(info.validation_alias or PREFIX + field.upper())
+        yield SettingStatus(
+            name=name,
+            value=_shown(getattr(loaded, field)),
+            origin=_origin(name, in_file),
+            default=_shown(_default(info)),
+            help=info.description or "",
+        )
+
+
+def _of_clients() -> Iterator[SettingStatus]:
+    for name, (default, explanation) in CLIENT_SETTINGS.items():
+        value = os.environ.get(name) or default
+        secret = name == "HF_TOKEN" and value is not None
+        yield SettingStatus(
+            name, MASK if secret else _shown(value), _origin(name, set()), default, explanation
+        )
+
+
+def _default(info: FieldInfo) -> Any:
+    return info.get_default(call_default_factory=True, validated_data={})
+
+
+def _shown(value: object) -> object:
+    from pydantic import SecretStr
+
+    if isinstance(value, SecretStr):
+        return MASK
+    if isinstance(value, str):
+        return _without_password(value)
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def _without_password(text: str) -> str:
+    """A URL with its password masked, wherever it stands in it; any other text as it is."""
+    try:
+        url = urlsplit(text)
+        secrets = [url.password, *parse_qs(url.query).get("password", [])]
+    except ValueError:
+        return MASK
+    for secret in filter(None, secrets):
+        text = text.replace(secret, MASK).replace(quote(secret), MASK)
+    return text
+
+
+def _names_in_file() -> set[str]:
+    from dotenv import dotenv_values
+
+    return {name.upper() for name in dotenv_values(".env")} if Path(".env").is_file() else set()
+
+
+def _origin(name: str, in_file: set[str]) -> str:
+    if name in {variable.upper() for variable in os.environ}:
+        return "environment"
+    return ".env" if name in in_file else "default"

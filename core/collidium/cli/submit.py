@@ -1,0 +1,54 @@
+"""``collidium submit``: send predictions to be scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from collidium.cli.output import json_option, note, print_json, print_record, print_table
+from collidium.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collidium.client import Receipt
+
+
+@click.command()
+@click.argument("task")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--model-repo", metavar="NAMESPACE/NAME", help="The model's repository on the hub.")
+@json_option
+def submit(task: str, file: Path, model_repo: str | None, as_json: bool) -> None:
+    """Send FILE, a parquet file of predictions, to be scored for TASK.
+
+    The same file again gives the first answer. `collidium check` tries a file without submitting it.
+
+    \b
+    collidium submit tracking predictions.parquet
+    collidium submit tracking predictions.parquet --model-repo alice/helix
+    """
+    from collidium.client import Client
+
+    with Client() as client, progress_bar(f"Sending {file.name}", "Scoring", sizes=True) as progress:
+        receipt = client.submit(task, file, model_repo, progress)
+    if as_json:
+        print_json(receipt)
+    else:
+        _show(receipt)
+
+
+def _show(receipt: Receipt) -> None:
+    print_table(("metric", "score"), receipt.scores.items())
+    print_record(
+        {
+            "submission": receipt.submission_id,
+            "credits earned": receipt.credits_earned,
+            "rows": receipt.rows,
+            "scorer, truth": (receipt.scorer_version, receipt.truth_version),
+        }
+    )
+    if receipt.deduplicated:
+        note("You sent this very file before; this is the answer it got then.")
+    for warning in receipt.warnings:
+        note(f"Warning: {warning}")

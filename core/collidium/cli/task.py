@@ -1,0 +1,140 @@
+"""``collidium task``: the backend's task list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collidium.cli.operate import on_platform
+from collidium.cli.output import json_option, note, print_json, print_record, print_table
+from collidium.errors import NotFound
+
+if TYPE_CHECKING:
+    from collidium.benchmarks.tasklist import TaskStatus
+    from collidium.platform import Platform
+
+
+@click.group()
+def task() -> None:
+    """Say which benchmark tasks the server offers.
+
+    A task is installed when a plugin brings it, and listed when it is on the task list. Only listed tasks
+    that have truth take submissions.
+    """
+
+
+@task.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the tasks that are installed or listed.
+
+    \b
+    collidium task list
+    """
+    from collidium.benchmarks.tasklist import list_tasks
+
+    statuses = on_platform(list_tasks)
+    if as_json:
+        print_json(statuses)
+        return
+    print_table(
+        ("task", "installed", "listed", "from", "scorer", "truth", "takes submissions"),
+        (
+            (
+                s.name,
+                s.installed,
+                s.listed,
+                s.distribution,
+                s.scorer_version,
+                s.truth_version,
+                s.reason or "yes",
+            )
+            for s in statuses
+        ),
+    )
+
+
+@task.command()
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Show what task NAME asks for and how it is scored.
+
+    \b
+    collidium task show tracking
+    """
+
+    async def find(platform: Platform) -> dict[str, Any]:
+        from collidium.benchmarks.tasklist import list_tasks
+
+        statuses = {status.name: status for status in await list_tasks(platform)}
+        if name not in statuses:
+            raise NotFound(f"there is no task {name!r} (there are: {', '.join(statuses) or 'none'})")
+        installed = platform.tasks.things.get(name)
+        return {"status": statuses[name], "card": installed.card if installed else None}
+
+    found = on_platform(find)
+    if as_json:
+        print_json(found)
+    else:
+        _print_card(found["status"], found["card"])
+
+
+@task.command()
+@click.argument("name")
+@json_option
+def add(name: str, as_json: bool) -> None:
+    """Put the installed task NAME on the task list.
+
+    \b
+    collidium task add tracking
+    """
+    from collidium.benchmarks.tasklist import add_task
+
+    _print_status(on_platform(lambda platform: add_task(platform, name)), as_json)
+
+
+@task.command()
+@click.argument("name")
+@json_option
+def remove(name: str, as_json: bool) -> None:
+    """Take task NAME off the task list; its submissions, scores and credits stay.
+
+    \b
+    collidium task remove tracking
+    """
+    from collidium.benchmarks.tasklist import remove_task
+
+    _print_status(on_platform(lambda platform: remove_task(platform, name)), as_json)
+
+
+def _print_status(status: TaskStatus, as_json: bool) -> None:
+    if as_json:
+        print_json(status)
+        return
+    note(f"Task {status.name} is {'listed' if status.listed else 'not listed any more'}.")
+    if status.listed and status.reason:
+        note(f"It takes no submissions yet: {status.reason}.")
+
+
+def _print_card(status: TaskStatus, card: Any) -> None:
+    print_record(
+        {
+            "task": status.name,
+            "title": status.title,
+            "from": status.distribution,
+            "listed": status.listed,
+            "scorer": status.scorer_version,
+            "truth": status.truth_version,
+            "takes submissions": status.reason or "yes",
+        }
+    )
+    if card is None:
+        return
+    click.echo(f"\n{card.description}")
+    print_table(("column", "kind", "meaning"), ((c.name, c.kind, c.description) for c in card.columns))
+    print_table(
+        ("metric", "better", "meaning"),
+        ((m.name, "higher" if m.higher_is_better else "lower", m.description) for m in card.metrics),
+    )
