@@ -114,9 +114,13 @@ class Body(QuartBody):
         self._news.set()
 
     def break_off(self) -> None:
-        """The client is gone; a body that was not whole never will be."""
+        """The client is gone; a body that was not whole never will be.
+
+        Wakes nobody: the connection cancels the handler, and an error first would let the cancellation hit
+        the handler's cleaning up.
+        """
         self._broken = not self._ended.is_set()
-        self.set_complete()
+        self._ended.set()
 
     def discard(self) -> None:
         """Nobody wants the rest: drop what is here and what still comes."""

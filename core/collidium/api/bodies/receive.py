@@ -75,7 +75,8 @@ async def receive_to_file(
         fields = await _pour(body, sink)
         yield ReceivedFile(file.path, file.sha256, file.size, fields, file)
     finally:
-        await asyncio.to_thread(file.let_go)
+        # A request that is cancelled twice, as by a disconnect and a shutdown, lets go all the same.
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, file.let_go))
 
 
 async def _pour(body: Body, sink: Sink) -> dict[str, str]:
