@@ -60,6 +60,8 @@ class Provided(Generic[T]):
     kind: str
     things: dict[str, T] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
+    #: What went wrong while loading, a line each: the thing asked for may be missing for it.
+    failures: list[str] = field(default_factory=list)
 
     def get(self, name: str) -> T:
         """The thing of that name; raises ConfigurationError that names those there are."""
@@ -67,8 +69,9 @@ class Provided(Generic[T]):
             return self.things[name]
         except KeyError:
             known = ", ".join(sorted(self.things)) or "none"
+            failed = "".join(f"; {failure}" for failure in self.failures)
             raise ConfigurationError(
-                f"no {self.kind} named {name!r} is installed (there are: {known})"
+                f"no {self.kind} named {name!r} is installed (there are: {known}){failed}"
             ) from None
 
 
@@ -102,7 +105,7 @@ class Plugins:
         else:
             try:
                 self.manager.register(point.load(), name=point.name)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 # Whatever a stranger's module raises on import is that plugin's failure alone.
                 logger.exception("plugin %s of %s does not load", point.name, distribution)
                 record("failed", f"{type(error).__name__}: {error}")
@@ -181,26 +184,28 @@ class Plugins:
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
             origin = implementation.plugin_name
             try:
-                things = {
-                    key(thing): thing
+                things = [
+                    (key(thing), thing)
                     for thing in implementation.function(**_accepted(implementation, arguments))
-                }
+                ]
             except Exception as error:
                 # As in _load: isolated, recorded, shown.
                 logger.exception("plugin %s failed in %s", origin, hook)
                 self.fail(origin, f"{hook}: {type(error).__name__}: {error}")
                 continue
-            for name, thing in things.items():
+            for name, thing in things:
                 self._claim(provided, name, thing, origin)
+        provided.failures = self.failures
         return provided
 
     def _claim(self, provided: Provided[Any], name: str, thing: Any, origin: str) -> None:
-        holder = provided.origins.setdefault(name, origin)
-        if holder == origin:
+        if name not in provided.things:
             provided.things[name] = thing
+            provided.origins[name] = origin
             return
         clash = (
-            f"{provided.kind} {name!r} of plugin {origin!r} is refused: plugin {holder!r} brought one first"
+            f"{provided.kind} {name!r} of plugin {origin!r} is refused: "
+            f"plugin {provided.origins[name]!r} brought one first"
         )
         if clash not in self.clashes:
             logger.error(clash)

@@ -1,0 +1,291 @@
+"""Plugin loading, with real distributions; each hook is exercised by the example that documents it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.distributions import install
+from tests.documents import ROOT, code_blocks
+
+from collidium import plugins, settings
+from collidium.contracts.runner import Job
+from collidium.errors import ConfigurationError
+from collidium.plugins import Plugins
+from collidium.settings import Settings
+from collidium.testing.conformance import (
+    check_identity_provider,
+    check_runner,
+    check_storage,
+)
+
+Install = Callable[..., None]
+
+TASK = """
+from dataclasses import replace
+from collidium.hookspecs import hookimpl
+from collidium_tasks.tracking import TrackingTask
+
+class {name}(TrackingTask):
+    card = replace(TrackingTask.card, name="{name}")
+
+@hookimpl
+def collidium_tasks():
+    return [{name}()]
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for installed distributions, on the path of this process."""
+    path = tmp_path / "site"
+    path.mkdir()
+    monkeypatch.syspath_prepend(str(path))
+    return path
+
+
+@pytest.fixture
+def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Installs a distribution: ``installed("name", {"module": source}, {"entry point": "module"})``."""
+
+    def put(distribution: str, modules: dict[str, str], points: dict[str, str] | None = None) -> None:
+        install(site, distribution, modules, points)
+        for module in modules:
+            monkeypatch.delitem(sys.modules, module, raising=False)
+
+    return put
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Settings:
+    return settings.load(data_dir=tmp_path / "data")
+
+
+def states(loaded: Plugins) -> dict[str, str]:
+    return {name: record.state for name, record in loaded.records.items()}
+
+
+# -- loading -------------------------------------------------------------------------------------------
+
+
+def test_everything_built_in_loads_through_entry_points() -> None:
+    own = [point.name for point in entry_points(group="collidium") if plugins.is_own(point)]
+    loaded = plugins.load()
+    assert {states(loaded)[name] for name in own} == {"loaded"}
+    assert {"tracking", "local_hub", "hub_identity", "storage_local", "executor_processes"} <= set(own)
+    assert loaded.failures == []
+
+
+def test_a_plugin_is_recorded_with_its_distribution_and_version(installed: Install) -> None:
+    installed("stranger", {"stranger_tasks": TASK.format(name="strange")})
+    record = plugins.load().records["stranger_tasks"]
+    assert (record.distribution, record.version, record.state) == ("stranger", "1.0", "loaded")
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("import no_such_module_anywhere", "ModuleNotFoundError: No module named 'no_such_module_anywhere'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("def broken(:", "SyntaxError"),
+        ("raise SystemExit('bye')", "SystemExit: bye"),
+        (
+            "from collidium.hookspecs import hookimpl\n@hookimpl\ndef collidium_tasks(unknown): return []",
+            "unknown",
+        ),
+        (
+            "from collidium.hookspecs import hookimpl\n@hookimpl\ndef collidium_tascks(): return []",
+            "collidium_tascks",
+        ),
+    ],
+    ids=["import", "exception", "syntax", "exit", "unknown argument", "unknown hook"],
+)
+def test_a_broken_plugin_is_recorded_and_stops_nobody(
+    installed: Install, caplog: pytest.LogCaptureFixture, source: str, error: str
+) -> None:
+    installed("broken-plugin", {"broken_plugin": source})
+    installed("sound-plugin", {"sound_plugin": TASK.format(name="sound")})
+    loaded = plugins.load()
+    record = loaded.records["broken_plugin"]
+    assert record.state == "failed"
+    assert error in (record.error or "")
+    assert [line for line in loaded.failures if "broken_plugin" in line and "broken-plugin" in line]
+    assert "sound" in loaded.tasks().things
+    assert "tracking" in loaded.tasks().things
+    assert any(logged.levelno == logging.ERROR for logged in caplog.records)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["raise RuntimeError('no licence')", "return None", "return [object()]", "return 7"],
+    ids=["raises", "none", "no card", "no list"],
+)
+def test_a_hook_that_fails_is_its_plugins_failure_alone(installed: Install, body: str) -> None:
+    source = f"from collidium.hookspecs import hookimpl\n@hookimpl\ndef collidium_tasks():\n    {body}\n"
+    installed("failing", {"failing_tasks": source})
+    loaded = plugins.load()
+    assert states(loaded)["failing_tasks"] == "loaded"
+    assert "tracking" in loaded.tasks().things
+    assert states(loaded)["failing_tasks"] == "failed"
+    assert "collidium_tasks" in (loaded.records["failing_tasks"].error or "")
+
+
+def test_a_blocked_plugin_is_not_even_imported(installed: Install) -> None:
+    installed("blocked-plugin", {"blocked_plugin": "raise SystemExit('imported')"})
+    loaded = plugins.load(blocked=["blocked_plugin", "tracking"])
+    assert states(loaded)["blocked_plugin"] == states(loaded)["tracking"] == "blocked"
+    assert "tracking" not in loaded.tasks().things
+    assert loaded.failures == []
+
+
+def test_of_two_plugins_of_one_name_the_platforms_own_stays(installed: Install) -> None:
+    installed("usurper", {"usurper": TASK.format(name="usurped")}, {"tracking": "usurper"})
+    loaded = plugins.load()
+    assert loaded.records["tracking"].distribution == "collidium"
+    assert "usurped" not in loaded.tasks().things
+    (clash,) = loaded.failures
+    assert "tracking" in clash
+    assert "usurper" in clash
+    assert "collidium" in clash
+
+
+def test_of_two_things_of_one_name_the_platforms_own_stays(installed: Install) -> None:
+    installed("usurper", {"a_usurper": TASK.format(name="tracking")})
+    loaded = plugins.load()
+    assert loaded.tasks().origins["tracking"] == "tracking"
+    loaded.tasks()  # asking again does not tell it twice
+    (clash,) = loaded.failures
+    assert "'a_usurper'" in clash
+    assert "plugin 'tracking'" in clash
+
+
+def test_two_things_of_one_name_in_one_plugin_are_a_failure(installed: Install) -> None:
+    twice = TASK.format(name="twin").replace("[twin()]", "[twin(), twin()]")
+    installed("twins", {"twins": twice})
+    loaded = plugins.load()
+    loaded.tasks()
+    (failure,) = loaded.failures
+    assert "twin" in failure
+
+
+def test_asking_for_what_is_not_there_names_what_is(installed: Install) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"no task named 'jetz' is installed \(there are: .*tracking"
+    ):
+        plugins.load().tasks().get("jetz")
+
+
+def test_asking_for_what_a_broken_plugin_should_have_brought_tells_of_it(installed: Install) -> None:
+    installed("broken-plugin", {"broken_plugin": "1 / 0"})
+    with pytest.raises(ConfigurationError, match=r"'broken_plugin' of .*division by zero"):
+        plugins.load().tasks().get("brought")
+
+
+# -- hooks: each by the example in docs/plugins.md -----------------------------------------------------
+
+
+@pytest.fixture
+def documented(installed: Install) -> Callable[[str], Plugins]:
+    """Installs the example of a hook and loads it."""
+
+    def load(hook: str) -> Plugins:
+        (example,) = [
+            block.code
+            for block in code_blocks(ROOT / "docs/plugins.md")
+            if block.section == hook and block.language == "python"
+        ]
+        installed("documented", {f"documented_{hook}": example})
+        loaded = plugins.load()
+        assert loaded.failures == []
+        return loaded
+
+    return load
+
+
+Documented = Callable[[str], Plugins]
+
+
+def test_hook_collidium_tasks(documented: Documented) -> None:
+    task = documented("collidium_tasks").tasks().get("tracking_muons")
+    assert task.card.dataset == "single_muon_pu0"
+
+
+async def test_hook_collidium_runners(documented: Documented, configured: Settings, tmp_path: Path) -> None:
+    runner = documented("collidium_runners").runners(configured).get("instant")
+    handle = await runner.submit(Job("r1", "ttbar", 10, 0, 42))
+    assert (await runner.poll(handle)).node_hours == Decimal(0)
+    await check_runner(runner, tmp_path, interval=0)
+
+
+async def test_hook_collidium_storages(documented: Documented, configured: Settings, tmp_path: Path) -> None:
+    (configured.data_dir / "shared").mkdir(parents=True)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    await check_storage(documented("collidium_storages").storages(configured).get("shared_folder"), scratch)
+
+
+async def test_hook_collidium_identity_providers(documented: Documented, configured: Settings) -> None:
+    loaded = documented("collidium_identity_providers")
+    configured.data_dir.mkdir()
+    digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"  # of "secret"
+    (configured.data_dir / "tokens").write_text(f"anna {digest}\n")
+    elsewhere = configured.model_copy(update={"data_dir": configured.data_dir / "elsewhere"})
+    await check_identity_provider(
+        loaded.identity_providers(configured).get("token_file"),
+        "secret",
+        "anna",
+        unreachable=loaded.identity_providers(elsewhere).get("token_file"),
+    )
+
+
+async def test_hook_collidium_executors(documented: Documented, configured: Settings) -> None:
+    from collidium.contracts.executor import Limits
+
+    executor = documented("collidium_executors").executors(configured).get("in_place")
+    results = executor.map(str, [1, 2], Limits(memory_bytes=1, seconds=1))
+    assert [result async for result in results] == ["1", "2"]
+
+
+def test_hook_collidium_blueprints(documented: Documented, configured: Settings) -> None:
+    provided = documented("collidium_blueprints").blueprints(configured)
+    assert provided.origins["/greeting"] == "documented_collidium_blueprints"
+
+
+def test_hook_collidium_commands(documented: Documented) -> None:
+    assert documented("collidium_commands").commands().get("greet").name == "greet"
+
+
+@pytest.mark.parametrize("hook", ["collidium_submission_scored", "collidium_request_finished"])
+def test_an_observer_that_fails_is_logged_and_changes_nothing(
+    installed: Install, caplog: pytest.LogCaptureFixture, hook: str
+) -> None:
+    argument = hook.split("_")[1]
+    source = f"from collidium.hookspecs import hookimpl\n@hookimpl\ndef {hook}({argument}):\n    1 / 0\n"
+    installed("failing", {"failing_observer": source})
+    plugins.load().announce(hook, **{argument: {}})
+    assert "failing_observer" in caplog.text
+
+
+def test_hook_collidium_submission_scored(
+    documented: Documented, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCORES_FILE", str(tmp_path / "scores"))
+    submission: dict[str, Any] = {"submission_id": "s1", "scores": {"fake_rate": 0.5}}
+    documented("collidium_submission_scored").announce("collidium_submission_scored", submission=submission)
+    assert json.loads((tmp_path / "scores").read_text()) == submission
+
+
+def test_hook_collidium_request_finished(
+    documented: Documented, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_FILE", str(tmp_path / "requests"))
+    request = {"request_id": "r1", "state": "completed"}
+    documented("collidium_request_finished").announce("collidium_request_finished", request=request)
+    assert (tmp_path / "requests").read_text() == "r1 completed\n"

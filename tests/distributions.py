@@ -1,0 +1,25 @@
+"""Installs plugins as real distributions: a folder with modules and metadata, as pip leaves them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def install(
+    site: Path, distribution: str, modules: Mapping[str, str], entry_points: Mapping[str, str] | None = None
+) -> None:
+    """Write a distribution into ``site``.
+
+    ``modules`` are sources by module name; ``entry_points`` of group ``collidium`` map names to modules
+    (default: each module under its own name).
+    """
+    site.mkdir(parents=True, exist_ok=True)
+    for name, source in modules.items():
+        (site / f"{name}.py").write_text(source)
+    metadata = site / f"{distribution.replace('-', '_')}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {distribution}\nVersion: 1.0\n")
+    points = entry_points if entry_points is not None else {name: name for name in modules}
+    lines = "".join(f"{name} = {target}\n" for name, target in points.items())
+    (metadata / "entry_points.txt").write_text(f"[collidium]\n{lines}")
