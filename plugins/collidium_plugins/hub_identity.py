@@ -1,1 +1,168 @@
+"""The identity provider ``hub``: asks the hub's whoami who stands behind a token."""
 
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from collidium import hookspecs
+from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
+
+if TYPE_CHECKING:
+    import httpx
+    from cachetools import TTLCache
+
+    from collidium.settings import Settings
+
+#: Answers kept, and for how long a refusal is believed: a token may have been made a moment ago.
+KNOWN_TOKENS: Final = 10_000
+REFUSED_TOKENS: Final = 1_000
+REFUSED_SECONDS: Final = 5.0
+#: Calls to the hub at one time; further ones wait their turn until the timeout.
+CONNECTIONS: Final = 20
+#: More than any whoami answer has; what is longer is something else.
+ANSWER_BYTES: Final = 256 * 1024
+
+_TOKEN: Final = re.compile(r"[\x21-\x7e]{1,4096}")
+_USERNAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+
+#: The token's owner, None when it is not valid, or a sentence that says why that cannot be known.
+Answer = Identity | str | None
+
+
+@hookspecs.hookimpl
+def collidium_identity_providers(settings: Settings) -> Sequence[IdentityProvider]:
+    return [
+        HubIdentity(
+            settings.hub,
+            timeout_seconds=settings.identity_timeout_seconds,
+            cache_seconds=settings.identity_cache_seconds,
+        )
+    ]
+
+
+class HubIdentity(IdentityProvider):
+    """Checks tokens with ``GET {hub_url}/api/whoami-v2``.
+
+    One client with its connections lives as long as this does. Answers are kept for a while, by the
+    token's SHA-256; however many ask about one token at once, the hub is asked once.
+    """
+
+    name = "hub"
+
+    def __init__(self, hub_url: str, *, timeout_seconds: float, cache_seconds: float) -> None:
+        self._url = f"{hub_url}/api/whoami-v2"
+        self._timeout_seconds = timeout_seconds
+        self._cache_seconds = cache_seconds
+        self._asking: dict[str, asyncio.Task[Answer]] = {}
+        self._client: httpx.AsyncClient | None = None
+        self._known: TTLCache[str, Identity] | None = None
+        self._refused: TTLCache[str, bool] | None = None
+
+    async def identify(self, token: str) -> Identity | None:
+        if not _TOKEN.fullmatch(token):
+            return None
+        key = hashlib.sha256(token.encode()).hexdigest()
+        known, refused = self._caches()
+        if identity := known.get(key):
+            return identity
+        if key in refused:
+            return None
+        # Shielded: one caller that gives up must not take the answer from the others.
+        answer = await asyncio.shield(self._asking.get(key) or self._start(key, token))
+        if isinstance(answer, str):
+            raise IdentityUnavailable(answer)
+        return answer
+
+    async def close(self) -> None:
+        for task in list(self._asking.values()):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
+    def _start(self, key: str, token: str) -> asyncio.Task[Answer]:
+        task = self._asking[key] = asyncio.create_task(self._ask_once(key, token))
+        task.add_done_callback(lambda _: self._asking.pop(key, None))
+        return task
+
+    async def _ask_once(self, key: str, token: str) -> Answer:
+        answer = await self._ask(token)
+        known, refused = self._caches()
+        if isinstance(answer, Identity):
+            known[key] = answer
+        elif answer is None:
+            refused[key] = True
+        return answer
+
+    async def _ask(self, token: str) -> Answer:
+        import httpx
+
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        try:
+            async with (
+                asyncio.timeout(self._timeout_seconds),
+                self._http().stream("GET", self._url, headers=headers) as response,
+            ):
+                if response.status_code in {401, 403}:
+                    return None
+                if response.status_code != httpx.codes.OK:
+                    return f"the hub answered {response.status_code} to whoami"
+                return _owner(await _read(response))
+        except TimeoutError:
+            return f"the hub did not answer within {self._timeout_seconds:g} s"
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            # The kind of error says enough; its request carries the token.
+            return f"the hub cannot be reached ({type(error).__name__})"
+
+    def _http(self) -> httpx.AsyncClient:
+        """The client, made inside the loop that uses it."""
+        import httpx
+
+        if self._client is None:
+            self._client = httpx.AsyncClient(
+                timeout=self._timeout_seconds,
+                follow_redirects=False,
+                limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
+                # A proxy of the environment is for the world outside, not for this machine.
+                mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")},
+            )
+        return self._client
+
+    def _caches(self) -> tuple[TTLCache[str, Identity], TTLCache[str, bool]]:
+        """What is known and what was refused, apart: a flood of bad tokens drives no good one out."""
+        if self._known is None or self._refused is None:
+            from cachetools import TTLCache
+
+            self._known = TTLCache(KNOWN_TOKENS, self._cache_seconds)
+            self._refused = TTLCache(REFUSED_TOKENS, min(self._cache_seconds, REFUSED_SECONDS))
+        return self._known, self._refused
+
+
+async def _read(response: httpx.Response) -> bytes:
+    content = bytearray()
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > ANSWER_BYTES:
+            break
+    return bytes(content)
+
+
+def _owner(content: bytes) -> Answer:
+    try:
+        document: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return "the hub's answer to whoami is not JSON"
+    name = document.get("name") if isinstance(document, dict) else None
+    if not isinstance(name, str) or not _USERNAME.fullmatch(name):
+        return "the hub's answer to whoami has no usable name"
+    if document.get("type", "user") != "user":
+        return None  # an organisation's token stands for nobody in particular
+    return Identity(name)

@@ -1,0 +1,239 @@
+"""The identity provider against a hub on loopback that answers as it is told."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from collidium.contracts.identity import Identity, IdentityUnavailable
+from collidium.settings import Settings
+from collidium.testing.conformance import check_identity_provider
+from collidium_plugins.hub_identity import HubIdentity, collidium_identity_providers
+
+TOKEN = "hub_a-token-that-must-stay-secret"  # noqa: S105 -- made up
+
+Answer = tuple[int, str, str]
+USER: Answer = (200, "application/json", '{"type": "user", "name": "ada"}')
+
+
+class FakeHub:
+    """Answers every request with ``answer``, once ``gate`` is open; counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.answer: Answer = USER
+        self.only: str | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.tokens: list[str] = []
+        self.connections = 0
+        self.stop: Callable[[], None] = lambda: None
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                assert head.startswith(b"GET /hub/api/whoami-v2 ")
+                self.tokens += [
+                    line.split()[-1].decode()
+                    for line in head.splitlines()
+                    if line.startswith(b"Authorization:")
+                ]
+                await self.gate.wait()
+                refused = self.only not in {None, self.tokens[-1]}
+                status, media_type, body = (401, "text/plain", "no") if refused else self.answer
+                head_lines = f"HTTP/1.1 {status} X\r\nContent-Type: {media_type}\r\nLocation: /hub/other\r\n"
+                writer.write(f"{head_lines}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@pytest.fixture
+async def hub() -> AsyncIterator[FakeHub]:
+    hub = FakeHub()
+    server = await asyncio.start_server(hub.serve, "127.0.0.1", 0)
+    hub.port = server.sockets[0].getsockname()[1]
+    hub.stop = server.close
+    yield hub
+    hub.gate.set()
+    server.close()
+
+
+@pytest.fixture
+async def make(hub: FakeHub) -> AsyncIterator[Callable[..., HubIdentity]]:
+    made = []
+
+    def make(timeout: float = 5, cache: float = 60) -> HubIdentity:
+        url = f"http://127.0.0.1:{hub.port}/hub"
+        made.append(HubIdentity(url, timeout_seconds=timeout, cache_seconds=cache))
+        return made[-1]
+
+    yield make
+    for provider in made:
+        await provider.close()
+
+
+@pytest.fixture
+def provider(make: Callable[..., HubIdentity]) -> HubIdentity:
+    return make()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 -- the loopback server decides
+            await asyncio.sleep(0)
+
+
+async def test_a_good_token_is_asked_about_once(hub: FakeHub, provider: HubIdentity) -> None:
+    assert [await provider.identify(TOKEN) for _ in range(3)] == [Identity("ada")] * 3
+    assert hub.tokens == [TOKEN]
+
+
+async def test_fifty_at_once_make_one_call(hub: FakeHub, provider: HubIdentity) -> None:
+    hub.gate.clear()
+    waiting = [asyncio.create_task(provider.identify(TOKEN)) for _ in range(50)]
+    await until(lambda: len(hub.tokens) == 1)
+    hub.gate.set()
+    assert await asyncio.gather(*waiting) == [Identity("ada")] * 50
+    assert hub.tokens == [TOKEN]
+
+
+async def test_a_waiter_that_gives_up_leaves_the_others_their_answer(
+    hub: FakeHub, provider: HubIdentity
+) -> None:
+    hub.gate.clear()
+    first, second, third = (asyncio.create_task(provider.identify(TOKEN)) for _ in range(3))
+    await until(lambda: len(hub.tokens) == 1)
+    first.cancel()
+    third.cancel()
+    await asyncio.wait([first, third])
+    assert first.cancelled()
+    assert third.cancelled()
+    hub.gate.set()
+    assert await second == Identity("ada")
+    assert hub.tokens == [TOKEN]
+
+
+async def test_different_tokens_share_the_connections(hub: FakeHub, provider: HubIdentity) -> None:
+    for number in range(10):
+        await provider.identify(f"token-{number}")
+    assert len(hub.tokens) == 10
+    assert hub.connections == 1
+
+
+async def test_without_a_cache_the_hub_is_asked_each_time(
+    hub: FakeHub, make: Callable[..., HubIdentity]
+) -> None:
+    provider = make(cache=0)
+    await provider.identify(TOKEN)
+    await provider.identify(TOKEN)
+    assert len(hub.tokens) == 2
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refused_token_is_nobodys(hub: FakeHub, provider: HubIdentity, status: int) -> None:
+    hub.answer = (status, "application/json", '{"error": "Invalid token"}')
+    assert await provider.identify(TOKEN) is None
+    assert await provider.identify(TOKEN) is None
+    assert len(hub.tokens) == 1
+
+
+async def test_an_organisation_is_nobody(hub: FakeHub, provider: HubIdentity) -> None:
+    hub.answer = (200, "application/json", '{"type": "org", "name": "cern"}')
+    assert await provider.identify(TOKEN) is None
+
+
+@pytest.mark.parametrize("token", ["", " ", "a b", "a\nb", "tökén", "a\x00", "x" * 4097])
+async def test_what_cannot_be_a_token_is_not_sent(hub: FakeHub, provider: HubIdentity, token: str) -> None:
+    assert await provider.identify(token) is None
+    assert hub.tokens == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, "text/html", "<h1>Oops</h1>"),
+        (502, "text/html", ""),
+        (503, "application/json", "{}"),
+        (404, "application/json", "{}"),
+        (429, "application/json", "{}"),
+        (302, "text/html", ""),
+        (200, "text/html", "<html>Please log in</html>"),
+        (200, "application/json", "{}"),
+        (200, "application/json", "[]"),
+        (200, "application/json", '{"name": null}'),
+        (200, "application/json", '{"name": ""}'),
+        (200, "application/json", '{"name": "../admin"}'),
+        (200, "application/json", "[" * 100_000),
+        (200, "application/json", '{"name": "' + "x" * 1_000_000 + '"}'),
+        (204, "application/json", ""),
+    ],
+)
+async def test_nonsense_says_nothing_about_the_token(
+    hub: FakeHub, provider: HubIdentity, answer: Answer
+) -> None:
+    hub.answer = answer
+    with pytest.raises(IdentityUnavailable):
+        await provider.identify(TOKEN)
+    hub.answer = USER
+    assert await provider.identify(TOKEN) == Identity("ada"), "a failure was kept"
+
+
+async def test_a_slow_hub_is_given_up(hub: FakeHub, make: Callable[..., HubIdentity]) -> None:
+    provider = make(timeout=0.05)
+    hub.gate.clear()
+    with pytest.raises(IdentityUnavailable, match=r"within 0\.05 s"):
+        await provider.identify(TOKEN)
+
+
+async def test_a_hub_that_is_down_is_unavailable(hub: FakeHub, provider: HubIdentity) -> None:
+    hub.stop()
+    outcomes = await asyncio.gather(*(provider.identify(TOKEN) for _ in range(5)), return_exceptions=True)
+    assert all(isinstance(outcome, IdentityUnavailable) for outcome in outcomes)
+
+
+async def test_a_proxy_of_the_environment_is_not_for_loopback(
+    hub: FakeHub, provider: HubIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert await provider.identify(TOKEN) == Identity("ada")
+
+
+@pytest.mark.parametrize(
+    "answer", [USER, (500, "text/html", "no"), (200, "text/html", "no"), (401, "a/b", "")]
+)
+async def test_the_token_is_in_no_log_and_no_error(
+    hub: FakeHub, provider: HubIdentity, answer: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    hub.answer = answer
+    text = ""
+    try:
+        await provider.identify(TOKEN)
+    except IdentityUnavailable as error:
+        text = f"{error!r} {error.__cause__!r} {error.__context__!r}"
+    assert TOKEN not in caplog.text + text
+
+
+async def test_closing_while_asking_and_twice(hub: FakeHub, provider: HubIdentity) -> None:
+    hub.gate.clear()
+    waiting = asyncio.create_task(provider.identify(TOKEN))
+    await until(lambda: len(hub.tokens) == 1)
+    await provider.close()
+    await provider.close()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_the_contract_is_kept(hub: FakeHub) -> None:
+    hub.only = TOKEN
+    (provider,) = collidium_identity_providers(Settings(hub_url=f"http://127.0.0.1:{hub.port}/hub/"))
+    (unreachable,) = collidium_identity_providers(Settings(hub_url="http://127.0.0.1:9/hub"))
+    await check_identity_provider(provider, TOKEN, "ada", unreachable=unreachable)
