@@ -8,6 +8,7 @@ import uuid
 
 from quart import Quart, Response, g, request
 
+from collidium.errors import NotFound
 from collidium.logs import http_request_id
 
 logger = logging.getLogger("collidium.access")
@@ -21,6 +22,9 @@ def install(app: Quart) -> None:
         g.started = time.perf_counter()
         g.request_id = uuid.uuid4().hex
         http_request_id.set(g.request_id)
+        # No name, id or cursor holds one, and PostgreSQL cannot even compare with it.
+        if "\0" in request.path or any("\0" in value for value in request.args.values()):
+            raise NotFound("no address here holds a null character")
 
     @app.after_request
     async def end(response: Response) -> Response:

@@ -14,6 +14,10 @@ Credits = Annotated[Decimal, PlainSerializer(float, return_type=float), WithJson
 HubUsername = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$", max_length=96)]
 
 
+#: What a person typed: PostgreSQL stores no null character.
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
+
+
 class Answer(BaseModel):
     """Base of answers, read from the domain's own records."""
 
@@ -180,7 +184,7 @@ class GrantBody(Body):
 
     hub_username: HubUsername
     delta: Decimal = Field(description="Credits, to three decimal places.")
-    reason: str = Field(min_length=1, max_length=1000, description="Kept as the entry's note.")
+    reason: Text = Field(description="Kept as the entry's note.")
 
 
 class Granted(Answer):

@@ -1,0 +1,150 @@
+"""Requests per second and CPU per request of the server's hot paths, and its health while it scores.
+
+    python perf/api.py [--quick]
+
+One server process on loopback with the embedded defaults; 16 connections from a process of their own. CPU is
+the server's user and system time from /proc. The last row sends a submission of five million hits and asks
+for /healthz all the while.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium.testing.server import ServerProcess
+
+CONNECTIONS = 16
+TICKS = os.sysconf("SC_CLK_TCK")
+EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of the process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+async def hammer(url: str, path: str, headers: dict[str, str], requests: int) -> float:
+    """Seconds for ``requests`` GETs over CONNECTIONS kept-alive connections."""
+    address = urlsplit(url)
+    lines = [f"GET {path} HTTP/1.1", f"Host: {address.netloc}", *(f"{k}: {v}" for k, v in headers.items())]
+    request = ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+    async def connection(count: int) -> None:
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        for _ in range(count):
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert b" 200 " in head.split(b"\r\n", 1)[0], head
+            length = head.lower().split(b"content-length:")[1].split(b"\r\n", 1)[0]
+            await reader.readexactly(int(length))
+        writer.close()
+
+    started = time.perf_counter()
+    await asyncio.gather(*(connection(requests // CONNECTIONS) for _ in range(CONNECTIONS)))
+    return time.perf_counter() - started
+
+
+def throughput(server: ServerProcess, name: str, path: str, headers: dict[str, str], requests: int) -> str:
+    asyncio.run(hammer(server.base_url, path, headers, requests // 10))
+    before = cpu_seconds(server.pid)
+    wall = asyncio.run(hammer(server.base_url, path, headers, requests))
+    used = cpu_seconds(server.pid) - before
+    return f"| {name} | {requests / wall:,.0f} | {used / requests * 1000:.2f} |"
+
+
+def publish_truth(server: ServerProcess, directory: Path, hits: int, events: int) -> Path:
+    """Synthetic events as a dataset directory, imported as truth; returns predictions of all hits."""
+    rng = np.random.default_rng(1)
+    per_event = hits // events
+    particles = max(per_event // 10, 1)
+    for table, columns in {
+        "tracker_hits": {
+            "hit_id": (pa.uint32(), lambda: np.arange(per_event)),
+            **{axis: (pa.float32(), lambda: rng.normal(0, 500, per_event)) for axis in "xyz"},
+            "particle_id": (pa.uint64(), lambda: rng.integers(0, particles, per_event)),
+        },
+        "particles": {
+            "particle_id": (pa.uint64(), lambda: np.arange(1, particles)),
+            "pt": (pa.float32(), lambda: rng.exponential(1.0, particles - 1)),
+        },
+    }.items():
+        data: dict[str, pa.Array] = {"event_id": pa.array(range(events), pa.uint32())}
+        for name, (kind, make) in columns.items():
+            data[name] = pa.array([make() for _ in range(events)], pa.list_(kind))
+        pq.write_table(pa.table(data), directory / f"{table}.parquet", row_group_size=1)
+    done = server.run("truth", "import", "tracking", "--from", str(directory), "--events", f"0:{events}")
+    assert done.returncode == 0, done.stderr
+    predictions = pa.table(
+        {
+            "event_id": np.repeat(np.arange(events, dtype=np.int32), per_event),
+            "hit_id": np.tile(np.arange(per_event, dtype=np.int32), events),
+            "track_id": rng.integers(-1, particles, per_event * events).astype(np.int32),
+        }
+    )
+    pq.write_table(predictions, directory / "predictions.parquet")
+    return directory / "predictions.parquet"
+
+
+def health_while_scoring(server: ServerProcess, headers: dict[str, str], predictions: Path) -> str:
+    delays = []
+    with ThreadPoolExecutor(1) as thread, httpx.Client(base_url=server.base_url, trust_env=False) as client:
+        started = time.perf_counter()
+        call = thread.submit(
+            httpx.post,
+            f"{server.base_url}/v1/benchmark/tracking/submit",
+            content=predictions.read_bytes(),
+            headers=headers,
+            timeout=300,
+            trust_env=False,
+        )
+        while not call.done():
+            before = time.perf_counter()
+            assert client.get("/healthz").status_code == 200
+            delays.append((time.perf_counter() - before) * 1000)
+        wall = time.perf_counter() - started
+    assert call.result().status_code == 200, call.result().text
+    return (
+        f"\n/healthz while {pq.read_metadata(predictions).num_rows:,} hits were received and scored "
+        f"({wall:.1f} s): {len(delays)} calls, median {statistics.median(delays):.1f} ms, "
+        f"largest {max(delays):.1f} ms"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a smoke run of a few seconds")
+    quick = parser.parse_args().quick
+    requests, hits, events = (800, 200_000, 4) if quick else (16_000, 5_000_000, 40)
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        with ServerProcess(directory / "server", env={"PLATFORM_LOG_LEVEL": "warning"}) as server:
+            headers = {"Authorization": f"Bearer {server.add_user('alice')}"}
+            predictions = publish_truth(server, directory, hits, events)
+            health = health_while_scoring(server, headers, predictions)
+            print(f"| {CONNECTIONS} connections | requests/s | CPU per request (ms) |\n|---|---:|---:|")
+            for label, path, sent in (
+                ("GET /healthz", "/healthz", {}),
+                ("GET /v1/me", "/v1/me", headers),
+                ("GET /v1/leaderboard/tracking", "/v1/leaderboard/tracking", {}),
+            ):
+                print(throughput(server, label, path, sent, requests))
+            print(health)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""``/v1/me`` and the ledger, as their owner sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from collidium.testing.server import ServerProcess
+
+SignIn = Callable[[str], httpx.Client]
+
+
+def test_the_first_call_signs_up_with_the_grant(alice: httpx.Client) -> None:
+    answer = alice.get("/v1/me")
+    assert answer.status_code == 200
+    me = answer.json()
+    assert set(me) == {"hub_username", "credits", "banned", "created_at", "last_seen_at"}
+    assert (me["hub_username"], me["credits"], me["banned"]) == ("alice", 10, False)
+    assert me["created_at"].endswith("Z")
+    (entry,) = alice.get("/v1/me/transactions").json()
+    assert (entry["delta"], entry["reason"], entry["balance_after"]) == (10, "signup_grant", 10)
+
+
+def test_fifty_first_calls_at_once_give_one_grant(alice: httpx.Client) -> None:
+    with ThreadPoolExecutor(50) as threads:
+        answers = list(threads.map(lambda _: alice.get("/v1/me").json()["credits"], range(50)))
+    assert answers == [10] * 50
+    assert len(alice.get("/v1/me/transactions").json()) == 1
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "Bearer", "Bearer ", "Basic YTpi", "Bearer nonsense", "Bearer a b"]
+)
+def test_without_a_valid_token_the_answer_is_401_and_says_how(
+    platform: ServerProcess, header: str | None
+) -> None:
+    headers = {} if header is None else {"Authorization": header}
+    answer = httpx.get(f"{platform.base_url}/v1/me", headers=headers, trust_env=False)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
+
+
+def test_a_ban_holds_on_the_next_request(alice: httpx.Client, operator: httpx.Client) -> None:
+    assert alice.get("/v1/me").status_code == 200
+    assert operator.post("/admin/ban", json={"hub_username": "alice", "banned": True}).status_code == 200
+    refused = alice.get("/v1/me")
+    assert refused.status_code == 403
+    assert "banned" in refused.json()["detail"]
+    operator.post("/admin/ban", json={"hub_username": "alice", "banned": False})
+    assert alice.get("/v1/me").status_code == 200
+
+
+def test_the_ledger_comes_in_pages(alice: httpx.Client, operator: httpx.Client) -> None:
+    alice.get("/v1/me")
+    for n in range(1, 5):
+        operator.post("/admin/grant", json={"hub_username": "alice", "delta": n, "reason": "test"})
+    deltas, url = [], "/v1/me/transactions?limit=2"
+    while url:
+        page = alice.get(url)
+        deltas.append([entry["delta"] for entry in page.json()])
+        url = page.links.get("next", {}).get("url")
+    assert deltas == [[4, 3], [2, 1], [10]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=0",
+        "limit=-1",
+        "limit=1001",
+        "limit=many",
+        "limit=1e3",
+        "cursor=x",
+        "cursor=-1",
+        "cursor=1e3",
+        "cursor=" + "9" * 30,
+    ],
+)
+def test_a_bad_page_is_422_and_names_the_field(alice: httpx.Client, query: str) -> None:
+    answer = alice.get(f"/v1/me/transactions?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == query.split("=")[0]

@@ -1,0 +1,147 @@
+"""What bad predictions get: a clear 4xx that lists every problem; nothing written, nothing left on disk."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from collidium.testing.server import ServerProcess
+
+from .conftest import eventually, files_below, parquet
+
+SUBMIT = "/v1/benchmark/tracking/submit"
+
+Spoil = Callable[[pa.Table], bytes]
+
+
+def with_column(name: str, make: Callable[[int], pa.Array]) -> Spoil:
+    return lambda table: parquet(table.set_column(table.column_names.index(name), name, make(table.num_rows)))
+
+
+def with_value(name: str, value: object, kind: pa.DataType | None = None) -> Spoil:
+    def spoil(table: pa.Table) -> bytes:
+        values = table[name].to_pylist()
+        values[7] = value
+        return parquet(
+            table.set_column(table.column_names.index(name), name, pa.array(values, kind or pa.int64()))
+        )
+
+    return spoil
+
+
+def bomb(table: pa.Table) -> bytes:
+    return parquet(pa.table({name: pa.array([3] * 30_000_000, pa.int64()) for name in table.column_names}))
+
+
+BAD: dict[str, tuple[Spoil, str | None]] = {
+    "text ids": (with_column("hit_id", lambda n: pa.array([str(i) for i in range(n)])), "hit_id"),
+    "float ids": (with_column("track_id", lambda n: pa.array([float(i) for i in range(n)])), "track_id"),
+    "bool ids": (with_column("track_id", lambda n: pa.array([True] * n)), "track_id"),
+    "nested ids": (with_column("track_id", lambda n: pa.array([[i] for i in range(n)])), "track_id"),
+    "null typed ids": (with_column("track_id", pa.nulls), "track_id"),
+    "a null event": (with_value("event_id", None), "event_id"),
+    "a null track": (with_value("track_id", None), "track_id"),
+    "a negative event": (with_value("event_id", -1), "event_id"),
+    "a negative hit": (with_value("hit_id", -5), "hit_id"),
+    "a track below -1": (with_value("track_id", -2), "track_id"),
+    "an event of the training range": (with_value("event_id", 0), "event_id"),
+    "an event past the range": (with_value("event_id", 5), "event_id"),
+    "a huge event": (with_value("event_id", 2**64 - 1, pa.uint64()), "event_id"),
+    "an unknown hit": (with_value("hit_id", 10**9), "hit_id"),
+    "a repeated row": (lambda t: parquet(pa.concat_tables([t.slice(0, 10), t.slice(0, 1)])), "hit_id"),
+    "NaN": (
+        with_column("track_id", lambda n: pa.array([float("nan")] * n)),
+        "track_id",
+    ),
+    "a missing column": (lambda t: parquet(t.drop_columns(["track_id"])), "track_id"),
+    "an extra column": (lambda t: parquet(t.append_column("particle_id", t["track_id"])), "particle_id"),
+    "an empty table": (lambda t: parquet(t.slice(0, 0)), None),
+    "no columns": (lambda t: parquet(pa.table({})), "event_id"),
+    "more rows than there are hits": (lambda t: parquet(pa.concat_tables([t, t])), None),
+    "a truncated file": (lambda t: parquet(t)[:-200], None),
+    "a file cut in front": (lambda t: parquet(t)[200:], None),
+    "corrupt pages": (lambda t: parquet(t)[:20] + b"\xff" * 2000 + parquet(t)[2020:], None),
+    "no parquet at all": (lambda t: b"event_id,hit_id,track_id\n3,0,1\n", None),
+    "an empty body": (lambda t: b"", None),
+    "a parquet bomb": (bomb, None),
+}
+
+
+@pytest.mark.parametrize("endpoint", ["submit", "check"])
+def test_every_bad_file_is_refused_and_leaves_nothing(
+    platform: ServerProcess, alice: httpx.Client, oracle: pa.Table, endpoint: str
+) -> None:
+    wrong = {}
+    for name, (spoil, column) in BAD.items():
+        answer = alice.post(f"/v1/benchmark/tracking/{endpoint}", content=spoil(oracle))
+        document = answer.json()
+        columns = {problem.get("column") for problem in document.get("errors", [])}
+        if (
+            answer.status_code != 422
+            or answer.headers["Content-Type"] != "application/problem+json"
+            or (column is not None and column not in columns)
+        ):
+            wrong[name] = (answer.status_code, document)
+    assert not wrong, json.dumps(wrong, indent=1)
+    assert alice.get("/v1/leaderboard/tracking").json() == []
+    assert alice.get("/v1/me").json()["credits"] == 10
+    assert files_below(platform.data_dir / "uploads") == []
+    assert files_below(platform.data_dir / "storage") == []
+
+
+def test_all_problems_are_listed_at_once(alice: httpx.Client, oracle: pa.Table) -> None:
+    hits = oracle["hit_id"].to_pylist()
+    tracks = oracle["track_id"].to_pylist()
+    hits[3], tracks[5], hits[9] = 10**9, -7, hits[8]
+    table = pa.table({"event_id": oracle["event_id"], "hit_id": hits, "track_id": tracks})
+    document = alice.post(SUBMIT, content=parquet(table)).json()
+    assert {problem["column"] for problem in document["errors"]} >= {"hit_id", "track_id"}
+    assert len(document["errors"]) == 3
+    for problem in document["errors"]:
+        assert problem["event_id"] == 3
+        assert problem["count"] == 1
+        assert problem["examples"]
+
+    several = alice.post(
+        SUBMIT, content=parquet(oracle.drop_columns(["track_id"]).append_column("x", oracle["hit_id"]))
+    )
+    assert {problem["column"] for problem in several.json()["errors"]} == {"track_id", "x"}
+
+
+def test_no_answer_tells_truth(alice: httpx.Client, oracle: pa.Table) -> None:
+    table = oracle.set_column(1, "hit_id", pa.array(range(10**6, 10**6 + oracle.num_rows)))
+    document = alice.post(SUBMIT, content=parquet(table)).text
+    assert "particle" not in document
+
+
+def test_a_form_without_the_part_is_refused(alice: httpx.Client, oracle: pa.Table) -> None:
+    answer = alice.post(SUBMIT, files={"file": ("p.parquet", parquet(oracle))})
+    assert 400 <= answer.status_code < 500
+    assert "predictions" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("repo", ["no-slash", "a/b/c", "../x", "a/" + "b" * 300, "a b/c", "a/b\n"])
+def test_a_model_repo_that_is_none_is_refused(alice: httpx.Client, oracle: pa.Table, repo: str) -> None:
+    answer = alice.post(SUBMIT, params={"model_repo": repo}, content=parquet(oracle))
+    assert answer.status_code == 422
+    assert alice.get("/v1/leaderboard/tracking").json() == []
+
+
+def test_a_body_that_stops_half_way_leaves_nothing(platform: ServerProcess, alice: httpx.Client) -> None:
+    address = urlsplit(platform.base_url)
+    token = alice.headers["Authorization"]
+    with socket.create_connection((address.hostname or "", address.port or 0)) as connection:
+        head = (
+            f"POST {SUBMIT} HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\nContent-Length: 1000000\r\n\r\n"
+        )
+        connection.sendall(head.encode() + b"PAR1" + b"\0" * 100_000)
+        uploads = platform.data_dir / "uploads"
+        eventually(lambda: bool(files_below(uploads)))
+    eventually(lambda: not files_below(uploads))
+    assert alice.get("/v1/leaderboard/tracking").json() == []

@@ -1,0 +1,226 @@
+"""The benchmark loop on real events, through HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from collidium.testing.server import ServerProcess
+
+from .conftest import parquet
+
+SignIn = Callable[[str], httpx.Client]
+SUBMIT = "/v1/benchmark/tracking/submit"
+
+
+def submit(client: httpx.Client, table: pa.Table) -> httpx.Response:
+    return client.post(SUBMIT, content=parquet(table))
+
+
+def spoiled(oracle: pa.Table, keep: float, seed: int = 0) -> pa.Table:
+    """The oracle with only a part of its hits assigned."""
+    lost = np.random.default_rng(seed).random(oracle.num_rows) > keep
+    tracks = np.where(lost, -1, oracle["track_id"].to_numpy())
+    return oracle.set_column(2, "track_id", pa.array(tracks))
+
+
+def test_the_loop(alice: httpx.Client, oracle: pa.Table) -> None:
+    answer = submit(alice, oracle)
+    assert answer.status_code == 200, answer.text
+    receipt = answer.json()
+    assert receipt["scores"] == {
+        "trackml_weighted_efficiency": 1.0,
+        "fake_rate": 0.0,
+        "duplicate_rate": 0.0,
+        "physics_eff_pt1": 1.0,
+    }
+    assert receipt["credits_earned"] == 100
+    assert receipt["deduplicated"] is False
+    assert len(receipt["sha256"]) == 64
+    assert alice.get("/v1/me").json()["credits"] == 110
+    ledger = alice.get("/v1/me/transactions").json()
+    assert [(entry["delta"], entry["reason"]) for entry in ledger] == [
+        (50, "benchmark_best"),
+        (50, "benchmark_best"),
+        (10, "signup_grant"),
+    ]
+    (place,) = alice.get("/v1/leaderboard/tracking").json()
+    assert (place["rank"], place["hub_username"], place["credits_earned"]) == (1, "alice", 100)
+    assert place["submission_id"] == receipt["submission_id"]
+    assert (place["scorer_version"], place["truth_version"]) == (
+        receipt["scorer_version"],
+        receipt["truth_version"],
+    )
+    record = httpx.get(f"{alice.base_url}v1/submissions/{receipt['submission_id']}", trust_env=False).json()
+    assert (record["sha256"], record["rows"]) == (receipt["sha256"], oracle.num_rows)
+
+
+def test_the_card_shows_the_truths_events_and_floors(alice: httpx.Client) -> None:
+    (card,) = alice.get("/v1/benchmark/tasks").json()
+    assert card == alice.get("/v1/benchmark/tracking").json()
+    assert card["eval_events"] == {"start": 3, "stop": 5}
+    assert card["dataset"] == "ttbar_pu0"
+    assert card["accepts_submissions"] is True
+    metrics = {metric["name"]: metric for metric in card["metrics"]}
+    assert list(metrics) == ["trackml_weighted_efficiency", "fake_rate", "duplicate_rate", "physics_eff_pt1"]
+    assert 0 < metrics["trackml_weighted_efficiency"]["floor"] < 1
+    assert metrics["fake_rate"]["reward"] == 0
+
+
+def test_the_same_file_by_the_same_account_is_one_submission(caller: SignIn, oracle: pa.Table) -> None:
+    alice, bob = caller("alice"), caller("bob")
+    first, again, other = (
+        submit(alice, oracle).json(),
+        submit(alice, oracle).json(),
+        submit(bob, oracle).json(),
+    )
+    assert again["deduplicated"] is True
+    assert again["submission_id"] == first["submission_id"]
+    assert other["submission_id"] != first["submission_id"]
+    assert other["credits_earned"] == 0
+    board = alice.get("/v1/leaderboard/tracking").json()
+    assert [(place["rank"], place["hub_username"]) for place in board] == [(1, "alice"), (2, "bob")]
+
+
+def test_only_a_better_score_earns(caller: SignIn, oracle: pa.Table) -> None:
+    alice, bob = caller("alice"), caller("bob")
+    assert submit(alice, spoiled(oracle, 0.9)).json()["credits_earned"] > 0
+    assert submit(bob, spoiled(oracle, 0.5)).json()["credits_earned"] == 0
+    assert submit(bob, oracle).json()["credits_earned"] > 0
+    board = alice.get("/v1/leaderboard/tracking").json()
+    assert [place["hub_username"] for place in board] == ["bob", "alice", "bob"]
+
+
+def test_a_worthless_first_submission_earns_nothing(alice: httpx.Client, oracle: pa.Table) -> None:
+    receipt = submit(alice, spoiled(oracle, 0.0)).json()
+    assert receipt["scores"]["trackml_weighted_efficiency"] == 0
+    assert receipt["credits_earned"] == 0
+
+
+def test_hits_left_out_count_against_a_submission(alice: httpx.Client, oracle: pa.Table) -> None:
+    receipt = submit(alice, oracle.slice(0, 100)).json()
+    assert receipt["scores"]["trackml_weighted_efficiency"] < 0.1
+
+
+def test_a_form_part_works_like_a_body(alice: httpx.Client, oracle: pa.Table) -> None:
+    answer = alice.post(
+        SUBMIT,
+        files={"predictions": ("p.parquet", parquet(oracle), "application/octet-stream")},
+        data={"model_repo": "alice/finder"},
+    )
+    assert answer.status_code == 200, answer.text
+    (place,) = alice.get("/v1/leaderboard/tracking").json()
+    assert place["model_repo"] == "alice/finder"
+    assert submit(alice, oracle).json()["deduplicated"] is True
+
+
+def test_a_check_keeps_nothing_and_tells_no_score(alice: httpx.Client, oracle: pa.Table) -> None:
+    answer = alice.post("/v1/benchmark/tracking/check", content=parquet(oracle))
+    assert answer.status_code == 200
+    assert answer.json()["valid"] is True
+    assert answer.json()["rows"] == oracle.num_rows
+    assert "scores" not in answer.text
+    assert alice.get("/v1/leaderboard/tracking").json() == []
+
+
+def test_eight_at_once_never_pay_one_best_twice_nor_lower_it(caller: SignIn, oracle: pa.Table) -> None:
+    clients = [caller(f"user{n}") for n in range(8)]
+    tables = [
+        spoiled(oracle, keep, seed=n) for n, keep in enumerate((0.95, 0.9, 0.8, 1.0, 0.7, 0.97, 0.85, 1.0))
+    ]
+    with ThreadPoolExecutor(8) as threads:
+        receipts = [answer.json() for answer in threads.map(submit, clients, tables)]
+    in_order = sorted(
+        (clients[0].get(f"/v1/submissions/{receipt['submission_id']}").json() for receipt in receipts),
+        key=lambda record: record["submitted_at"],
+    )
+    best, floor = {}, clients[0].get("/v1/benchmark/tracking").json()["metrics"]
+    best = {metric["name"]: metric["floor"] for metric in floor if metric["higher_is_better"]}
+    for record in in_order:
+        earned = 0
+        for name in best:
+            if record["scores"][name] > best[name]:
+                best[name] = record["scores"][name]
+                earned += 50
+        assert record["credits_earned"] == earned
+    assert set(best.values()) == {1.0}
+    audit = clients[0]
+    for client, receipt in zip(clients, receipts, strict=True):
+        assert client.get("/v1/me").json()["credits"] == 10 + receipt["credits_earned"]
+    assert len(audit.get("/v1/leaderboard/tracking").json()) == 8
+
+
+def test_the_same_file_eight_times_at_once_is_one_submission(alice: httpx.Client, oracle: pa.Table) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        receipts = [answer.json() for answer in threads.map(lambda _: submit(alice, oracle), range(8))]
+    assert len({receipt["submission_id"] for receipt in receipts}) == 1
+    assert sum(not receipt["deduplicated"] for receipt in receipts) == 1
+    assert alice.get("/v1/me").json()["credits"] == 110
+
+
+def test_the_leaderboard_comes_in_pages_with_running_ranks(caller: SignIn, oracle: pa.Table) -> None:
+    clients = [caller(name) for name in ("a", "b", "c")]
+    for client, keep in zip(clients, (1.0, 0.9, 0.9), strict=True):
+        submit(client, spoiled(oracle, keep))
+    places, url = [], "/v1/leaderboard/tracking?limit=1"
+    while url:
+        page = clients[0].get(url)
+        places += [(place["rank"], place["hub_username"]) for place in page.json()]
+        url = page.links.get("next", {}).get("url")
+    assert places == [(1, "a"), (2, "b"), (3, "c")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/leaderboard/nothing",
+        "/v1/benchmark/nothing",
+        "/v1/submissions/nothing",
+        "/v1/submissions/%00",
+        "/v1/leaderboard/%00",
+        "/v1/benchmark/" + "x" * 500,
+        "/v1/nothing",
+    ],
+)
+def test_what_is_not_there_is_404(alice: httpx.Client, path: str) -> None:
+    answer = alice.get(path)
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", "e30", "WzFd", "WzEsMSwiMjAyNi0wMS0wMSIsIngiXQ", "WzEsTmFOLCIiLCIiXQ", "a" * 600]
+)
+def test_a_made_up_cursor_is_422(alice: httpx.Client, cursor: str) -> None:
+    assert alice.get(f"/v1/leaderboard/tracking?cursor={cursor}").status_code == 422
+
+
+def test_a_submission_to_no_task_is_404_before_the_body(alice: httpx.Client, oracle: pa.Table) -> None:
+    assert alice.post("/v1/benchmark/nothing/submit", content=parquet(oracle)).status_code == 404
+
+
+def test_without_truth_the_task_says_so(server: ServerProcess) -> None:
+    headers = {"Authorization": f"Bearer {server.add_user('alice')}"}
+    answer = httpx.post(f"{server.base_url}{SUBMIT}", content=b"x", headers=headers, trust_env=False)
+    assert answer.status_code == 503
+    assert "truth" in answer.json()["detail"]
+    card = httpx.get(f"{server.base_url}/v1/benchmark/tracking", trust_env=False).json()
+    assert card["accepts_submissions"] is False
+    assert card["eval_events"] == {"start": 90000, "stop": 100000}
+
+
+def test_a_task_off_the_list_takes_nothing_and_keeps_its_scores(
+    platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
+) -> None:
+    submission = submit(alice, oracle).json()["submission_id"]
+    assert platform.run("task", "remove", "tracking").returncode == 0
+    assert submit(alice, oracle).status_code == 404
+    assert alice.get(f"/v1/submissions/{submission}").status_code == 200
+    assert alice.get("/v1/leaderboard/tracking").status_code == 200
+    platform.run("task", "add", "tracking")
+    assert submit(alice, oracle).json()["deduplicated"] is True

@@ -1,0 +1,118 @@
+"""Sizes, health under load, kills and restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from collidium.testing.plugin import StartServer
+from collidium.testing.server import ServerProcess
+
+from .conftest import eventually, files_below, import_truth, parquet
+
+SUBMIT = "/v1/benchmark/tracking/submit"
+
+
+def chunks(content: bytes) -> Iterator[bytes]:
+    for start in range(0, len(content), 10_000):
+        yield content[start : start + 10_000]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_past_the_limit_is_413_and_leaves_nothing(
+    start_server: StartServer, oracle: pa.Table, chunked: bool
+) -> None:
+    server = start_server({"PLATFORM_MAX_SUBMISSION_BYTES": "20000"})
+    import_truth(server)
+    headers = {"Authorization": f"Bearer {server.add_user('alice')}"}
+    content = parquet(oracle) * 20
+    with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False, timeout=30) as client:
+        answer = client.post(SUBMIT, content=chunks(content) if chunked else content)
+        assert answer.status_code == 413
+        assert "20000" in answer.json()["detail"].replace(",", "")
+        assert client.get("/v1/me").status_code == 200
+    assert files_below(server.data_dir / "uploads") == []
+
+
+def test_a_large_json_body_is_413(server: ServerProcess) -> None:
+    answer = httpx.post(
+        f"{server.base_url}/admin/grant",
+        content=b" " * 2_000_000,
+        headers={"X-Admin-Token": server.admin_token, "Content-Type": "application/json"},
+        trust_env=False,
+    )
+    assert answer.status_code == 413
+
+
+def test_several_server_processes_share_one_database(start_server: StartServer, oracle: pa.Table) -> None:
+    server = start_server({"PLATFORM_WORKERS": "2"})
+    import_truth(server)
+    headers = {"Authorization": f"Bearer {server.add_user('alice')}"}
+    with ThreadPoolExecutor(8) as threads:
+        calls = [
+            threads.submit(httpx.get, f"{server.base_url}/v1/me", headers=headers, trust_env=False)
+            for _ in range(40)
+        ]
+    assert {call.result().json()["credits"] for call in calls} == {10}
+    answer = httpx.post(
+        f"{server.base_url}{SUBMIT}", content=parquet(oracle), headers=headers, trust_env=False
+    )
+    assert answer.json()["credits_earned"] == 100
+    counted = httpx.get(f"{server.base_url}/metrics", trust_env=False).text
+    total = sum(
+        float(line.rsplit(" ", 1)[1])
+        for line in counted.splitlines()
+        if line.startswith("collidium_http_requests_total") and 'route="/v1/me"' in line
+    )
+    assert total == 40
+
+
+def test_killing_the_server_while_it_scores_leaves_no_half_submission(
+    platform: ServerProcess, oracle: pa.Table
+) -> None:
+    headers = {"Authorization": f"Bearer {platform.add_user('alice')}"}
+    content = parquet(oracle)
+    for moment in (0.0, 0.02, 0.05, 0.1, 0.3):
+        with ThreadPoolExecutor(1) as thread:
+            call = thread.submit(
+                httpx.post,
+                f"{platform.base_url}{SUBMIT}",
+                content=content,
+                headers=headers,
+                trust_env=False,
+                timeout=60,
+            )
+            wait([call], timeout=moment)
+            platform.kill()
+            call.exception()
+        platform.start()
+        assert files_below(platform.data_dir / "uploads") == []
+        places = httpx.get(f"{platform.base_url}/v1/leaderboard/tracking", trust_env=False).json()
+        balance = httpx.get(f"{platform.base_url}/v1/me", headers=headers, trust_env=False).json()["credits"]
+        assert (len(places), balance) in {(0, 10), (1, 110)}
+        assert platform.run("ledger", "audit").returncode == 0
+    answer = httpx.post(
+        f"{platform.base_url}{SUBMIT}", content=content, headers=headers, trust_env=False, timeout=60
+    )
+    assert answer.status_code == 200
+    assert httpx.get(f"{platform.base_url}/v1/me", headers=headers, trust_env=False).json()["credits"] == 110
+
+
+def test_a_stop_lets_a_submission_in_flight_finish(platform: ServerProcess, oracle: pa.Table) -> None:
+    headers = {"Authorization": f"Bearer {platform.add_user('alice')}"}
+    with ThreadPoolExecutor(1) as thread:
+        call = thread.submit(
+            httpx.post,
+            f"{platform.base_url}{SUBMIT}",
+            content=parquet(oracle),
+            headers=headers,
+            trust_env=False,
+            timeout=60,
+        )
+        eventually(lambda: bool(files_below(platform.data_dir / "uploads")))
+        assert platform.stop() == 0
+    assert call.result().status_code == 200
