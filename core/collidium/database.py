@@ -46,11 +46,10 @@ _inside: ContextVar[bool] = ContextVar("inside_transaction", default=False)
 def config(url: str) -> dict[str, Any]:
     """Tortoise's configuration for the database at ``url``; raises ConfigurationError for another kind."""
     scheme = urlsplit(url).scheme
-    if scheme == "sqlite":
-        path = url.removeprefix("sqlite:///")
+    if path := sqlite_path(url):
         credentials = {
             "engine": "collidium.sqlite_immediate",
-            "credentials": {"file_path": path, "busy_timeout": BUSY_TIMEOUT_MS},
+            "credentials": {"file_path": str(path), "busy_timeout": BUSY_TIMEOUT_MS},
         }
     elif scheme in {"postgres", "postgresql", "asyncpg"}:
         credentials = expand_db_url(url)
@@ -76,12 +75,18 @@ def config(url: str) -> dict[str, Any]:
     }
 
 
+def sqlite_path(url: str) -> Path | None:
+    """The file of a SQLite URL (``sqlite:///relative`` or ``sqlite:////absolute``); None for another kind."""
+    path = url.removeprefix("sqlite:///")
+    return Path(path) if path and path != url else None
+
+
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[None]:
     """Connect for the duration of the context; every task of this process uses the connection."""
     settings = config(url)
-    if url.startswith("sqlite:///"):
-        Path(url.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+    if path := sqlite_path(url):
+        path.parent.mkdir(parents=True, exist_ok=True)
     # Kept by connection name, although a process may speak to both kinds in turn.
     EXECUTOR_CACHE.clear()
     await Tortoise.init(config=settings, _enable_global_fallback=True)
@@ -139,7 +144,7 @@ async def _reachable(url: str) -> AsyncIterator[None]:
 
 
 def _executor() -> MigrationExecutor:
-    return MigrationExecutor(connection(), {APP: config("sqlite:///")["apps"][APP]})
+    return MigrationExecutor(connection(), {APP: config("sqlite:///any")["apps"][APP]})
 
 
 async def _problems() -> list[str]:

@@ -1,0 +1,99 @@
+"""Migrations, the refusal of unknown schemas, and transactions under cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collidium import database
+from collidium.accounts.models import Account
+from collidium.errors import ConfigurationError
+
+MIGRATE = "import asyncio, sys; from collidium import database; asyncio.run(database.migrate(sys.argv[1]))"
+
+
+async def test_an_empty_database_says_what_to_do_and_migrates(database_url: str) -> None:
+    (problem,) = await database.check(database_url)
+    assert "collidium db migrate" in problem
+    await database.migrate(database_url)
+    assert await database.check(database_url) == []
+    await database.migrate(database_url)
+
+
+def test_processes_that_migrate_at_once_do_not_meet(database_url: str) -> None:
+    processes = [subprocess.Popen([sys.executable, "-c", MIGRATE, database_url]) for _ in range(4)]
+    assert [process.wait(60) for process in processes] == [0] * 4
+    assert asyncio.run(database.check(database_url)) == []
+
+
+async def test_a_schema_from_the_future_is_refused(migrated_database_url: str) -> None:
+    async with database.connected(migrated_database_url):
+        await database.connection().execute_query(
+            "INSERT INTO tortoise_migrations (app, name, applied_at) "
+            "VALUES ('collidium', '9999_future', CURRENT_TIMESTAMP)"
+        )
+        with pytest.raises(ConfigurationError, match="newer than this release: 9999_future"):
+            await database.require_known_schema()
+    with pytest.raises(ConfigurationError, match="newer"):
+        await database.migrate(migrated_database_url)
+
+
+@pytest.mark.parametrize("url", ["mysql://root@localhost/x", "nonsense", "sqlite:"])
+async def test_another_kind_of_database_is_a_configuration_error(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="PLATFORM_DATABASE_URL"):
+        await database.check(url)
+
+
+async def test_a_database_that_is_away_is_a_configuration_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be reached"):
+        await database.check(f"postgres://app@/nothing?host={tmp_path}")
+
+
+async def test_models_and_migrations_agree(connected: str) -> None:
+    for model in ("accounts", "credit_transactions", "submissions", "benchmark_bests", "global_config"):
+        await database.connection().execute_query(f"SELECT * FROM {model}")  # noqa: S608 -- names from above
+
+
+async def test_a_failed_transaction_leaves_nothing(connected: str) -> None:
+    @database.transactional
+    async def fail() -> None:
+        await Account.create(hub_username="ghost")
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await fail()
+    assert not await Account.exists(hub_username="ghost")
+
+
+async def test_an_inner_transaction_is_the_outer_one(connected: str) -> None:
+    @database.transactional
+    async def inner() -> None:
+        await Account.create(hub_username="inner")
+
+    @database.transactional
+    async def outer() -> None:
+        await inner()
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await outer()
+    assert not await Account.exists(hub_username="inner")
+
+
+async def test_cancelled_callers_leave_no_lock_behind(connected: str) -> None:
+    @database.transactional
+    async def write(n: int) -> None:
+        await Account.create(hub_username=f"user{n}")
+
+    for n in range(30):
+        task = asyncio.ensure_future(write(n))
+        for _ in range(n % 7):
+            await asyncio.sleep(0)
+        task.cancel()
+    async with asyncio.timeout(30):
+        await write(99)
+    assert await Account.exists(hub_username="user99")
