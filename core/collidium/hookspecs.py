@@ -92,7 +92,9 @@ def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:  # type: ig
 def collidium_commands() -> Sequence[click.Command]:  # type: ignore[empty-body]  # a specification
     """Return commands or groups to add to the ``collidium`` command.
 
-    Called when the command is asked for something that the platform itself does not know, or for its help.
+    Called when the command is asked for something that the platform itself does not know. Its help
+    imports no other distribution: it lists the commands declared beside the plugin in entry-point
+    group ``collidium.commands``, command name = the plugin's module.
     """
 
 

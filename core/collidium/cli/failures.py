@@ -25,7 +25,7 @@ def show_error(error: errors.CollidiumError, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(problem(error)), err=True)
         return
-    for line in lines(error):
+    for line in "\n".join(lines(error)).splitlines():
         click.echo(printable(line), err=True)
 
 

@@ -1,1 +1,9 @@
-"""The whole benchmark loop on real events, on one machine: ``collidium demo``."""
+"""The whole benchmark loop on five real events, on one machine: ``collidium demo``.
+
+``data/`` holds the events; its README tells their source and licence.
+"""
+
+from pathlib import Path
+
+#: The five real events, a parquet file for each table.
+EVENTS_DIRECTORY = Path(__file__).parent / "data" / "odd-ttbar-pu0"

@@ -1,0 +1,109 @@
+"""``collidium demo``: the whole loop on this machine."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from collidium.cli.output import json_option, note, print_json, print_table
+
+if TYPE_CHECKING:
+    from collidium.demo.loop import Outcome
+
+
+@click.command()
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="An empty directory, kept afterwards; default: a temporary one.",
+)
+@click.option("--keep", is_flag=True, help="Stay up afterwards, until Ctrl-C.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="any free one",
+    help="Port of the server.",
+)
+@json_option
+def demo(data_dir: Path | None, keep: bool, port: int, as_json: bool) -> None:
+    """Show the whole loop on five real events, touching nothing else on this machine.
+
+    Starts a server with a local hub, publishes the events as a dataset, imports truth for two of them,
+    reconstructs tracks from the hits alone, submits the results, and shows scores, credits and leaderboard.
+
+    \b
+    collidium demo
+    collidium demo --keep --port 8000
+    """
+    from collidium.demo.loop import demonstrated
+
+    signal.signal(signal.SIGTERM, _leave)
+    with _directory(data_dir) as directory, demonstrated(directory, port, _say) as outcome:
+        if as_json:
+            print_json(outcome)
+        else:
+            _show(outcome)
+        if keep:
+            _stay(outcome)
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    """End the server, too, when the demo is told to end."""
+    sys.exit(128 + number)
+
+
+@contextmanager
+def _directory(chosen: Path | None) -> Iterator[Path]:
+    if chosen is None:
+        with tempfile.TemporaryDirectory(prefix="collidium-demo-") as directory:
+            yield Path(directory)
+        return
+    chosen.mkdir(parents=True, exist_ok=True)
+    if any(chosen.iterdir()):
+        raise click.BadParameter(f"{chosen} is not empty", param_hint="--data-dir")
+    yield chosen.absolute()
+
+
+def _say(step: str) -> None:
+    note(f"* {step}")
+
+
+def _show(outcome: Outcome) -> None:
+    from collidium.cli.leaderboard import print_places
+
+    metrics = [metric.name for metric in outcome.card.metrics]
+    print_table(
+        ("baseline", "submitted by", *metrics, "credits earned"),
+        (
+            (s.baseline, s.hub_username, *(s.receipt.scores[m] for m in metrics), s.receipt.credits_earned)
+            for s in outcome.submissions
+        ),
+        title="Scores",
+    )
+    print_table(
+        ("account", "credits", "reason", "for", "balance"),
+        (
+            (account, entry.delta, entry.reason, entry.reference, entry.balance_after)
+            for account, entries in outcome.ledger.items()
+            for entry in reversed(entries)
+        ),
+        title="Ledger",
+    )
+    print_places(outcome.card, outcome.leaderboard)
+
+
+def _stay(outcome: Outcome) -> None:
+    note(f"Collidium is at {outcome.url} until you press Ctrl-C. In another shell, for example:")
+    note(f"  export PLATFORM_BACKEND={outcome.url} HF_TOKEN=$(cat {outcome.tokens['alice']})")
+    note("  collidium me")
+    with suppress(KeyboardInterrupt):
+        signal.pause()

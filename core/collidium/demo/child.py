@@ -1,0 +1,106 @@
+"""The platform as the demo runs it: ``collidium`` in processes of its own, on embedded defaults."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from collidium.errors import CollidiumError
+
+START_SECONDS = 60.0
+STOP_SECONDS = 45.0
+
+#: Settings, tokens and caches of whoever runs the demo stay out of it.
+_PRIVATE = ("PLATFORM_", "HF_", "HUGGING")
+_LOOPBACK = "127.0.0.1,localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A fresh machine: a data directory, and commands that see no other settings."""
+
+    data_dir: Path
+
+    def environment(self) -> dict[str, str]:
+        """The caller's environment without settings and secrets."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.upper().startswith(_PRIVATE) and name.upper() != "ADMIN_TOKEN"
+        }
+        return kept | {"PLATFORM_DATA_DIR": str(self.data_dir), **without_proxy(os.environ)}
+
+    def command(self, *arguments: str) -> str:
+        """Run ``collidium`` to its end and return what it printed; raises CollidiumError when it fails."""
+        done = subprocess.run(  # noqa: S603 -- ourselves
+            _collidium(arguments),
+            env=self.environment(),
+            # No .env file of the caller's directory is read.
+            cwd=self.data_dir,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise CollidiumError(f"`collidium {' '.join(arguments)}` failed: {done.stderr.strip()}")
+        return done.stdout
+
+    @contextmanager
+    def server(self, port: int) -> Iterator[str]:
+        """Run ``collidium serve``; gives its URL once it answers, and ends it gracefully."""
+        log = self.data_dir / "server.log"
+        with log.open("wb") as errors:
+            process = subprocess.Popen(  # noqa: S603 -- ourselves
+                _collidium(["serve", "--port", str(port)]),
+                env=self.environment(),
+                cwd=self.data_dir,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
+        try:
+            yield _url(process, log)
+        finally:
+            _end(process)
+
+
+def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
+    """What makes calls to this machine go straight there, whatever proxy the environment names."""
+    known = environment.get("no_proxy") or environment.get("NO_PROXY")
+    exempt = f"{known},{_LOOPBACK}" if known else _LOOPBACK
+    return {"NO_PROXY": exempt, "no_proxy": exempt}
+
+
+def _collidium(arguments: Sequence[str]) -> list[str]:
+    # -P: no file of the working directory may pass for a module.
+    return [sys.executable, "-P", "-m", "collidium", *arguments]
+
+
+def _url(process: subprocess.Popen[bytes], log: Path) -> str:
+    """The address on the server's first line; raises CollidiumError when there is none."""
+    assert process.stdout is not None  # noqa: S101 -- a pipe, see above
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        line = process.stdout.readline().decode() if selector.select(START_SECONDS) else ""
+    if not line:
+        last = log.read_text(errors="replace").strip().splitlines()[-5:]
+        raise CollidiumError("the server did not start: " + " / ".join(last))
+    return line.split()[-1]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

@@ -1,0 +1,144 @@
+"""The demo's steps, from a fresh machine to a leaderboard."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from collidium import plugins
+from collidium.client import Account, Client, Page, Place, Receipt, TaskCard, Transaction, write_predictions
+from collidium.contracts.task import EventRange, Task
+from collidium.datasets import Dataset, HubDataset, fetch
+from collidium.demo import EVENTS_DIRECTORY
+from collidium.demo.child import Machine
+from collidium.demo.publication import prepare_hub_client, publish
+from collidium.errors import CollidiumError, ConfigurationError
+
+TASK = "tracking"
+REPO = "collidium/odd-ttbar"
+CONFIG = "ttbar_pu0"
+EVALUATION = EventRange(3, 5)
+
+#: Told what happens next.
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A baseline that was submitted, and by whom."""
+
+    baseline: str
+    hub_username: str
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the demo shows."""
+
+    url: str
+    card: TaskCard
+    submissions: tuple[Submitted, ...]
+    accounts: tuple[Account, ...]
+    ledger: dict[str, tuple[Transaction, ...]]
+    leaderboard: tuple[Place, ...]
+    #: A file with a token for each account.
+    tokens: dict[str, Path]
+
+
+@contextmanager
+def demonstrated(data_dir: Path, port: int, say: Say) -> Iterator[Outcome]:
+    """Go through the whole loop; the server runs until the context ends. Raises CollidiumError."""
+    machine = Machine(data_dir)
+    say("Making two accounts on the local hub")
+    tokens = {name: _add_user(machine, name) for name in ("collidium", "alice")}
+    say("Starting the server on embedded defaults")
+    with machine.server(port) as url:
+        hub = f"{url}/hub"
+        say(f"Publishing five real events as {REPO} on the local hub, {EVALUATION} without truth")
+        publish(EVENTS_DIRECTORY, REPO, CONFIG, EVALUATION, endpoint=hub, token=tokens["collidium"])
+        say(f"Importing truth for task {TASK}: events {EVALUATION}")
+        machine.command(
+            "truth", "import", TASK, "--from", str(EVENTS_DIRECTORY), "--events", str(EVALUATION), "--json"
+        )
+        task = plugins.load().tasks().get(TASK)
+        say("Downloading the hits of the eval events, as any user")
+        hits = _download(task, HubDataset(REPO, hub, token=tokens["alice"]), data_dir / "downloads")
+        submissions = tuple(_submit_baselines(task, hits, url, tokens, data_dir, say))
+        say("Auditing the ledger")
+        machine.command("ledger", "audit")
+        yield _outcome(url, tokens, submissions, data_dir)
+
+
+def _add_user(machine: Machine, name: str) -> str:
+    token = machine.command("user", "add", name).strip().splitlines()[-1]
+    file = _token_file(machine.data_dir, name)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "w") as stream:
+        stream.write(token + "\n")
+    return token
+
+
+def _token_file(data_dir: Path, name: str) -> Path:
+    return data_dir / f"{name}.token"
+
+
+def _download(task: Task, source: HubDataset, cache: Path) -> dict[str, pa.Table]:
+    """The task's inputs in the eval events, without the columns that were left empty there."""
+    prepare_hub_client()
+    inputs = task.card.inputs
+    fetched = asyncio.run(fetch(source, inputs, cache, config=CONFIG, events=EVALUATION))
+    blocks = [tables for _, tables in Dataset(fetched.directory, CONFIG).read(inputs, EVALUATION)]
+    return {name: _filled(pa.concat_tables([block[name] for block in blocks])) for name in inputs}
+
+
+def _filled(table: pa.Table) -> pa.Table:
+    return table.select([name for name in table.column_names if table[name].null_count < len(table)])
+
+
+def _submit_baselines(
+    task: Task, hits: dict[str, pa.Table], url: str, tokens: dict[str, str], data_dir: Path, say: Say
+) -> Iterator[Submitted]:
+    """Submit every baseline: the simplest by the dataset's maker, each better one by a physicist."""
+    baselines = task.baselines()
+    if not baselines:
+        raise ConfigurationError(f"task {task.card.name!r} shows no baselines")
+    for number, (name, reconstruct) in enumerate(baselines.items()):
+        user = "collidium" if number == 0 else "alice"
+        say(f"Reconstructing with the {name} baseline")
+        path = data_dir / f"{name}.parquet"
+        write_predictions(reconstruct(hits), path)
+        say(f"Submitting it as {user}")
+        with Client(url, tokens[user]) as client:
+            yield Submitted(name, user, client.submit(task.card.name, path, f"{user}/{name}"))
+
+
+def _outcome(url: str, tokens: dict[str, str], submissions: tuple[Submitted, ...], data_dir: Path) -> Outcome:
+    accounts, ledger = [], {}
+    for name, token in tokens.items():
+        with Client(url, token) as client:
+            accounts.append(client.me())
+            ledger[name] = client.transactions().items
+            card, board = client.task(TASK), client.leaderboard(TASK)
+    return Outcome(
+        url=url,
+        card=card,
+        submissions=submissions,
+        accounts=tuple(accounts),
+        ledger=ledger,
+        leaderboard=_complete(board, submissions),
+        tokens={name: _token_file(data_dir, name) for name in tokens},
+    )
+
+
+def _complete(board: Page[Place], submissions: tuple[Submitted, ...]) -> tuple[Place, ...]:
+    """The leaderboard; raises CollidiumError unless every submission is on it."""
+    missing = {s.receipt.submission_id for s in submissions} - {place.submission_id for place in board}
+    if missing:
+        raise CollidiumError(f"{len(missing)} submissions are not on the leaderboard")
+    return board.items
