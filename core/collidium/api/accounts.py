@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from quart import Blueprint, Response, jsonify
+from quart import Blueprint, Response
 from quart_schema import document_response, security_scheme, tag, validate_querystring
 
 from collidium import accounts
+from collidium.api.answers import Page, answer, answer_list, cut, id_cursor
 from collidium.api.authentication import caller
-from collidium.api.pages import Page, cut, id_cursor, respond
 from collidium.api.schemas import Me, Transaction
 
 blueprint = Blueprint("accounts", __name__)
@@ -19,8 +19,7 @@ blueprint = Blueprint("accounts", __name__)
 @document_response(Me)
 async def me() -> Response:
     """Your account and its balance."""
-    account: Response = jsonify(Me.model_validate(await caller()).model_dump(mode="json"))
-    return account
+    return answer(Me.model_validate(await caller()))
 
 
 @blueprint.get("/v1/me/transactions")
@@ -33,5 +32,5 @@ async def transactions(query_args: Page) -> Response:
     account = await caller()
     entries = await accounts.entries(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
     page, last = cut(entries, query_args.limit)
-    items = [Transaction.model_validate(entry).model_dump(mode="json") for entry in page]
-    return respond(items, query_args, last.id if last else None)
+    items = [Transaction.model_validate(entry) for entry in page]
+    return answer_list(items, query_args, last.id if last else None)

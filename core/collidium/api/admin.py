@@ -6,8 +6,8 @@ from quart import Blueprint, Response
 from quart_schema import document_response, security_scheme, tag, validate_querystring, validate_request
 
 from collidium import accounts, operations
+from collidium.api.answers import Page, answer, answer_list, cut, id_cursor
 from collidium.api.authentication import request_id, require_operator
-from collidium.api.pages import Page, cut, id_cursor, respond
 from collidium.api.schemas import (
     AuditModel,
     BanBody,
@@ -20,7 +20,12 @@ from collidium.api.schemas import (
 )
 
 blueprint = Blueprint("admin", __name__, url_prefix="/admin")
-blueprint.before_request(lambda: require_operator() and None)
+
+
+@blueprint.before_request
+async def only_operators() -> None:
+    """Before anything of the request is read: nobody else learns even what a good request looks like."""
+    require_operator()
 
 
 @blueprint.post("/grant")
@@ -28,12 +33,15 @@ blueprint.before_request(lambda: require_operator() and None)
 @security_scheme([{"admin_token": []}])
 @validate_request(GrantBody)
 @document_response(Granted)
-async def grant(data: GrantBody) -> Granted:
+async def grant(data: GrantBody) -> Response:
     """Grant credits to an account, or take them with a negative delta."""
     entry = await operations.grant(
         data.hub_username, data.delta, data.reason, actor=require_operator(), http_request_id=request_id()
     )
-    return Granted(hub_username=data.hub_username, new_balance=entry.balance_after, transaction_id=entry.id)
+    granted = Granted(
+        hub_username=data.hub_username, new_balance=entry.balance_after, transaction_id=entry.id
+    )
+    return answer(granted)
 
 
 @blueprint.post("/ban")
@@ -41,12 +49,12 @@ async def grant(data: GrantBody) -> Granted:
 @security_scheme([{"admin_token": []}])
 @validate_request(BanBody)
 @document_response(Banned)
-async def ban(data: BanBody) -> Banned:
+async def ban(data: BanBody) -> Response:
     """Ban or unban an account; a name that never signed in can be banned in advance."""
     account = await operations.ban(
         data.hub_username, data.banned, actor=require_operator(), http_request_id=request_id()
     )
-    return Banned(hub_username=account.hub_username, banned=account.banned)
+    return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
 
 @blueprint.post("/freeze")
@@ -54,19 +62,19 @@ async def ban(data: BanBody) -> Banned:
 @security_scheme([{"admin_token": []}])
 @validate_querystring(FreezeQuery)
 @document_response(Frozen)
-async def freeze(query_args: FreezeQuery) -> Frozen:
+async def freeze(query_args: FreezeQuery) -> Response:
     """Turn the kill switch for new simulation requests on or off."""
     await operations.freeze(query_args.frozen, actor=require_operator(), http_request_id=request_id())
-    return Frozen(submissions_frozen=query_args.frozen)
+    return answer(Frozen(submissions_frozen=query_args.frozen))
 
 
 @blueprint.get("/accounts/<name>")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @document_response(Me)
-async def account(name: str) -> Me:
+async def account(name: str) -> Response:
     """An account, by name."""
-    return Me.model_validate(await accounts.find(name))
+    return answer(Me.model_validate(await accounts.find(name)))
 
 
 @blueprint.get("/audit")
@@ -78,5 +86,5 @@ async def audit(query_args: Page) -> Response:
     """What operators did, newest first."""
     records = await operations.audit_log(limit=query_args.limit + 1, before=id_cursor(query_args))
     page, last = cut(records, query_args.limit)
-    items = [AuditModel.model_validate(record).model_dump(mode="json") for record in page]
-    return respond(items, query_args, last.id if last else None)
+    items = [AuditModel.model_validate(record) for record in page]
+    return answer_list(items, query_args, last.id if last else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from quart import Quart
 from quart_cors import cors
@@ -43,7 +43,7 @@ def create_app(settings: Settings) -> Quart:
         )
 
     @app.while_serving
-    async def open_platform() -> AsyncIterator[None]:
+    async def open_platform() -> AsyncGenerator[None]:
         async with Platform.open(settings) as platform:
             app.extensions[EXTENSION] = platform
             yield

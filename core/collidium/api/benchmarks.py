@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from quart import Blueprint, Response, jsonify, request
+from quart import Blueprint, Response, request
 from quart_schema import document_response, security_scheme, tag, validate_querystring
 
 from collidium.api import metrics
+from collidium.api.answers import Page, answer, answer_list
 from collidium.api.authentication import caller
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
-from collidium.api.pages import Page, respond
 from collidium.api.schemas import Checked, Place, Receipt, SubmissionModel, SubmitQuery, TaskModel
 from collidium.benchmarks import cards, submissions, tasklist
 from collidium.benchmarks.leaderboard import RankedSubmission
@@ -32,16 +32,15 @@ PART = "predictions"
 async def tasks() -> Response:
     """The tasks that can be worked on, each with its card."""
     listed = await cards.listed_cards(platform())
-    answer: Response = jsonify([TaskModel.model_validate(card).model_dump(mode="json") for card in listed])
-    return answer
+    return answer_list([TaskModel.model_validate(card) for card in listed])
 
 
 @blueprint.get("/benchmark/<task>")
 @tag(["benchmark"])
 @document_response(TaskModel)
-async def task_card(task: str) -> TaskModel:
+async def task_card(task: str) -> Response:
     """The card of one task."""
-    return TaskModel.model_validate(await cards.listed_card(platform(), task))
+    return answer(TaskModel.model_validate(await cards.listed_card(platform(), task)))
 
 
 @blueprint.post("/benchmark/<task>/submit")
@@ -68,8 +67,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
     if not outcome.deduplicated:
         metrics.SUBMISSIONS.labels(task).inc()
     receipt = Receipt.model_validate({**as_mapping(outcome.submission), "deduplicated": outcome.deduplicated})
-    answer: Response = jsonify(receipt.model_dump(mode="json"))
-    return answer
+    return answer(receipt)
 
 
 @blueprint.post("/benchmark/<task>/check")
@@ -77,20 +75,20 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 @security_scheme([{"hub_token": []}])
 @predictions_body(PART)
 @document_response(Checked)
-async def check(task: str) -> Checked:
+async def check(task: str) -> Response:
     """Check predictions without submitting them: a dry run that keeps nothing and tells no score."""
     await caller()
     async with _received(task) as (predictions, _):
         evaluation = await submissions.check(platform(), task, predictions)
-    return Checked(rows=evaluation.rows, warnings=list(evaluation.warnings))
+    return answer(Checked(rows=evaluation.rows, warnings=list(evaluation.warnings)))
 
 
 @blueprint.get("/submissions/<submission_id>")
 @tag(["benchmark"])
 @document_response(SubmissionModel)
-async def submission(submission_id: str) -> SubmissionModel:
+async def submission(submission_id: str) -> Response:
     """A submission: its scores, and the versions and file they belong to."""
-    return SubmissionModel.model_validate(await submissions.find(submission_id))
+    return answer(SubmissionModel.model_validate(await submissions.find(submission_id)))
 
 
 @blueprint.get("/leaderboard/<task>")
@@ -100,7 +98,7 @@ async def submission(submission_id: str) -> SubmissionModel:
 async def leaderboard(task: str, query_args: Page) -> Response:
     """The leaderboard of a task: best primary metric first, ties earlier first."""
     places, cursor = await ranked(platform(), task, limit=query_args.limit, cursor=query_args.cursor)
-    return respond([_place(place) for place in places], query_args, cursor)
+    return answer_list([_place(place) for place in places], query_args, cursor)
 
 
 @asynccontextmanager
@@ -114,6 +112,6 @@ async def _received(task: str) -> AsyncIterator[tuple[Predictions, dict[str, str
         yield Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
 
 
-def _place(place: RankedSubmission) -> dict[str, object]:
+def _place(place: RankedSubmission) -> Place:
     mapping = {"rank": place.rank, **as_mapping(place.submission)}
-    return Place.model_validate(mapping).model_dump(mode="json")
+    return Place.model_validate(mapping)

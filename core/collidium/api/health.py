@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from quart import Blueprint
+from quart import Blueprint, Response
 from quart_schema import document_response, tag
 from tortoise.exceptions import BaseORMException
 
 from collidium import __version__, database, operations
+from collidium.api.answers import answer
 from collidium.api.context import platform
 from collidium.api.schemas import Health, Readiness
 
@@ -16,23 +17,26 @@ blueprint = Blueprint("health", __name__)
 @blueprint.get("/healthz")
 @tag(["health"])
 @document_response(Health)
-async def healthz() -> Health:
+async def healthz() -> Response:
     """Whether the process runs."""
-    return Health(status="ok", version=__version__)
+    return answer(Health(status="ok", version=__version__))
 
 
 @blueprint.get("/readyz")
 @tag(["health"])
 @document_response(Readiness)
 @document_response(Readiness, 503)
-async def readyz() -> tuple[Readiness, int]:
+async def readyz() -> Response:
     """Whether the server can do its work now; also names plugins that failed to load."""
     failures = platform().plugins.failures
     try:
         await database.ping()
         frozen = await operations.is_frozen()
     except (OSError, BaseORMException):
-        return Readiness(
+        away = Readiness(
             status="not ready", database="away", submissions_frozen=None, plugins_failed=failures
-        ), 503
-    return Readiness(status="ready", database="ok", submissions_frozen=frozen, plugins_failed=failures), 200
+        )
+        return answer(away, 503)
+    return answer(
+        Readiness(status="ready", database="ok", submissions_frozen=frozen, plugins_failed=failures)
+    )

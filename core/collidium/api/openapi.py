@@ -74,7 +74,7 @@ def install(app: Quart, version: str) -> None:
         scalar_ui_path=None,
         info=Info(title="Collidium", version=version),
         security_schemes={
-            "hub_token": HttpSecurityScheme(scheme="bearer", description="A token of your hub account."),
+            "hub_token": HttpSecurityScheme(scheme="bearer"),
             "admin_token": APIKeySecurityScheme(name="X-Admin-Token", in_="header"),
         },
         conversion_preference="pydantic",

@@ -1,17 +1,19 @@
-"""Lists come in pages: ``limit``, ``cursor``, and the next page's address in the Link header."""
+"""Answers as JSON; lists come in pages, with the next page's address in the Link header."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
-from quart import Response, jsonify, request
+from quart import Response, request
 
 from collidium.errors import InvalidInput
 
 T = TypeVar("T")
+
+JSON = "application/json"
 
 #: Ids are signed 64-bit numbers in the database.
 LARGEST_ID = 2**63 - 1
@@ -36,10 +38,17 @@ def id_cursor(page: Page) -> int | None:
     return int(page.cursor)
 
 
-def respond(items: Sequence[Any], page: Page, next_cursor: str | int | None) -> Response:
-    """The items as JSON, with the Link to the next page if there is one."""
-    response: Response = jsonify(items)
-    if next_cursor is not None:
+def answer(model: BaseModel, status: int = 200) -> Response:
+    """One thing as JSON."""
+    return Response(model.model_dump_json(), status=status, content_type=JSON)
+
+
+def answer_list(
+    models: Sequence[BaseModel], page: Page | None = None, next_cursor: str | int | None = None
+) -> Response:
+    """Many things as JSON, with the Link to the next page if there is one."""
+    response = Response(f"[{','.join(model.model_dump_json() for model in models)}]", content_type=JSON)
+    if page is not None and next_cursor is not None:
         query = urlencode({"limit": page.limit, "cursor": next_cursor})
         response.headers["Link"] = f'<{request.base_url}?{query}>; rel="next"'
     return response

@@ -1,0 +1,60 @@
+"""The OpenAPI document is true, and nothing that it allows or forbids makes the server fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import httpx
+
+from collidium.testing.server import ServerProcess
+
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
+    "response_headers_conformance,unsupported_method,ignored_auth"
+)
+
+
+def test_no_input_makes_a_5xx_and_every_answer_is_as_documented(platform: ServerProcess) -> None:
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "schemathesis.cli",
+            "run",
+            f"{platform.base_url}/openapi.json",
+            f"--header=Authorization: Bearer {platform.add_user('alice')}",
+            f"--header=X-Admin-Token: {platform.admin_token}",
+            f"--checks={CHECKS}",
+            "--max-examples=20",
+            "--seed=1",
+            "--continue-on-failure",
+            "--no-color",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=platform.directory,
+        timeout=600,
+    )
+    assert run.returncode == 0, run.stdout[-6000:]
+
+
+def test_every_operation_says_what_it_is_for(server: ServerProcess) -> None:
+    document = httpx.get(f"{server.base_url}/openapi.json", trust_env=False).json()
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    assert len(operations) >= 16
+    for operation in operations:
+        assert operation["summary"].endswith("."), operation
+        assert "default" in operation["responses"]
+    submit = document["paths"]["/v1/benchmark/{task}/submit"]["post"]
+    assert set(submit["requestBody"]["content"]) == {"application/vnd.apache.parquet", "multipart/form-data"}
+
+
+def test_the_docs_page_lists_every_path_and_loads_nothing_from_elsewhere(server: ServerProcess) -> None:
+    page = httpx.get(f"{server.base_url}/docs", trust_env=False).text
+    document = httpx.get(f"{server.base_url}/openapi.json", trust_env=False).json()
+    for path in document["paths"]:
+        assert path in page
+    assert "http://" not in page
+    assert "https://" not in page
