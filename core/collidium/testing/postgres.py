@@ -100,11 +100,10 @@ class _RunAs:
             return cls(entry.pw_uid, entry.pw_gid)
         raise RuntimeError("PostgreSQL refuses to run as root, and there is no user `postgres` or `nobody`")
 
-    def popen(self) -> dict[str, Any]:
-        """Arguments of :class:`subprocess.Popen`."""
-        if self.uid is None:
-            return {}
-        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+    @property
+    def groups(self) -> list[int] | None:
+        """No further groups for another user; the caller's own otherwise."""
+        return None if self.uid is None else []
 
     def own(self, path: Path) -> None:
         if self.uid is not None and self.gid is not None:
@@ -190,7 +189,9 @@ class PostgresServer:
             cwd=self.directory,
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
             preexec_fn=end_with_parent,
-            **run_as.popen(),
+            user=run_as.uid,
+            group=run_as.gid,
+            extra_groups=run_as.groups,
         )
 
     def _log(self) -> str:
