@@ -14,7 +14,7 @@ from collidium.client.answers import Answer
 from collidium.client.calls import PARQUET, Call, Credential
 from collidium.client.login import saved_token
 from collidium.client.uploads import Upload
-from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable
+from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
 
 DEFAULT_BACKEND = "http://127.0.0.1:8000"
 
@@ -111,6 +111,10 @@ class Connection:
         if isinstance(error, httpx.TimeoutException):
             seconds = self._patience(call).read if isinstance(error, httpx.ReadTimeout) else self.timeout
             return Unreachable(f"{self.backend} did not answer within {seconds:g} s")
+        if isinstance(error, httpx.DecodingError):
+            return UpstreamError(
+                f"{self.backend} answered something that cannot be decoded: {_reason(error)}"
+            )
         return Unreachable(f"the connection to {self.backend} broke: {_reason(error)}")
 
 

@@ -1,0 +1,64 @@
+"""Small servers on loopback that answer as no Collidium server does: proxies, half-dead machines."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+#: Answers on one accepted connection.
+Behaviour = Callable[[socket.socket], None]
+
+
+@contextmanager
+def serving(*behaviours: Behaviour) -> Iterator[str]:
+    """A server that treats its first connection by the first behaviour, and so on; gives its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run() -> None:
+            for behave in behaviours:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    behave(connection)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join(10)
+
+
+def response(status: str, body: bytes, content_type: str, *headers: str) -> bytes:
+    """A whole HTTP response."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Type: {content_type}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
+
+
+def read_headers(connection: socket.socket) -> bytes:
+    """The request up to the empty line, and whatever came with it."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+def answering(answer: bytes) -> Behaviour:
+    """Reads the headers and answers, whatever else is still being sent."""
+
+    def behave(connection: socket.socket) -> None:
+        read_headers(connection)
+        connection.sendall(answer)
+
+    return behave
+
+
+def hanging_up(connection: socket.socket) -> None:
+    """Reads the headers and closes the connection."""
+    read_headers(connection)

@@ -1,0 +1,178 @@
+"""Addresses, secrets, and what a broken exchange means."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from tests.core.client.servers import Behaviour, answering, hanging_up, response, serving
+
+from collidium.client import AsyncClient, Client, save_token
+from collidium.errors import ConfigurationError, Unauthenticated, Unreachable, UpstreamError
+
+TOKEN = "hf_very_secret_token"  # noqa: S105 -- of a test
+HEALTHY = answering(response("200 OK", b'{"status": "ok", "version": "1"}', "application/json"))
+
+
+@pytest.fixture(autouse=True)
+def config_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+
+# -- address -----------------------------------------------------------------------------------------
+
+
+def test_the_address_comes_from_the_argument_then_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Client().backend == "http://127.0.0.1:8000"
+    monkeypatch.setenv("PLATFORM_BACKEND", "https://collidium.example/prefix/")
+    assert Client().backend == "https://collidium.example/prefix"
+    assert Client("http://[::1]:9000").backend == "http://[::1]:9000"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "  ", "127.0.0.1:8000", "ftp://x", "http://", "http://x?y=1", "http://x#y", "x"],
+)
+def test_an_address_that_is_none(address: str) -> None:
+    with pytest.raises(ConfigurationError, match="PLATFORM_BACKEND must be an address like"):
+        Client(address or " ")
+
+
+def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Client("https://alice:hunter2@collidium.example")
+    assert "hunter2" not in caught.value.detail
+
+
+# -- secrets -----------------------------------------------------------------------------------------
+
+
+def test_the_token_comes_from_the_argument_then_the_environment_then_the_login(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert sent_token() is None
+    save_token("http://127.0.0.1:8000", "saved")
+    save_token("http://elsewhere", "other")
+    assert sent_token() == "saved"
+    monkeypatch.setenv("HF_TOKEN", "environment")
+    assert sent_token() == "environment"
+    assert sent_token("argument") == "argument"
+
+
+def sent_token(token: str | None = None) -> str | None:
+    return Client(token=token)._connection.token
+
+
+def test_a_saved_token_goes_to_its_own_server_only() -> None:
+    save_token("https://other.example", TOKEN)
+    with pytest.raises(Unauthenticated, match="collidium login"):
+        Client("http://127.0.0.1:1").me()
+
+
+def test_without_a_token_nothing_is_sent() -> None:
+    with serving() as url, Client(url) as client:
+        with pytest.raises(Unauthenticated, match="collidium login"):
+            client.me()
+        with pytest.raises(Unauthenticated, match="ADMIN_TOKEN"):
+            client.admin_freeze()
+
+
+def test_public_calls_carry_no_token() -> None:
+    seen: list[bytes] = []
+
+    def behave(connection: object) -> None:
+        seen.append(connection.recv(65536))  # type: ignore[attr-defined]
+        connection.sendall(response("200 OK", b"[]", "application/json"))  # type: ignore[attr-defined]
+
+    with serving(behave) as url, Client(url, TOKEN, TOKEN) as client:
+        assert len(client.tasks()) == 0
+    assert seen
+    assert TOKEN.encode() not in seen[0]
+
+
+def test_no_secret_shows_anywhere(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    html = answering(response("500 Oh", b"<html>", "text/html"))
+    with serving(html) as url, Client(url, TOKEN, TOKEN) as client:
+        assert TOKEN not in repr(client) + repr(client._connection) + str(vars(client))
+        with pytest.raises(Exception, match="500") as caught:
+            client.me()
+    assert TOKEN not in str(caught.value) + repr(caught.value) + caplog.text
+
+
+@pytest.mark.parametrize("token", ["with space", "new\nline", "ünïcode", "bell\a"])
+def test_a_token_that_cannot_be_one_is_refused_without_showing_it(token: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Client(token=token)
+    assert token not in str(caught.value)
+
+
+# -- broken exchanges --------------------------------------------------------------------------------
+
+
+def test_nobody_listens() -> None:
+    with serving() as url:
+        pass
+    with Client(url) as client, pytest.raises(Unreachable, match=f"cannot reach {url}.*collidium serve"):
+        client.health()
+
+
+async def test_nobody_listens_to_the_async_client() -> None:
+    with serving() as url:
+        pass
+    async with AsyncClient(url) as client:
+        with pytest.raises(Unreachable, match=f"cannot reach {url}"):
+            await client.health()
+
+
+def test_a_server_that_does_not_answer() -> None:
+    def silent(connection: object) -> None:
+        while connection.recv(65536):  # type: ignore[attr-defined]
+            pass
+
+    with (
+        serving(silent) as url,
+        Client(url, timeout=0.2) as client,
+        pytest.raises(Unreachable, match=r"did not answer within 0\.2 s"),
+    ):
+        client.health()
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+async def test_a_read_is_repeated_when_the_connection_breaks(failures: int) -> None:
+    behaviours: list[Behaviour] = [hanging_up] * failures
+    with serving(*behaviours, HEALTHY) as url, Client(url) as client:
+        assert client.health().status == "ok"
+    with serving(*behaviours, HEALTHY) as url:
+        async with AsyncClient(url) as client_:
+            assert (await client_.health()).status == "ok"
+
+
+def test_a_read_is_not_repeated_for_ever() -> None:
+    with serving(hanging_up, hanging_up, hanging_up, HEALTHY) as url, Client(url) as client:
+        with pytest.raises(Unreachable, match="broke"):
+            client.health()
+        assert client.health().status == "ok"
+
+
+def test_a_write_is_never_repeated() -> None:
+    with serving(hanging_up, HEALTHY) as url, Client(url, admin_token=TOKEN) as client:
+        with pytest.raises(Unreachable, match="broke"):
+            client.admin_freeze()
+        assert client.health().status == "ok"
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with serving(HEALTHY) as url, Client(url) as client:
+        assert client.health().status == "ok"
+
+
+def test_compressed_nonsense_is_an_error_of_ours() -> None:
+    broken = response("200 OK", b"not gzip", "application/json", "Content-Encoding: gzip")
+    with serving(answering(broken)) as url, Client(url) as client, pytest.raises(UpstreamError):
+        client.health()
