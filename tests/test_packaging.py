@@ -1,0 +1,130 @@
+"""What a user gets: the wheel, the source distribution, and the promises of pyproject.toml."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from importlib.metadata import PathDistribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.documents import ROOT
+
+PACKAGES = ("collidium", "collidium_tasks", "collidium_runners", "collidium_plugins", "collidium_tui")
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+
+
+def build(source: Path, directory: Path, kind: str) -> Path:
+    """Build with hatchling as it is installed here: isolation would download it."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(directory)]
+    done = subprocess.run(command, cwd=source, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = directory.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, tmp_path_factory.mktemp("wheel"), "wheel")
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, tmp_path_factory.mktemp("sdist"), "sdist")
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_wheel_has_every_package_with_its_types_and_data(wheel: Path) -> None:
+    names = set(contents(wheel))
+    tops = {name.split("/")[0] for name in names if ".dist-info" not in name}
+    assert tops == set(PACKAGES)
+    assert {f"{package}/py.typed" for package in PACKAGES} <= names
+    for table in ("tracker_hits", "particles", "calo_hits", "tracks"):
+        assert f"collidium/demo/data/odd-ttbar-pu0/{table}.parquet" in names
+    assert "collidium/demo/data/README.md" in names
+    assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
+
+
+def test_the_wheel_has_every_file_of_the_rooms(wheel: Path) -> None:
+    names = set(contents(wheel))
+    for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
+        room = ROOT / folder
+        for file in room.rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts and not file.name.startswith("."):
+                assert str(file.relative_to(room.parent)) in names
+
+
+def test_the_wheel_carries_the_licence_and_names_the_built_in_plugins(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (info,) = {name.split("/")[0] for name in archive.namelist() if ".dist-info/" in name}
+        assert f"{info}/licenses/LICENSE" in archive.namelist()
+        distribution = PathDistribution(zipfile.Path(archive, f"{info}/"))
+        points = {point.name: point.value for point in distribution.entry_points.select(group="collidium")}
+        (script,) = distribution.entry_points.select(group="console_scripts")
+    assert points == PROJECT["entry-points"]["collidium"]
+    assert (script.name, script.value) == ("collidium", "collidium.cli:main")
+
+
+def test_the_source_distribution_builds_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    (source,) = (tmp_path / "source").iterdir()
+    again = build(source, tmp_path / "again", "wheel")
+    assert contents(again) == contents(wheel)
+
+
+def test_the_source_distribution_has_what_it_takes_to_test_it(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"tox.ini", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml"} <= names
+    assert {"tests/conftest.py", "tests/minimum-versions.txt", "docs/plugins.md"} <= names
+    assert [name for name in names if re.search(r"__pycache__|_cache/|\.sqlite3$|\.tox", name)] == []
+
+
+def test_the_version_leads_to_the_next_release() -> None:
+    import collidium
+
+    assert re.fullmatch(r"0\.4\.0(a|b|rc)\d+", collidium.__version__)
+
+
+def test_the_oldest_versions_tested_are_the_oldest_allowed() -> None:
+    lines = (ROOT / "tests/minimum-versions.txt").read_text().splitlines()
+    tested = [line for line in lines if line and not line.startswith("#")]
+    allowed = [re.sub(r",.*", "", requirement).replace(">=", "==") for requirement in PROJECT["dependencies"]]
+    assert tested == allowed
+
+
+def test_importing_the_package_brings_nothing_heavy() -> None:
+    heavy = {
+        "numpy",
+        "pyarrow",
+        "quart",
+        "tortoise",
+        "huggingface_hub",
+        "pydantic",
+        "httpx",
+        "textual",
+        "rich",
+    }
+    code = "import collidium, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert heavy & set(done.stdout.split()) == set()
+
+
+def test_nothing_that_users_run_needs_pytest() -> None:
+    """pytest is not installed with the platform, so only its testing package may import it."""
+    needs = re.compile(r"^\s*(from|import) (collidium\.testing|pytest)\b", re.MULTILINE)
+    for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
+        for file in (ROOT / folder).rglob("*.py"):
+            if not file.is_relative_to(ROOT / "core/collidium/testing"):
+                assert not needs.search(file.read_text()), file
