@@ -1,0 +1,178 @@
+"""Scores a file of predictions: inspects, plans, hands blocks of events to workers, merges.
+
+The engine knows files, memory and workers, and no task in particular. Nothing of a submitted file is read
+in this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collidium.benchmarks import partitioning, planning, problems
+from collidium.benchmarks.blocks import Span
+from collidium.benchmarks.partitioning import PartitionJob
+from collidium.benchmarks.planning import Plan, PlanRequest
+from collidium.benchmarks.predictions import Unreadable
+from collidium.benchmarks.reading import Disordered
+from collidium.benchmarks.scoring import Job, JobResult
+from collidium.benchmarks.workers import Progress, Workers
+from collidium.contracts.executor import Executor, Limits
+from collidium.contracts.task import Problem, Tally, Task
+
+if TYPE_CHECKING:
+    from collidium.benchmarks.truth import Truth
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What valid predictions are worth."""
+
+    metrics: dict[str, float]
+    tally: Tally
+    warnings: list[str]
+    rows: int
+
+
+async def evaluate(
+    task: Task,
+    truth: Truth,
+    path: Path,
+    *,
+    executor: Executor,
+    limits: Limits,
+    progress: Progress | None = None,
+    job_rows: int | None = None,
+) -> Evaluation:
+    """Check and score the predictions at ``path``.
+
+    The result does not depend on the executor, on its workers, or on ``job_rows``, the rows of truth that
+    one call should take. ``limits`` hold for each call.
+
+    Raises :class:`~collidium.errors.InvalidInput` with all problems of the file, and
+    :class:`~collidium.errors.ScoringFailed` where the task or the machine failed.
+    """
+    run = _Evaluation(Workers(task, executor, limits), truth, path, progress)
+    try:
+        plan = await run.inspect(job_rows)
+        account = await run.score(plan)
+    except Unreadable as error:
+        raise problems.refusal([error.problem]) from error
+    return await run.conclude(plan, account)
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """What all jobs together have found."""
+
+    tallies: list[Tally]
+    problems: list[Problem]
+    rows: int
+
+    @classmethod
+    def of(cls, results: Iterable[JobResult]) -> _Account:
+        results = list(results)
+        return cls(
+            [result.tally for result in results if result.tally is not None],
+            [problem for result in results for problem in result.problems],
+            sum(result.rows for result in results),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    workers: Workers
+    truth: Truth
+    path: Path
+    progress: Progress | None
+
+    async def inspect(self, job_rows: int | None) -> Plan:
+        """Raises Unreadable, and InvalidInput with all that the footer shows."""
+        card = self.workers.task.card
+        request = PlanRequest(self.path, card, self.truth.blocks, self.truth.rows(card.rows_of), job_rows)
+        [(plan, found)] = await self.workers.decode(planning.make_plan, [request])
+        if plan is None:
+            raise problems.refusal(found)
+        return plan
+
+    async def score(self, plan: Plan) -> _Account:
+        """Score all spans: streamed from the file where that is possible, else sorted by event first."""
+        if plan.spans is not None:
+            try:
+                return _Account.of(await self.workers.score(self._jobs(plan.spans), self.progress))
+            except Disordered as error:
+                logger.info("%s: %s; sorting it by event", self.path.name, error)
+        async with _scratch(self.path.parent) as directory:
+            return await self._sort_and_score(plan, directory)
+
+    async def conclude(self, plan: Plan, account: _Account) -> Evaluation:
+        """Merge the tallies. Raises InvalidInput where there are problems instead."""
+        if account.problems:
+            raise problems.refusal(account.problems)
+        if account.rows != plan.rows:
+            self.workers.fail(f"{account.rows} rows were scored, the file has {plan.rows}")
+        made = await self.workers.conclude(account.tallies)
+        self._check_metrics(made.metrics)
+        return Evaluation(dict(made.metrics), made.tally, list(made.warnings), account.rows)
+
+    def _jobs(self, spans: Iterable[Span], files: Mapping[int, tuple[Path, ...]] | None = None) -> list[Job]:
+        """A job for each span; ``files`` hold the sorted rows of some spans, by number."""
+        truth = self.truth
+        return [
+            Job(
+                *(self.workers.task, truth.events, span, truth.paths, self.path),
+                partitions=None if files is None else files[number],
+            )
+            for number, span in enumerate(spans)
+            if files is None or number in files
+        ]
+
+    async def _sort_and_score(self, plan: Plan, directory: Path) -> _Account:
+        spans = partitioning.spans_of(self.truth.blocks)
+        starts = tuple(span.events.start for span in spans)
+        columns = self.workers.task.card.columns
+        sorting = [
+            PartitionJob(self.path, columns, self.truth.events, groups, starts, directory, number)
+            for number, groups in enumerate(partitioning.runs_of_groups(plan.groups))
+        ]
+        parts = await self.workers.decode(partitioning.partition, sorting)
+        found = [problem for part in parts for problem in part.problems]
+        dropped = sum(part.dropped for part in parts)
+        files = {}
+        for number, span in enumerate(spans):
+            rows = sum(part.rows[number] for part in parts)
+            if too_many := partitioning.overflow(span, rows):
+                found.append(too_many)
+            else:
+                paths = (part.files[number] for part in parts)
+                files[number] = tuple(path for path in paths if path is not None)
+        results = await self.workers.score(self._jobs(spans, files), self.progress)
+        return _Account.of([JobResult(None, tuple(found), dropped), *results])
+
+    def _check_metrics(self, metrics: Mapping[str, float]) -> None:
+        wanted = [metric.name for metric in self.workers.task.card.metrics]
+        if sorted(metrics) != sorted(wanted):
+            self.workers.fail(f"the task has metrics {sorted(metrics)}, its card names {sorted(wanted)}")
+        bad = [name for name in wanted if not isfinite(metrics[name])]
+        if bad:
+            self.workers.fail(f"these metrics are not finite: {', '.join(bad)}")
+
+
+@asynccontextmanager
+async def _scratch(beside: Path) -> AsyncIterator[Path]:
+    """A directory for the time being, on the disk that has taken the file itself."""
+    directory = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="sorting-", dir=beside))
+    try:
+        yield directory
+    finally:
+        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)

@@ -1,0 +1,62 @@
+"""Problems of predictions: found block by block, told once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import Any, Final
+
+from collidium.contracts.task import Problem
+from collidium.errors import InvalidInput
+
+#: Example rows of one problem.
+MAX_EXAMPLES: Final = 5
+#: Different problems in one answer.
+MAX_PROBLEMS: Final = 100
+
+
+def merge(problems: Iterable[Problem]) -> list[Problem]:
+    """One problem for each code and column, in order of appearance: counts add up, first examples stay."""
+    merged: dict[tuple[str, str | None], Problem] = {}
+    for problem in problems:
+        key = (problem.code, problem.column)
+        first = merged.get(key)
+        if first is not None:
+            examples = (*first.examples, *problem.examples)
+            merged[key] = replace(first, count=first.count + problem.count, examples=examples[:MAX_EXAMPLES])
+        elif len(merged) < MAX_PROBLEMS:
+            merged[key] = replace(problem, examples=tuple(problem.examples)[:MAX_EXAMPLES])
+    return list(merged.values())
+
+
+def refusal(problems: Iterable[Problem]) -> InvalidInput:
+    """The error that tells of all problems."""
+    merged = merge(problems)
+    if len(merged) == 1:
+        detail = merged[0].detail
+    else:
+        detail = f"the predictions have {len(merged)} problems; the first: {merged[0].detail}"
+    return InvalidInput(detail, errors=[as_dict(problem) for problem in merged])
+
+
+def as_dict(problem: Problem) -> dict[str, Any]:
+    """The problem as it is sent, in plain JSON values."""
+    return {
+        "code": problem.code,
+        "detail": problem.detail,
+        "column": problem.column,
+        "event_id": _plain(problem.event_id),
+        "count": _plain(problem.count),
+        "examples": [_plain_row(row) for row in problem.examples],
+    }
+
+
+def _plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows neither NumPy's numbers nor NaN."""
+    value = value.item() if hasattr(value, "item") else value
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
