@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import pyarrow as pa
 
-from collidium.contracts.task import Block, Card, Column, EventRange, Metric, Problem, Tables, Task
+from collidium.contracts.task import (
+    Block,
+    Card,
+    Column,
+    EventRange,
+    Metric,
+    Problem,
+    Reconstruction,
+    Tables,
+    Task,
+)
 from collidium_tasks.tracking import tally, truth
-from collidium_tasks.tracking.baselines import naive
+from collidium_tasks.tracking.baselines import helix, naive
 from collidium_tasks.tracking.checks import problems_of
 from collidium_tasks.tracking.events import events_of
 from collidium_tasks.tracking.matching import Matcher
@@ -78,3 +88,6 @@ class TrackingTask(Task):
 
     def baseline(self, tables: Tables) -> pa.Table | None:
         return naive.reconstruct(tables)
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        return {"naive": naive.reconstruct, "helix": helix.reconstruct}
