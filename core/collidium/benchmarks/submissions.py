@@ -18,7 +18,6 @@ from tortoise.timezone import now
 from collidium.benchmarks import engine, tasklist, truth_versions
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.rewards import reward_bests
-from collidium.contracts.executor import Limits
 from collidium.database import transactional
 from collidium.errors import InvalidInput, NotFound, Unavailable
 
@@ -124,18 +123,18 @@ async def find(submission_id: str) -> SubmissionView:
 async def _evaluate(
     platform: Platform, task: Task, truth_version: str, predictions: Predictions
 ) -> Evaluation:
-    settings = platform.settings
+    truth = await truth_versions.open_truth(platform, task.card.name, truth_version)
     return await engine.evaluate(
         task,
-        await truth_versions.open_truth(platform, task.card.name, truth_version),
+        truth,
         predictions.path,
         executor=platform.executor,
-        limits=Limits(settings.scoring_memory_bytes, settings.scoring_seconds),
+        limits=truth_versions.limits(platform),
     )
 
 
 async def _keep(platform: Platform, task: Task, submission: Submission, evaluation: Evaluation) -> Outcome:
-    floors = await truth_versions.floors(task.card.name, submission.truth_version)
+    floors = (await truth_versions.find(task.card.name, submission.truth_version)).floors
     try:
         return await _keep_once(platform, task, submission, evaluation, floors)
     except IntegrityError:

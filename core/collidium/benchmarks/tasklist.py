@@ -43,7 +43,7 @@ async def list_tasks(platform: Platform) -> list[TaskStatus]:
 
 async def add_task(platform: Platform, name: str) -> TaskStatus:
     """Put an installed task on the list; raises NotFound naming those installed."""
-    _installed(platform, name)
+    installed(platform, name)
     return _status(platform, name, await _set_listed(name, True))
 
 
@@ -78,6 +78,14 @@ async def accepting(platform: Platform, name: str) -> tuple[Task, str]:
     return platform.tasks.get(name), status.truth_version
 
 
+def installed(platform: Platform, name: str) -> Task:
+    """The task that an installed plugin brings; raises NotFound naming those there are."""
+    if name not in platform.tasks.things:
+        known = ", ".join(sorted(platform.tasks.things)) or "none"
+        raise NotFound(f"no installed plugin brings a task {name!r} (installed: {known})")
+    return platform.tasks.get(name)
+
+
 @transactional
 async def _set_listed(name: str, listed: bool) -> ListedTask:
     await ListedTask.bulk_create([ListedTask(name=name, listed=listed)], ignore_conflicts=True)
@@ -85,13 +93,6 @@ async def _set_listed(name: str, listed: bool) -> ListedTask:
     row.listed = listed
     await row.save(update_fields=["listed", "changed_at"])
     return row
-
-
-def _installed(platform: Platform, name: str) -> Task:
-    if name not in platform.tasks.things:
-        known = ", ".join(sorted(platform.tasks.things)) or "none"
-        raise NotFound(f"no installed plugin brings a task {name!r} (installed: {known})")
-    return platform.tasks.get(name)
 
 
 def _status(platform: Platform, name: str, row: ListedTask | None) -> TaskStatus:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import ListedTask, TruthVersion
+from collidium.benchmarks.truth import Truth
+from collidium.contracts.executor import Limits
 from collidium.contracts.task import EventRange
-from collidium.errors import NotFound
+from collidium.database import transactional
+from collidium.datasets import Fetched, HubDataset, fetch
+from collidium.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
+    from collidium.contracts.task import Task
     from collidium.platform import Platform
+
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +36,113 @@ class TruthRecord:
     events: EventRange
     floors: dict[str, float]
     imported_at: datetime
+    #: Whether submissions are scored against it.
     current: bool
+
+
+async def import_truth(
+    platform: Platform,
+    task_name: str,
+    source: str,
+    *,
+    config: str | None = None,
+    events: EventRange | None = None,
+    progress: Progress | None = None,
+) -> TruthRecord:
+    """Prepare truth from a dataset and score against it from now on.
+
+    ``source`` is a directory or a hub repository ``namespace/name``; ``events`` are the card's by default.
+    The same input gives the same version. Raises NotFound for an unknown task or repository, and
+    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something.
+    """
+    from collidium.benchmarks import truth_building
+
+    task = tasklist.installed(platform, task_name)
+    wanted = events or task.card.eval_events
+    fetched = await _fetch(platform, task, source, config, wanted)
+    truth = await truth_building.build(
+        task,
+        fetched.directory,
+        dataset=config or task.card.dataset,
+        revision=fetched.revision,
+        config=config,
+        events=wanted,
+        directory=_root(platform, task_name),
+        executor=platform.executor,
+        limits=limits(platform),
+        progress=progress,
+    )
+    return await _make_current(truth.as_dict())
 
 
 async def list_truths(platform: Platform) -> list[TruthRecord]:
     """Every version of every task's truth, the newest first."""
     current = {row.name: row.truth_version for row in await ListedTask.all()}
-    return [_record(row, current.get(row.task)) for row in await TruthVersion.all().order_by("-id")]
+    rows = await TruthVersion.all().order_by("-id")
+    return [_record(row, current=current.get(row.task) == row.version) for row in rows]
 
 
-async def find(task: str, version: str) -> TruthRecord:
-    """One version; raises NotFound."""
-    row = await TruthVersion.get_or_none(task=task, version=version)
+async def find(task_name: str, version: str) -> TruthRecord:
+    """The version that a task is scored against now; raises NotFound."""
+    row = await TruthVersion.get_or_none(task=task_name, version=version)
     if row is None:
-        raise NotFound(f"there is no truth {version!r} of task {task!r}")
-    return _record(row, version)
+        raise NotFound(f"there is no truth {version!r} of task {task_name!r}")
+    return _record(row, current=True)
+
+
+async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
+    """The files of a version. Raises ConfigurationError when they are not there or not whole."""
+    return await asyncio.to_thread(Truth.open, _root(platform, task_name) / version)
+
+
+def limits(platform: Platform) -> Limits:
+    """What one call of a scoring process may use."""
+    return Limits(platform.settings.scoring_memory_bytes, platform.settings.scoring_seconds)
+
+
+async def _fetch(
+    platform: Platform, task: Task, source: str, config: str | None, events: EventRange
+) -> Fetched:
+    directory = Path(source)
+    if await asyncio.to_thread(directory.is_dir):
+        return Fetched(directory, "local")
+    if source.count("/") != 1 or source.startswith((".", "/", "~")):
+        raise InvalidInput(f"{source}: neither a directory here nor a hub repository NAMESPACE/NAME")
+    tables = sorted({*task.card.truth_sources, *task.card.inputs})
+    cache = platform.settings.data_dir / "cache" / "hub"
+    return await fetch(HubDataset(source, platform.settings.hub), tables, cache, config=config, events=events)
+
+
+@transactional
+async def _make_current(manifest: dict[str, Any]) -> TruthRecord:
+    name, version = manifest["task"], manifest["version"]
+    await TruthVersion.bulk_create(
+        [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
+    )
+    await ListedTask.bulk_create([ListedTask(name=name, listed=False)], ignore_conflicts=True)
+    row = await ListedTask.select_for_update().get(name=name)
+    row.truth_version = version
+    await row.save(update_fields=["truth_version", "changed_at"])
+    return _record(await TruthVersion.get(task=name, version=version), current=True)
+
+
+def _summary(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What the database keeps; the blocks, many for a large dataset, stay with the files."""
+    return {key: value for key, value in manifest.items() if key != "blocks"}
+
+
+def _root(platform: Platform, task_name: str) -> Path:
+    return platform.settings.data_dir / "truth" / task_name
+
+
+def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
+    return TruthRecord(
+        task=row.task,
+        version=row.version,
+        dataset=row.manifest["dataset"],
+        revision=row.manifest["revision"],
+        events=EventRange(**row.manifest["events"]),
+        floors=row.manifest["floors"],
+        imported_at=row.imported_at,
+        current=current,
+    )

@@ -6,12 +6,16 @@ tallies; files, memory, processes and machines belong to the engine.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import pyarrow as pa
+
+#: Task names stand in addresses, file names and commands.
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 #: Whatever a task counts: small, picklable and exact (integers, or float64 summed in a fixed order).
 Tally = Any
@@ -95,6 +99,8 @@ class Card:
     metrics: tuple[Metric, ...]
 
     def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"task name {self.name!r}: use a to z, 0 to 9 and _, at most 64, a letter first")
         if not self.metrics:
             raise ValueError(f"task {self.name!r} has no metric")
         if "event_id" not in self.column_names:
