@@ -7,12 +7,16 @@ from pathlib import Path
 
 
 def install(
-    site: Path, distribution: str, modules: Mapping[str, str], entry_points: Mapping[str, str] | None = None
+    site: Path,
+    distribution: str,
+    modules: Mapping[str, str],
+    entry_points: Mapping[str, str] | None = None,
+    commands: Mapping[str, str] | None = None,
 ) -> None:
     """Write a distribution into ``site``.
 
     ``modules`` are sources by module name; ``entry_points`` of group ``collidium`` map names to modules
-    (default: each module under its own name).
+    (default: each module under its own name); ``commands`` declares which module brings a command.
     """
     site.mkdir(parents=True, exist_ok=True)
     for name, source in modules.items():
@@ -21,5 +25,10 @@ def install(
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {distribution}\nVersion: 1.0\n")
     points = entry_points if entry_points is not None else {name: name for name in modules}
-    lines = "".join(f"{name} = {target}\n" for name, target in points.items())
-    (metadata / "entry_points.txt").write_text(f"[collidium]\n{lines}")
+    groups = {"collidium": points, "collidium.commands": commands or {}}
+    lines = [
+        line
+        for group, members in groups.items()
+        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in members.items()))
+    ]
+    (metadata / "entry_points.txt").write_text("\n".join([*lines, ""]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the one place where its errors are shown."""
     session = Session()
+    # A broken plugin is told in a line by whoever needs it; its traceback is for the server's log.
+    logging.getLogger("collidium.plugins").setLevel(logging.CRITICAL)
     try:
         code = collidium.main(arguments, prog_name="collidium", standalone_mode=False, obj=session)
     except (click.Abort, KeyboardInterrupt):

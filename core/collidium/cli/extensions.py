@@ -18,6 +18,7 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
+from collidium.cli.output import note
 from collidium.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -63,8 +64,17 @@ def find(name: str) -> click.Command | None:
     point = declared().get(name)
     if point is not None:
         return _promised(plugins.Plugins([point], blocked), point, name)
-    command: click.Command | None = plugins.load(blocked).commands().things.get(name)
+    loaded = plugins.load(blocked)
+    command: click.Command | None = loaded.commands().things.get(name)
+    if command is None:
+        warn_of(loaded)
     return command
+
+
+def warn_of(loaded: Plugins) -> None:
+    """Say which plugins are broken: what is missing may be theirs."""
+    for failure in loaded.failures:
+        note(f"Warning: {failure}")
 
 
 def _promised(loaded: Plugins, point: EntryPoint, name: str) -> click.Command:

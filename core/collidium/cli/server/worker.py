@@ -30,6 +30,8 @@ def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[
     Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
     ConfigurationError when the application does not start.
     """
+    # The command is quiet about what a broken plugin raised; the server's log is where to look.
+    logging.getLogger("collidium.plugins").setLevel(logging.NOTSET)
     app = create_app(settings)
     config = hypercorn_config(listener, settings.log_level)
 

@@ -1,0 +1,155 @@
+"""Errors as people and programs see them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.core.cli.conftest import RunCommand
+from tests.core.client.servers import answering, read_headers, response, serving
+
+from collidium import errors
+from collidium.cli.failures import lines, show_error
+
+PROBLEMS = [
+    {
+        "code": "negative-id",
+        "detail": "track ids are -1 or more",
+        "column": "track_id",
+        "event_id": 4,
+        "count": 12,
+        "examples": [{"hit_id": 3, "track_id": -7}],
+    },
+    {"detail": "Input should be greater than 0", "field": "limit"},
+]
+
+
+def test_every_problem_is_told_with_its_place_and_examples() -> None:
+    assert list(lines(errors.InvalidInput("the predictions have 2 problems", errors=PROBLEMS))) == [
+        "Error: the predictions have 2 problems",
+        "  - column track_id, event 4: track ids are -1 or more (12 rows)",
+        "      for example hit_id=3, track_id=-7",
+        "  - limit: Input should be greater than 0",
+        "What to do: mend the file; `collidium check TASK FILE` tries it and costs nothing.",
+    ]
+
+
+def test_what_to_do() -> None:
+    assert "What to do: log in with `collidium login`, or set HF_TOKEN." in lines(
+        errors.Unauthenticated("no")
+    )
+    assert "What to do: try again in 7 s." in lines(errors.TooManyRequests("slowly", retry_after=7))
+    assert list(lines(errors.Conflict("no"))) == ["Error: no"]
+
+
+def test_the_request_id_is_told() -> None:
+    error = errors.CollidiumError("the server failed")
+    error.request_id = "abc"
+    assert list(lines(error))[-1].endswith("request id abc.")
+
+
+def test_what_a_server_says_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_error(errors.InvalidInput("red \x1b[31m\r\nnext", errors=[{"detail": "\x07bell"}]), as_json=False)
+    printed = capsys.readouterr().err
+    assert printed == "Error: red \N{REPLACEMENT CHARACTER}[31m\nnext\n  - \N{REPLACEMENT CHARACTER}bell\n"
+
+
+def test_for_programs_it_is_a_problem_document(capsys: pytest.CaptureFixture[str]) -> None:
+    show_error(errors.InvalidInput("wrong", errors=PROBLEMS), as_json=True)
+    assert json.loads(capsys.readouterr().err) == {
+        "type": "about:blank",
+        "title": "Invalid input",
+        "status": 422,
+        "detail": "wrong",
+        "errors": PROBLEMS,
+    }
+
+
+# -- exit codes, from the command itself ------------------------------------------------------------------
+
+
+def test_an_unreachable_server_ends_with_4(collidium: RunCommand) -> None:
+    done = collidium("leaderboard", "tracking", PLATFORM_BACKEND="http://127.0.0.1:1")
+    assert done.returncode == 4
+    assert done.stderr.startswith("Error: cannot reach http://127.0.0.1:1")
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unreachable_server_in_json(collidium: RunCommand) -> None:
+    done = collidium("leaderboard", "tracking", "--json", PLATFORM_BACKEND="http://127.0.0.1:1")
+    assert done.returncode == 4
+    assert done.stdout == ""
+    assert json.loads(done.stderr)["title"] == "Unreachable"
+
+
+def test_a_refusal_ends_with_3(collidium: RunCommand) -> None:
+    document = {"title": "Not found", "status": 404, "detail": "there is no task", "request_id": "r7"}
+    answer = response("404 Not Found", json.dumps(document).encode(), "application/problem+json")
+    with serving(answering(answer)) as url:
+        done = collidium("leaderboard", "nothing", "--json", PLATFORM_BACKEND=url)
+    assert done.returncode == 3
+    assert json.loads(done.stderr) == {**document, "type": "about:blank"}
+
+
+def test_no_token_ends_with_3(collidium: RunCommand) -> None:
+    done = collidium("me")
+    assert done.returncode == 3
+    assert done.stderr.startswith("Error: no token")
+
+
+def test_wrong_settings_end_with_1_and_are_all_told(collidium: RunCommand) -> None:
+    done = collidium("task", "list", PLATFORM_PORT="many", PLATFORM_NONSENSE="1")
+    assert done.returncode == 1
+    assert "PLATFORM_PORT: " in done.stderr
+    assert "PLATFORM_NONSENSE: no such setting" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_directory_that_cannot_be_written_ends_with_1(collidium: RunCommand, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = collidium("task", "list", PLATFORM_DATA_DIR=str(tmp_path / "file" / "below"))
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_interrupting_ends_with_130(isolated_environment: dict[str, str], tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+
+    def silent(connection: object) -> None:
+        read_headers(connection)  # type: ignore[arg-type]
+        asked.touch()
+        connection.recv(1)  # type: ignore[attr-defined]
+
+    with serving(silent) as url:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "collidium", "leaderboard", "tracking"],
+            env=isolated_environment | {"PLATFORM_BACKEND": url},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not asked.exists() and process.poll() is None:
+            os.sched_yield()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20)[1].strip() == "Interrupted."
+    assert process.returncode == 130
+
+
+def test_a_reader_that_has_enough_is_no_failure(isolated_environment: dict[str, str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = subprocess.run(
+        [sys.executable, "-m", "collidium", "settings", "list"],
+        env=isolated_environment,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert process.stderr == ""

@@ -1,0 +1,44 @@
+"""``collidium settings list``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.core.cli.conftest import RunCommand
+
+from collidium.settings import Settings
+
+
+def test_every_setting_is_there_with_origin_default_and_help(collidium: RunCommand, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("PLATFORM_LOG_LEVEL=debug\n")
+    done = collidium("settings", "list", "--json", PLATFORM_PORT="9000")
+    listed = {setting["name"]: setting for setting in json.loads(done.stdout)}
+    assert len(listed) == len(Settings.model_fields) + 2
+    assert all(setting["help"] for setting in listed.values())
+    port = listed["PLATFORM_PORT"]
+    assert (port["value"], port["origin"], port["default"]) == (9000, "environment", 8000)
+    assert (listed["PLATFORM_LOG_LEVEL"]["value"], listed["PLATFORM_LOG_LEVEL"]["origin"]) == (
+        "debug",
+        ".env",
+    )
+    assert listed["PLATFORM_WORKERS"]["origin"] == "default"
+
+
+def test_no_secret_is_shown(collidium: RunCommand) -> None:
+    secrets = {
+        "ADMIN_TOKEN": "hush-admin",
+        "HF_TOKEN": "hush-hub",
+        "PLATFORM_DATABASE_URL": "postgres://me:hush%40db@db.example/x?password=hush-again",
+    }
+    for arguments in (("--json",), ()):
+        done = collidium("settings", "list", *arguments, **secrets)
+        assert done.returncode == 0
+        assert "hush" not in done.stdout + done.stderr
+        assert "postgres://me:" in done.stdout
+
+
+def test_a_table_is_not_cut_when_nobody_watches(collidium: RunCommand) -> None:
+    done = collidium("settings", "list")
+    assert "PLATFORM_IDENTITY_CACHE_SECONDS" in done.stdout
+    assert "…" not in done.stdout
