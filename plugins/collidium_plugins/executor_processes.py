@@ -14,7 +14,7 @@ import re
 import struct
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,7 +55,7 @@ class Processes(Executor):
 
     async def map(
         self, function: Callable[[Item], Result], items: Sequence[Item], limits: Limits
-    ) -> AsyncIterator[Result]:
+    ) -> AsyncGenerator[Result, None]:
         calls: deque[asyncio.Task[Result]] = deque()
         try:
             for item in items:

@@ -181,7 +181,7 @@ async def test_closing_the_iterator_early_begins_nothing_more(
 ) -> None:
     paths = [str(tmp_path / f"{number}") for number in range(100)]
     results = executor.map(calls.touch, paths, LIMITS)
-    async with aclosing(results):  # type: ignore[type-var]  # it is a generator
+    async with aclosing(results):
         assert await anext(results) == paths[0]
     assert len(list(tmp_path.glob("[0-9]*"))) < 20
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -27,11 +27,11 @@ class Executor(ABC):
     @abstractmethod
     def map(
         self, function: Callable[[Item], Result], items: Sequence[Item], limits: Limits
-    ) -> AsyncIterator[Result]:
+    ) -> AsyncGenerator[Result, None]:
         """Yield ``function(item)`` for each item, in the order of the items.
 
         An exception of the function is raised as it is. A call past its limits raises
-        :class:`OverLimit`; a worker that dies raises :class:`WorkerDied`. Closing the iterator early
+        :class:`OverLimit`; a worker that dies raises :class:`WorkerDied`. Closing the generator early
         cancels what has not begun and ends what has.
         """
 

@@ -1,0 +1,141 @@
+"""Writes predictions the way that uploads smallest and is scored fastest.
+
+Row groups of whole events, integers as narrow as they can be, the event's id as a dictionary, other
+integers as compressed deltas: about 2 bytes per hit for tracks, where pyarrow's defaults take 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+#: Rows of a row group, unless one event has more.
+GROUP_ROWS: Final = 1024**2
+
+Columns = pa.Table | Mapping[str, Any]
+
+
+def write_predictions(predictions: Columns, path: str | Path) -> None:
+    """Write predictions that are all in memory: a table, or arrays (or lists) by column name.
+
+    Rows may be in any order; they are sorted by event and keep their order within an event. Integers are
+    narrowed to 32 bits where they fit. Raises ValueError without a column event_id of integers, and for
+    nulls and columns of different lengths; then no file is left.
+    """
+    table = _checked(predictions)
+    with PredictionsWriter(path) as writer:
+        writer.write(table.cast(pa.schema([_narrowed(table, field) for field in table.schema])))
+
+
+class PredictionsWriter:
+    """Writes predictions in bounded memory, one or more whole events at a time, in rising order::
+
+        with PredictionsWriter("predictions.parquet") as writer:
+            for event_id, hits in events:
+                writer.write({"event_id": ..., "hit_id": ..., "track_id": ...})
+
+    Columns keep the types of the first call. When the block raises, no file is left.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._partial = self._path.with_name(self._path.name + ".partial")
+        self._waiting: list[pa.Table] = []
+        self._last_event: int | None = None
+        self._schema = pa.schema([])
+        self._file: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> PredictionsWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._flush(everything=True)
+        finally:
+            if self._file is not None:
+                self._file.close()
+        if kind is None and self._file is not None:
+            self._partial.replace(self._path)
+        else:
+            self._partial.unlink(missing_ok=True)
+
+    def write(self, predictions: Columns) -> None:
+        """Add whole events. Raises ValueError, also for an event that is not above those written before."""
+        table = _checked(predictions)
+        if self._file is None:
+            self._schema = table.schema.remove_metadata()
+            self._file = _open(self._partial, self._schema)
+        self._waiting.append(table.cast(self._schema))
+        if table.num_rows:
+            first, last = (int(table.column("event_id")[row].as_py()) for row in (0, -1))
+            if self._last_event is not None and first <= self._last_event:
+                raise ValueError(f"event {first} comes after event {self._last_event}; events must rise")
+            self._last_event = last
+        if sum(waiting.num_rows for waiting in self._waiting) >= 2 * GROUP_ROWS:
+            self._flush(everything=False)
+
+    def _flush(self, *, everything: bool) -> None:
+        if self._file is None:
+            return
+        table = pa.concat_tables(self._waiting).combine_chunks()
+        edges = _group_edges(np.asarray(table.column("event_id")))
+        if not everything:
+            edges = edges[:-1]
+        for first, stop in pairwise(edges):
+            self._file.write_table(table.slice(first, stop - first), row_group_size=stop - first)
+        self._waiting = [table.slice(edges[-1])]
+
+
+def _checked(predictions: Columns) -> pa.Table:
+    """The predictions as a table sorted by event."""
+    table = predictions if isinstance(predictions, pa.Table) else pa.table(dict(predictions))
+    if table.schema.get_field_index("event_id") < 0:
+        raise ValueError(f"predictions need a column event_id; there are {', '.join(table.column_names)}")
+    if not pa.types.is_integer(table.schema.field("event_id").type):
+        raise ValueError(f"column event_id must hold integers, not {table.schema.field('event_id').type}")
+    nulls = [name for name in table.column_names if table.column(name).null_count]
+    if nulls:
+        raise ValueError(f"predictions must not have nulls; there are some in {', '.join(nulls)}")
+    events = np.asarray(table.column("event_id"))
+    if np.any(events[1:] < events[:-1]):
+        table = table.take(np.argsort(events, kind="stable"))
+    return table
+
+
+def _narrowed(table: pa.Table, field: pa.Field[Any]) -> pa.Field[Any]:
+    if not pa.types.is_integer(field.type) or not table.num_rows:
+        return field
+    limits = np.iinfo(np.int32)
+    values = np.asarray(table.column(field.name))
+    fits = values.min() >= limits.min and values.max() <= limits.max
+    return field.with_type(pa.int32()) if fits else field
+
+
+def _group_edges(events: npt.NDArray[Any]) -> list[int]:
+    """Rows at which row groups begin, and the end: each takes whole events as long as they fit."""
+    ends = np.append(np.flatnonzero(np.diff(events)) + 1, len(events))
+    edges = [0]
+    while edges[-1] < len(events):
+        fitting = int(np.searchsorted(ends, edges[-1] + GROUP_ROWS, side="right")) - 1
+        following = int(np.searchsorted(ends, edges[-1], side="right"))
+        edges.append(int(ends[max(fitting, following)]))
+    return edges
+
+
+def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    integers = [field.name for field in schema if pa.types.is_integer(field.type)]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=["event_id"],  # type: ignore[arg-type]  # the stubs know booleans only
+        column_encoding={name: "DELTA_BINARY_PACKED" for name in integers if name != "event_id"},
+    )
