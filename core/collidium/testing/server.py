@@ -18,6 +18,9 @@ import httpx
 from collidium.testing.environment import isolated_environment
 from collidium.testing.processes import end_with_parent, wait_until
 
+#: How a test calls the command: on the interpreter that runs the test.
+COLLIDIUM = (sys.executable, "-m", "collidium")
+
 _URL = re.compile(r"https?://[^\s/]+")
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
@@ -27,16 +30,21 @@ class ServerProcess:
     """The platform as a user starts it; a context manager that ends it with everything it started.
 
     ``directory`` gets the data directory, the home of the isolated environment and the server's output.
-    ``env`` are settings by their full names, for example ``{"PLATFORM_WORKERS": "2"}``. A stopped or
-    killed server can be started again on the same data.
+    ``env`` are settings by their full names, for example ``{"PLATFORM_WORKERS": "2"}``; ``program`` is how
+    ``collidium`` is called. A stopped or killed server can be started again on the same data.
     """
 
     base_url: str
 
     def __init__(
-        self, directory: Path, database_url: str | None = None, env: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        database_url: str | None = None,
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = COLLIDIUM,
     ) -> None:
         self.directory = directory
+        self.program = program
         self.data_dir = directory / "data"
         self.environment = isolated_environment(
             directory,
@@ -61,7 +69,7 @@ class ServerProcess:
     def start(self, *options: str, port: int = 0) -> None:
         """Start it and return when ``/readyz`` says yes; ``options`` go to ``collidium serve``."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "collidium", "serve", "--port", str(port), *options]
+        command = [*self.program, "serve", "--port", str(port), *options]
         with self._output.open("wb") as output, self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
                 command,
@@ -111,7 +119,7 @@ class ServerProcess:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run ``collidium`` with these arguments on this server and its data; the caller checks the code."""
         environment = self.environment | {"PLATFORM_BACKEND": self.base_url}
-        return run_command(arguments, environment, self.directory)
+        return run_command(arguments, environment, self.directory, self.program)
 
     def add_user(self, name: str) -> str:
         """Make an account on the local hub and return its token."""
@@ -158,11 +166,14 @@ class ServerProcess:
 
 
 def run_command(
-    arguments: Sequence[str], environment: Mapping[str, str], directory: Path
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    directory: Path,
+    program: Sequence[str] = COLLIDIUM,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``collidium`` with these arguments as a user would, in ``directory``."""
     return subprocess.run(
-        [sys.executable, "-m", "collidium", *arguments],
+        [*program, *arguments],
         check=False,
         capture_output=True,
         text=True,

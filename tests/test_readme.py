@@ -1,0 +1,111 @@
+"""Every command of the README, in its order, in a copy of the checkout, against a real server."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from docs.fill_readme import filled
+from tests.documents import ROOT, CodeBlock, code_blocks
+from tests.virtual_environments import VirtualEnvironment
+
+from collidium.testing.server import ServerProcess
+
+README = ROOT / "README.md"
+#: The remark above a block that CI runs, because it contains this test.
+RUN_BY_CI = "run by .ci/run"
+NOT_OF_A_CHECKOUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist")
+
+
+class Reader:
+    """Somebody who follows the README: a checkout, a shell whose variables last, and a server."""
+
+    def __init__(self, tmp_path: Path, database_url: str | None, servers: ExitStack) -> None:
+        self.checkout = tmp_path / "checkout"
+        self.home = tmp_path / "home"
+        self.home.mkdir()
+        shutil.copytree(ROOT, self.checkout, ignore=NOT_OF_A_CHECKOUT)
+        settings = {"PLATFORM_DATABASE_URL": database_url} if database_url else {}
+        venv = VirtualEnvironment.make(tmp_path / "venv")
+        self.environment = venv.environment(self.home, settings)
+        data = {"PLATFORM_DATA_DIR": str(self.home / ".local/share/collidium")}
+        self.server = ServerProcess(
+            self.home, database_url, settings | data, [str(venv.programs / "collidium")]
+        )
+        self.servers = servers
+
+    def follow(self, block: CodeBlock) -> None:
+        if name := re.fullmatch(r"file: (\S+)", block.remark):
+            (self.checkout / name[1]).write_text(block.code)
+        elif block.language == "sh" and not block.remark.startswith(RUN_BY_CI):
+            commands, serve, options = block.code.partition("collidium serve")
+            self.run(commands, block.line)
+            if serve:
+                self.serve(*shlex.split(options))
+
+    def run(self, commands: str, line: int) -> None:
+        """Run commands in a shell that stops at the first failure, and keep its variables."""
+        variables = self.home / "variables"
+        script = f"{commands}\nenv -0 > {shlex.quote(str(variables))}\n"
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            check=False,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            cwd=self.checkout,
+            env=self.environment,
+            timeout=300,
+        )
+        shown = f"README.md:{line}\n{commands}\n{done.stdout}\n{done.stderr}\n{self.server.log()}"
+        assert done.returncode == 0, shown
+        assert "Traceback" not in done.stdout + done.stderr, shown
+        self.environment = dict(pair.split("=", 1) for pair in variables.read_text().split("\0") if pair)
+
+    def serve(self, *options: str) -> None:
+        """Start the server, in the place of the one that runs."""
+        if "PLATFORM_BACKEND" in self.environment:
+            assert self.server.stop() == 0, self.server.log()
+        else:
+            self.servers.callback(self.server.kill)
+        self.server.start(*options)
+        self.environment["PLATFORM_BACKEND"] = self.server.base_url
+
+
+@pytest.fixture
+def reader(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Reader]:
+    embedded = database_kind == "sqlite"
+    url = None if embedded else request.getfixturevalue("migrated_database_url")
+    with ExitStack() as servers:
+        yield Reader(tmp_path, url, servers)
+
+
+def test_every_command_works_as_written(reader: Reader) -> None:
+    for block in code_blocks(README):
+        reader.follow(block)
+    leaders = reader.home / "leaders"
+    reader.run(f"collidium leaderboard multiplicity > {leaders}", 0)
+    assert "anna" in leaders.read_text()
+
+
+def test_only_what_ci_runs_is_left_out() -> None:
+    (left_out,) = [block for block in code_blocks(README) if block.remark.startswith(RUN_BY_CI)]
+    ci = (ROOT / ".ci/run").read_text()
+    assert f"test_command='{left_out.code.strip()}'" in ci
+    assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+def test_files_shown_in_full_are_the_files() -> None:
+    assert filled(README.read_text()) == README.read_text(), "run: python docs/fill_readme.py"
+
+
+def test_every_block_is_either_run_written_or_compared() -> None:
+    for block in code_blocks(README):
+        assert block.language == "sh" or re.match(r"(file|same as): ", block.remark), block
