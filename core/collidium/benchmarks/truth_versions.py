@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import ListedTask, TruthVersion
 from collidium.benchmarks.truth import Truth
+from collidium.benchmarks.truth_import import Origin, Progress, build
 from collidium.contracts.executor import Limits
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
-from collidium.datasets import Fetched, HubDataset, fetch
+from collidium.datasets import Dataset, Fetched, HubDataset, fetch
 from collidium.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
     from collidium.platform import Platform
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +54,17 @@ async def import_truth(
     The same input gives the same version. Raises NotFound for an unknown task or repository, and
     :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something.
     """
-    from collidium.benchmarks import truth_building
-
     task = tasklist.installed(platform, task_name)
-    wanted = events or task.card.eval_events
-    fetched = await _fetch(platform, task, source, config, wanted)
-    truth = await truth_building.build(
+    fetched = await _fetch(platform, task, source, config, events or task.card.eval_events)
+    dataset = await asyncio.to_thread(Dataset, fetched.directory, config)
+    truth = await build(
         task,
-        fetched.directory,
-        dataset=config or task.card.dataset,
-        revision=fetched.revision,
-        config=config,
-        events=wanted,
-        directory=_root(platform, task_name),
+        dataset,
+        origin=Origin(config or _only(dataset.configs()) or task.card.dataset, fetched.revision),
+        directory=_root(platform),
         executor=platform.executor,
         limits=limits(platform),
+        events=events,
         progress=progress,
     )
     return await _make_current(truth.as_dict())
@@ -92,7 +87,7 @@ async def find(task_name: str, version: str) -> TruthRecord:
 
 async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
     """The files of a version. Raises ConfigurationError when they are not there or not whole."""
-    return await asyncio.to_thread(Truth.open, _root(platform, task_name) / version)
+    return await asyncio.to_thread(Truth.open, _root(platform) / task_name / version)
 
 
 def limits(platform: Platform) -> Limits:
@@ -126,13 +121,17 @@ async def _make_current(manifest: dict[str, Any]) -> TruthRecord:
     return _record(await TruthVersion.get(task=name, version=version), current=True)
 
 
+def _only(configs: Mapping[str, object]) -> str | None:
+    return next(iter(configs)) if len(configs) == 1 else None
+
+
 def _summary(manifest: dict[str, Any]) -> dict[str, Any]:
     """What the database keeps; the blocks, many for a large dataset, stay with the files."""
     return {key: value for key, value in manifest.items() if key != "blocks"}
 
 
-def _root(platform: Platform, task_name: str) -> Path:
-    return platform.settings.data_dir / "truth" / task_name
+def _root(platform: Platform) -> Path:
+    return platform.settings.data_dir / "truth"
 
 
 def _record(row: TruthVersion, *, current: bool) -> TruthRecord:

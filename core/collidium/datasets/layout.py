@@ -4,7 +4,7 @@ Three layouts are read::
 
     data/<config>_<table>/train-00000-of-00010.parquet     the one that is written
     data/<config>/<table>-00000-of-00010.parquet           older
-    <table>.parquet                                        a few events in one directory, no config
+    <table>.parquet                                        a few events in one directory, of any config
 
 The leading ``data/`` may be absent. A config is named ``<channel>_<pileup>``, for example ``ttbar_pu200``.
 """
@@ -39,7 +39,7 @@ def shards(paths: Iterable[str], table: str, config: str | None = None) -> list[
     by_config: dict[str, list[str]] = {}
     for path in paths:
         owner = _owner(path, table)
-        if owner is not None and config in (None, owner):
+        if owner is not None and (config in (None, owner) or owner == ""):
             by_config.setdefault(owner, []).append(path)
     where = f" in config {config}" if config else ""
     if not by_config:
