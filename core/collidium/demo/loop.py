@@ -65,7 +65,16 @@ def demonstrated(data_dir: Path, port: int, say: Say) -> Iterator[Outcome]:
         publish(EVENTS_DIRECTORY, REPO, CONFIG, EVALUATION, endpoint=hub, token=tokens["collidium"])
         say(f"Importing truth for task {TASK}: events {EVALUATION}")
         machine.command(
-            "truth", "import", TASK, "--from", str(EVENTS_DIRECTORY), "--events", str(EVALUATION), "--json"
+            "truth",
+            "import",
+            TASK,
+            "--from",
+            str(EVENTS_DIRECTORY),
+            "--config",
+            CONFIG,
+            "--events",
+            str(EVALUATION),
+            "--json",
         )
         task = plugins.load().tasks().get(TASK)
         say("Downloading the hits of the eval events, as any user")
