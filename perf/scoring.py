@@ -1,0 +1,210 @@
+"""How fast predictions are scored, end to end with all checks, and how much memory that takes.
+
+    python perf/scoring.py            a minute or two: 100 events, memory at 100 and 400
+    python perf/scoring.py --quick    a smoke: 8 and 16 events
+
+Synthetic events of 150,000 hits and 14,700 particles; 10% of the hits are noise, 12.5% are submitted
+as -1, particle ids lie above 2**53. Rates are of CPU time of one worker, the median of some rounds;
+decoding the same files alone is measured in the same worker, in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scoring_calls
+from scoring_calls import QuietTask
+
+from collidium.benchmarks.engine import evaluate
+from collidium.benchmarks.truth import Truth
+from collidium.benchmarks.truth_import import Origin, build
+from collidium.client.predictions import PredictionsWriter
+from collidium.contracts.executor import Limits
+from collidium.contracts.task import EventRange
+from collidium.datasets import Dataset
+from collidium_plugins.executor_processes import Processes
+
+HITS, PARTICLES, NOISE, UNASSIGNED = 150_000, 14_700, 0.1, 0.125
+#: Events that differ; more are copies of them with other ids, which costs a scorer the same.
+DISTINCT = 8
+FIRST_EVENT = 90_000
+LIMITS = Limits(memory_bytes=2 * 1024**3, seconds=300)
+
+Event = dict[str, Any]
+
+
+def make_events() -> list[Event]:
+    """Distinct events: particle_id of each hit, the particles, and the track_id submitted for each hit."""
+    rng = np.random.default_rng(20)
+    events = []
+    for _ in range(DISTINCT):
+        ids = np.sort(rng.choice(2**40, PARTICLES, replace=False).astype(np.uint64) + np.uint64(2**60))
+        of = rng.integers(0, PARTICLES, HITS)
+        noise = rng.random(HITS) < NOISE
+        track = np.where(rng.random(HITS) < 0.1, rng.integers(0, PARTICLES, HITS), of)
+        track[rng.random(HITS) < UNASSIGNED] = -1
+        momentum = rng.exponential(1.0, PARTICLES)
+        particle_id = np.where(noise, np.uint64(0), ids[of])
+        events.append({"particle_id": particle_id, "ids": ids, "pt": momentum, "track_id": track})
+    return events
+
+
+def write_dataset(directory: Path, events: list[Event], count: int) -> None:
+    """The events as a dataset in the hosted layout, one row per event."""
+
+    def write(table: str, columns: Callable[[Event], dict[str, Any]]) -> None:
+        writer = None
+        for number in range(count):
+            values = columns(events[number % DISTINCT])
+            row = pa.table(
+                {
+                    "event_id": pa.array([FIRST_EVENT + number], pa.uint32()),
+                    **{
+                        name: pa.ListArray.from_arrays(
+                            pa.array([0, len(column)], pa.int32()), pa.array(column)
+                        )
+                        for name, column in values.items()
+                    },
+                }
+            )
+            writer = writer or pq.ParquetWriter(directory / f"{table}.parquet", row.schema)
+            writer.write_table(row)
+        if writer:
+            writer.close()
+
+    hits = np.arange(HITS, dtype=np.uint32)
+    write("tracker_hits", lambda event: {"hit_id": hits, "particle_id": event["particle_id"]})
+    write("particles", lambda event: {"particle_id": event["ids"], "pt": event["pt"]})
+
+
+def submitted(events: list[Event], count: int, dtype: type) -> Iterator[pa.Table]:
+    """The predictions of each event."""
+    hits = np.arange(HITS, dtype=dtype)
+    for number in range(count):
+        track = events[number % DISTINCT]["track_id"].astype(dtype)
+        yield pa.table(
+            {"event_id": np.full(HITS, FIRST_EVENT + number, dtype), "hit_id": hits, "track_id": track}
+        )
+
+
+def write_recommended(path: Path, events: list[Event], count: int) -> None:
+    with PredictionsWriter(path) as writer:
+        for table in submitted(events, count, np.int32):
+            writer.write(table)
+
+
+def write_default(path: Path, events: list[Event], count: int) -> None:
+    """As ``pq.write_table`` does it: 64-bit, snappy, 1 Mi rows in a group, events straddling groups."""
+    pq.write_table(pa.concat_tables(submitted(events, count, np.int64)), path)
+
+
+def write_shuffled(path: Path, events: list[Event], count: int) -> None:
+    """As the recommended writer, rows shuffled within each event."""
+    order = np.random.default_rng(1).permutation(HITS)
+    with PredictionsWriter(path) as writer:
+        for table in submitted(events, count, np.int32):
+            writer.write(table.take(order))
+
+
+WRITERS = {"recommended": write_recommended, "pyarrow default": write_default, "shuffled": write_shuffled}
+
+
+async def one(executor: Processes, function: Callable[[Any], Any], item: Any = None) -> Any:
+    async with aclosing(executor.map(function, [item], LIMITS)) as results:
+        return await anext(results)
+
+
+async def measure(truth: Truth, path: Path, rounds: int) -> tuple[list[float], list[float], int]:
+    """CPU seconds of scoring and of decoding alone, and the worker's anonymous memory after scoring."""
+    executor = Processes(1)
+    scoring, decoding = [], []
+    task = QuietTask()
+    try:
+        await evaluate(task, truth, path, executor=executor, limits=LIMITS)  # imports, and first pages
+        memory = await one(executor, scoring_calls.anonymous_bytes)
+        for _ in range(rounds):
+            before = await one(executor, scoring_calls.cpu_seconds)
+            await evaluate(task, truth, path, executor=executor, limits=LIMITS)
+            scoring.append(await one(executor, scoring_calls.cpu_seconds) - before)
+            decoding.append(await one(executor, scoring_calls.decode_alone, (path, *truth.paths.values())))
+    finally:
+        await executor.close()
+    return scoring, decoding, memory
+
+
+async def wall(truth: Truth, path: Path, workers: int) -> float:
+    """Seconds that a submission takes with so many workers, the second time."""
+    executor = Processes(workers)
+    try:
+        for _ in range(2):
+            start = time.perf_counter()
+            await evaluate(QuietTask(), truth, path, executor=executor, limits=LIMITS)
+            seconds = time.perf_counter() - start
+    finally:
+        await executor.close()
+    return seconds
+
+
+async def prepare(directory: Path, events: list[Event], count: int) -> Truth:
+    executor = Processes(1)
+    source = directory / f"dataset-{count}"
+    source.mkdir()
+    write_dataset(source, events, count)
+    try:
+        return await build(
+            QuietTask(),
+            Dataset(source),
+            origin=Origin("synthetic", str(count)),
+            directory=directory,
+            executor=executor,
+            limits=LIMITS,
+            events=EventRange(FIRST_EVENT, FIRST_EVENT + count),
+        )
+    finally:
+        await executor.close()
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a smoke of some seconds")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    few, many, rounds = (8, 16, 1) if options.quick else (100, 400, options.rounds)
+    events = make_events()
+    with tempfile.TemporaryDirectory(prefix="perf-scoring-") as name:
+        directory = Path(name)
+        truths = {count: await prepare(directory, events, count) for count in (few, many)}
+        print(
+            f"{'writer':16} {'bytes/hit':>9} {'Mhits/s/core':>13} {'decode alone':>13} {'ratio':>6} ", end=""
+        )
+        print(f"{f'MiB at {few}':>11} {f'MiB at {many}':>11} {'wall, 2 workers':>16}")
+        for writer, write in WRITERS.items():
+            path, large = directory / "few.parquet", directory / "many.parquet"
+            write(path, events, few)
+            write(large, events, many)
+            scoring, decoding, memory = await measure(truths[few], path, rounds)
+            _, _, more = await measure(truths[many], large, 0)
+            hits = few * HITS / 1e6
+            rate, alone = hits / statistics.median(scoring), hits / statistics.median(decoding)
+            seconds = await wall(truths[few], path, 2)
+            print(
+                f"{writer:16} {path.stat().st_size / hits / 1e6:9.2f} {rate:13.1f} {alone:13.1f} "
+                f"{rate / alone:6.0%} {memory / 2**20:11.0f} {more / 2**20:11.0f} {hits / seconds:10.1f} Mh/s"
+            )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

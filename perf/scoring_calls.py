@@ -1,0 +1,41 @@
+"""What perf/scoring.py asks a worker process to do; a module of its own because it is pickled by name."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from collidium_tasks.tracking import TrackingTask
+
+
+class QuietTask(TrackingTask):
+    """The tracking task without its baseline, whose score is not what is measured here."""
+
+    def baseline(self, tables: Any) -> None:
+        return None
+
+
+def cpu_seconds(_: None) -> float:
+    """CPU time of this worker so far."""
+    return time.process_time()
+
+
+def anonymous_bytes(_: None) -> int:
+    """Anonymous memory of this worker; it gives none back, so this is its peak."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    raise OSError("this kernel does not tell RssAnon")
+
+
+def decode_alone(paths: tuple[Path, ...]) -> float:
+    """CPU time for decoding all columns of all row groups of parquet files, and nothing else."""
+    import pyarrow.parquet as pq
+
+    start = time.process_time()
+    for path in paths:
+        with pq.ParquetFile(path, memory_map=True) as file:
+            for number in range(file.num_row_groups):
+                file.read_row_group(number, use_threads=False)
+    return time.process_time() - start
