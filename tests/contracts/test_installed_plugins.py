@@ -1,0 +1,84 @@
+"""Everything that installed plugins bring keeps its contract, by the suite that plugin authors run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from collidium import plugins, settings
+from collidium.contracts.executor import Executor
+from collidium.contracts.runner import Runner
+from collidium.contracts.storage import Storage
+from collidium.contracts.task import Task
+from collidium.demo import EVENTS_DIRECTORY
+from collidium.plugins import Provided
+from collidium.settings import Settings
+from collidium.testing.conformance import (
+    check_executor,
+    check_identity_provider,
+    check_runner,
+    check_storage,
+    check_task,
+)
+from collidium.testing.server import ServerProcess
+
+INSTALLED = plugins.load()
+#: Only for their names; the things tested are made with settings of the test.
+DEFAULTS = settings.load(data_dir=Path("/nonexistent"))
+
+
+def named(provided: Provided[object]) -> list[str]:
+    return sorted(provided.things)
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Settings:
+    return settings.load(data_dir=tmp_path / "data")
+
+
+def test_no_installed_plugin_is_broken() -> None:
+    assert INSTALLED.failures == []
+
+
+@pytest.mark.parametrize("name", named(INSTALLED.tasks()))
+def test_tasks(name: str) -> None:
+    task: Task = INSTALLED.tasks().get(name)
+    needed = {*task.card.truth_sources, *task.card.inputs}
+    check_task(task, {table: pq.read_table(EVENTS_DIRECTORY / f"{table}.parquet") for table in needed})
+
+
+@pytest.mark.parametrize("name", named(INSTALLED.storages(DEFAULTS)))
+async def test_storages(name: str, configured: Settings, tmp_path: Path) -> None:
+    storage: Storage = INSTALLED.storages(configured).get(name)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    await check_storage(storage, scratch)
+
+
+@pytest.mark.parametrize("name", named(INSTALLED.executors(DEFAULTS)))
+async def test_executors(name: str, configured: Settings) -> None:
+    executor: Executor = INSTALLED.executors(configured).get(name)
+    await check_executor(executor)
+
+
+async def test_runners(configured: Settings, tmp_path: Path) -> None:
+    runners: Provided[Runner] = INSTALLED.runners(configured)
+    for name, runner in runners.things.items():
+        output = tmp_path / name
+        output.mkdir()
+        await check_runner(runner, output)
+
+
+@pytest.mark.parametrize("name", named(INSTALLED.identity_providers(DEFAULTS)))
+async def test_identity_providers(name: str, server: ServerProcess, unused_tcp_port: int) -> None:
+    token = server.add_user("anna")
+    reachable = settings.load(hub_url=f"{server.base_url}/hub")
+    unreachable = settings.load(hub_url=f"http://127.0.0.1:{unused_tcp_port}")
+    await check_identity_provider(
+        INSTALLED.identity_providers(reachable).get(name),
+        token,
+        "anna",
+        unreachable=INSTALLED.identity_providers(unreachable).get(name),
+    )

@@ -1,0 +1,87 @@
+"""The documents are true: nothing public is missing in them, and nothing in them has gone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from docs.make_settings import PAGE, settings_page
+from tests.documents import ROOT, code_blocks, headings
+
+import collidium
+from collidium import hookspecs, settings
+from collidium.api.app import create_app
+
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+HOOKS = [name for name in vars(hookspecs) if name.startswith("collidium_")]
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_every_hook_is_documented_with_an_example_and_has_a_test(hook: str) -> None:
+    page = ROOT / "docs/plugins.md"
+    assert hook in headings(page)
+    examples = [b.code for b in code_blocks(page) if b.section == hook and b.language == "python"]
+    assert any(f"@hookimpl\ndef {hook}(" in example for example in examples)
+    tests = (ROOT / "tests/core/test_plugins.py").read_text()
+    assert re.search(rf"^(async )?def test_hook_{hook}\(", tests, re.MULTILINE)
+
+
+def test_no_hook_is_documented_that_does_not_exist() -> None:
+    documented = [
+        heading for heading in headings(ROOT / "docs/plugins.md") if heading.startswith("collidium_")
+    ]
+    assert sorted(documented) == sorted(HOOKS)
+
+
+def test_the_page_of_settings_is_current() -> None:
+    assert settings_page() == PAGE.read_text(), "run: python docs/make_settings.py"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text()):
+        if not target.startswith(("http://", "https://")):
+            path, _, anchor = target.partition("#")
+            linked = (document.parent / path).resolve() if path else document
+            assert linked.exists(), f"{document.name} links to {target}"
+            if anchor:
+                anchors = {heading.lower().replace(" ", "-") for heading in headings(linked)}
+                assert anchor in anchors, f"{document.name} links to {target}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_python_example_is_python(document: Path) -> None:
+    for block in code_blocks(document):
+        if block.language == "python":
+            compile(block.code, f"{document.name}:{block.line}", "exec")
+
+
+def test_every_call_of_the_api_is_documented(tmp_path: Path) -> None:
+    documented = re.findall(r"^\| `((?:GET|POST) /[^`]+)` ", (ROOT / "docs/api.md").read_text(), re.MULTILINE)
+    app = create_app(settings.load(data_dir=tmp_path))
+    offered = [
+        f"{method} {rule.rule.replace('<', '{').replace('>', '}')}"
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith(("/v1/", "/admin/", "/healthz", "/readyz"))
+        for method in (rule.methods or set()) & {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    ]
+    assert sorted(documented) == sorted(offered)
+
+
+def test_the_changelog_tells_of_this_version() -> None:
+    assert collidium.__version__ in headings(ROOT / "CHANGELOG.md")
+
+
+def test_every_performance_script_is_smoked() -> None:
+    tox = (ROOT / "tox.ini").read_text()
+    for script in sorted((ROOT / "perf").glob("*.py")):
+        if "__main__" in script.read_text():
+            assert f"python perf/{script.name} " in tox, script.name
+
+
+def test_nothing_names_a_place_where_packages_are_kept() -> None:
+    """Where packages come from is the installer's business: a mirror has to do as well."""
+    registries = re.compile(r"py[p]i\.org|python[h]osted|registry\.npm[j]s|deb\.debia[n]\.org")
+    for file in [*DOCUMENTS, ROOT / "tox.ini", ROOT / "pyproject.toml", ROOT / ".ci/run"]:
+        assert not registries.search(file.read_text()), file
