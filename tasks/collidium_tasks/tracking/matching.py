@@ -65,7 +65,7 @@ class Matcher:
         rows = None if event.same_hits else rows_of_hits(event.true_hit_id, event.hit_id)
         particle = event.particle if rows is None else event.particle[rows]
         bits = len(event.particle_hits).bit_length()
-        labels = label_tracks(event.track_id, 2 ** (32 - bits) - 1, self._buffers)
+        labels = label_tracks(event.track_id, _most_labels(len(particle), bits), self._buffers)
         runs = self._runs(labels, particle, bits)
         matched = _dominated(runs, event.particle_hits.astype(np.int64))
         found, total = self._weights(event, rows, particle, labels, matched)
@@ -159,6 +159,11 @@ class _Runs:
     def none(cls) -> _Runs:
         empty: npt.NDArray[Any] = np.empty(0, np.int64)
         return cls(empty.astype(np.uint64), empty, empty, empty, empty)
+
+
+def _most_labels(hits: int, bits: int) -> int:
+    """How many labels leave ``bits`` of a 32-bit key to particles, and memory in proportion to the hits."""
+    return min(2 ** (32 - bits) - 1, max(2**12, 8 * hits))
 
 
 def _dominated(runs: _Runs, particle_hits: Integers) -> Matched:

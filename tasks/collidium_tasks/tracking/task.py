@@ -18,7 +18,8 @@ from collidium.contracts.task import (
     Tables,
     Task,
 )
-from collidium_tasks.tracking import tally, truth
+from collidium_tasks.tracking import tally as tallying
+from collidium_tasks.tracking import truth
 from collidium_tasks.tracking.baselines import helix, naive
 from collidium_tasks.tracking.checks import problems_of
 from collidium_tasks.tracking.events import events_of
@@ -75,16 +76,16 @@ class TrackingTask(Task):
 
     def score(self, block: Block) -> EventTallies:
         matcher = Matcher()
-        return tally.collect(matcher.match(event) for event in events_of(block))
+        return tallying.collect(matcher.match(event) for event in events_of(block))
 
     def merge(self, tallies: Sequence[EventTallies]) -> EventTallies:
-        return tally.merge(tallies)
+        return tallying.merge(tallies)
 
-    def metrics(self, tally_: EventTallies) -> dict[str, float]:
-        return tally.metrics(tally_)
+    def metrics(self, tally: EventTallies) -> dict[str, float]:
+        return tallying.metrics(tally)
 
-    def warnings(self, tally_: EventTallies) -> list[str]:
-        return tally.warnings(tally_)
+    def warnings(self, tally: EventTallies) -> list[str]:
+        return tallying.warnings(tally)
 
     def baseline(self, tables: Tables) -> pa.Table | None:
         return naive.reconstruct(tables)

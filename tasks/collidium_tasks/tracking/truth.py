@@ -156,7 +156,7 @@ def _number_particles(hits: _Rows) -> tuple[npt.NDArray[np.uint32], _Particles]:
 
 def _slices(events: npt.NDArray[np.uint32]) -> Iterator[tuple[int, slice]]:
     unique, starts = np.unique(events, return_index=True)
-    stops = np.append(starts[1:], len(events))
+    stops = np.append(starts, len(events))[1:]
     for event, start, stop in zip(unique, starts, stops, strict=True):
         yield int(event), slice(int(start), int(stop))
 

@@ -1,0 +1,60 @@
+"""What is refused, and how it is told."""
+
+from __future__ import annotations
+
+from .blocks import TASK, dataset, one_block, predictions, problems
+from .reference import Hit, Row, TrueEvent
+
+TRUTH = {
+    4: TrueEvent([Hit(0, 10), Hit(1, 10), Hit(2, 20)]),
+    5: TrueEvent([Hit(0, 10), Hit(7, 30)]),
+}
+
+
+def test_good_rows_have_no_problems() -> None:
+    assert problems(TRUTH, [Row(4, 2, 0), Row(4, 0, -1), Row(5, 7, 2**62)]) == []
+
+
+def test_all_kinds_are_told_at_once_with_column_event_count_and_rows() -> None:
+    rows = [Row(4, 0, 1), Row(4, 0, 2), Row(4, 9, 1), Row(4, -5, 1), Row(5, 0, -2), Row(5, 9, 1)]
+    found = {problem.code: problem for problem in problems(TRUTH, rows)}
+    assert {code: (p.column, p.event_id, p.count) for code, p in found.items()} == {
+        "duplicate-row": ("hit_id", 4, 1),
+        "unknown-hit": ("hit_id", 4, 2),
+        "negative-id": ("hit_id", 4, 1),
+        "negative-track": ("track_id", 5, 1),
+    }
+    assert found["duplicate-row"].examples == ({"event_id": 4, "hit_id": 0, "track_id": 2},)
+    assert [row["event_id"] for row in found["unknown-hit"].examples] == [4, 5]
+    assert all(problem.detail for problem in found.values())
+
+
+def test_a_few_rows_stand_for_many() -> None:
+    (problem,) = problems(TRUTH, [Row(4, 0, 1)] * 12)
+    assert problem.code == "duplicate-row"
+    assert problem.count == 11
+    assert len(problem.examples) == 5
+
+
+def test_repeating_one_hit_does_not_make_a_track() -> None:
+    codes = [problem.code for problem in problems(TRUTH, [Row(4, 0, 1)] * 3 + [Row(4, 2, 1)])]
+    assert codes == ["duplicate-row"]
+
+
+def test_every_row_of_an_event_without_truth_is_unknown() -> None:
+    (problem,) = problems(TRUTH, [Row(6, 0, 1), Row(6, 1, 1)])
+    assert (problem.code, problem.event_id, problem.count) == ("unknown-hit", 6, 2)
+
+
+def test_ids_that_agree_in_their_low_bits_are_told_apart() -> None:
+    truth = {0: TrueEvent([Hit(2**64 - 1, 10), Hit(2**53, 10)])}
+    (negative,) = problems(truth, [Row(0, -1, 1)])
+    assert negative.code == "negative-id"
+    (unknown,) = problems(truth, [Row(0, 2**53 + 1, 1)])
+    assert unknown.code == "unknown-hit"
+
+
+def test_minus_one_is_the_only_negative_track() -> None:
+    block = one_block(dataset(TRUTH), predictions([Row(4, 0, -1), Row(4, 1, -2), Row(4, 2, -3)]))
+    (problem,) = TASK.check(block)
+    assert (problem.code, problem.count) == ("negative-track", 2)

@@ -1,0 +1,145 @@
+"""The task as a plugin, its warnings, and its baselines on real events."""
+
+from __future__ import annotations
+
+import pickle
+from importlib.resources import as_file, files
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from collidium.contracts.tables import flatten
+from collidium.contracts.task import Block, EventRange, Reconstruction
+from collidium.plugins import load
+from collidium_tasks.tracking import TrackingTask
+from collidium_tasks.tracking.baselines import helix
+
+from .blocks import TASK, dataset, one_block, predictions
+from .reference import Hit, Row, TrueEvent
+
+
+def real(name: str, start: int = 0, stop: int = 5) -> pa.Table:
+    """A table of the five real events that come with the package."""
+    with as_file(files("collidium.demo") / "data" / "odd-ttbar-pu0" / f"{name}.parquet") as path:
+        return pq.read_table(path).slice(start, stop - start)
+
+
+def real_metrics(submitted: pa.Table, start: int, stop: int) -> dict[str, float]:
+    tables = {name: real(name, start, stop) for name in TASK.card.truth_sources}
+    block = Block(EventRange(start, stop), submitted, TASK.prepare(tables))
+    assert TASK.check(block) == []
+    return TASK.metrics(TASK.score(block))
+
+
+def positions(start: int, stop: int, *columns: str) -> dict[str, pa.Table]:
+    """The inputs of a reconstruction, without truth."""
+    return {"tracker_hits": real("tracker_hits", start, stop).select(["event_id", "x", "y", "z", *columns])}
+
+
+# -- the plugin -----------------------------------------------------------------------------------------
+
+
+def test_the_task_comes_through_the_entry_point() -> None:
+    assert isinstance(load().tasks().get("tracking"), TrackingTask)
+
+
+def test_the_card_is_that_of_the_specification() -> None:
+    card = TASK.card
+    assert (card.name, str(card.eval_events)) == ("tracking", "90000:100000")
+    assert card.column_names == ("event_id", "hit_id", "track_id")
+    assert {column.kind for column in card.columns} == {"integer"}
+    assert [(metric.name, metric.higher_is_better) for metric in card.metrics] == [
+        ("trackml_weighted_efficiency", True),
+        ("fake_rate", False),
+        ("duplicate_rate", False),
+        ("physics_eff_pt1", True),
+    ]
+
+
+def test_the_task_travels_to_worker_processes() -> None:
+    assert isinstance(pickle.loads(pickle.dumps(TASK)), TrackingTask)  # noqa: S301 -- made here
+
+
+# -- warnings -------------------------------------------------------------------------------------------
+
+TWO_EVENTS = {event: TrueEvent([Hit(hit, 1 + hit // 2) for hit in range(200)]) for event in (90_000, 90_003)}
+
+
+def warnings(first_id: int, step: int) -> list[str]:
+    """The warnings when tracks of event 90000 are numbered from 0, those of 90003 from ``first_id``."""
+    rows = [Row(90_000, hit, hit // 2) for hit in range(200)]
+    rows += [Row(90_003, hit, first_id + step * (hit // 2)) for hit in range(200)]
+    return TASK.warnings(TASK.score(one_block(dataset(TWO_EVENTS), predictions(rows))))
+
+
+@pytest.mark.parametrize(("first_id", "step"), [(0, 1), (0, 2), (99, 1)])
+def test_track_ids_of_two_events_are_told_with_an_example(first_id: int, step: int) -> None:
+    (warning,) = warnings(first_id, step)
+    assert "90000 and 90003" in warning
+
+
+@pytest.mark.parametrize("first_id", [100, 2**62])
+def test_no_warning_where_track_ids_differ(first_id: int) -> None:
+    assert warnings(first_id, 1) == []
+
+
+def test_unassigned_hits_are_no_repeated_track() -> None:
+    rows = [Row(event, hit, -1) for event in TWO_EVENTS for hit in range(200)]
+    assert TASK.warnings(TASK.score(one_block(dataset(TWO_EVENTS), predictions(rows)))) == []
+
+
+# -- real events ----------------------------------------------------------------------------------------
+
+
+def test_the_particles_themselves_are_the_perfect_answer() -> None:
+    truth = flatten(real("tracker_hits"), ["hit_id", "particle_id"])
+    oracle = truth.rename_columns(["event_id", "hit_id", "track_id"])
+    assert list(real_metrics(oracle, 0, 5).values()) == [1, 0, 0, 1]
+
+
+def test_unassigned_hits_alone_score_nothing() -> None:
+    hits = flatten(real("tracker_hits"), ["hit_id"])
+    nothing = hits.append_column("track_id", pa.array(np.full(hits.num_rows, -1)))
+    assert set(real_metrics(nothing, 0, 5).values()) == {0}
+
+
+def test_the_naive_baseline_is_a_floor_and_the_helix_far_above_it() -> None:
+    floor = real_metrics(TASK.baseline(positions(3, 5, "hit_id")), 3, 5)
+    better = real_metrics(helix.reconstruct(positions(3, 5, "hit_id")), 3, 5)
+    assert 0.02 < floor["trackml_weighted_efficiency"] < 0.3
+    assert better["trackml_weighted_efficiency"] > 0.8
+    assert better["physics_eff_pt1"] > max(0.85, floor["physics_eff_pt1"])
+    assert better["fake_rate"] < 0.05
+    assert better["duplicate_rate"] < 0.1
+
+
+@pytest.mark.parametrize("reconstruct", TASK.baselines().values(), ids=TASK.baselines())
+def test_baselines_take_positions_alone_and_give_every_hit_one_row(reconstruct: Reconstruction) -> None:
+    submitted = reconstruct(positions(0, 2))
+    assert submitted.column_names == ["event_id", "hit_id", "track_id"]
+    assert [submitted.column("event_id").to_pylist().count(event) for event in (0, 1)] == [465, 639]
+    assert submitted.column("hit_id").to_pylist() == [*range(465), *range(639)]
+
+
+@pytest.mark.parametrize("reconstruct", TASK.baselines().values(), ids=TASK.baselines())
+def test_baselines_bear_empty_and_tiny_events(reconstruct: Reconstruction) -> None:
+    lists = pa.array([[], [40.0], [40.0, 70.0, 70.0], [0.0] * 6], pa.list_(pa.float32()))
+    table = pa.table({"event_id": pa.array(range(4), pa.uint32()), "x": lists, "y": lists, "z": lists})
+    assert reconstruct({"tracker_hits": table}).num_rows == 10
+
+
+@pytest.mark.parametrize("reconstruct", TASK.baselines().values(), ids=TASK.baselines())
+def test_baselines_number_the_tracks_of_different_events_apart(reconstruct: Reconstruction) -> None:
+    submitted = reconstruct(positions(0, 3))
+    tracks = set(zip(*(submitted.column(name).to_pylist() for name in ("event_id", "track_id")), strict=True))
+    names = [track for _, track in tracks if track >= 0]
+    assert len(names) == len(set(names)) > 50
+
+
+def test_an_event_too_large_for_the_helix_is_refused() -> None:
+    lists = pa.array([[1.0] * (helix.MOST_HITS + 1)])
+    table = pa.table({"event_id": [0], "x": lists, "y": lists, "z": lists})
+    with pytest.raises(ValueError, match="event 0 has 5001 hits"):
+        helix.reconstruct({"tracker_hits": table})
