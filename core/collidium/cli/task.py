@@ -132,8 +132,9 @@ def _print_card(status: TaskStatus, card: Any) -> None:
     )
     if card is None:
         return
-    click.echo(f"\n{card.description}")
+    click.echo(f"\n{click.wrap_text(card.description, 100)}\n")
     print_table(("column", "kind", "meaning"), ((c.name, c.kind, c.description) for c in card.columns))
+    click.echo()
     print_table(
         ("metric", "better", "meaning"),
         ((m.name, "higher" if m.higher_is_better else "lower", m.description) for m in card.metrics),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
     from collidium.platform import Platform
 
+COLUMNS = ("task", "truth", "current", "dataset", "revision", "events", "imported")
+
 
 @click.group()
 def truth() -> None:
@@ -64,8 +66,7 @@ def list_(as_json: bool) -> None:
     if as_json:
         print_json(records)
     else:
-        rows = [_row(record) for record in records]
-        print_table(list(rows[0]) if rows else ["task"], ([*row.values()] for row in rows))
+        print_table(COLUMNS, ([*_row(record).values()] for record in records))
 
 
 def _event_range(text: str | None) -> EventRange | None:
@@ -78,12 +79,13 @@ def _event_range(text: str | None) -> EventRange | None:
 
 
 def _row(record: TruthRecord) -> dict[str, object]:
-    return {
-        "task": record.task,
-        "truth": record.version,
-        "current": record.current,
-        "dataset": record.dataset,
-        "revision": record.revision,
-        "events": record.events,
-        "imported": record.imported_at,
-    }
+    values = (
+        record.task,
+        record.version,
+        record.current,
+        record.dataset,
+        record.revision,
+        record.events,
+        record.imported_at,
+    )
+    return dict(zip(COLUMNS, values, strict=True))

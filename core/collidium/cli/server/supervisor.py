@@ -77,6 +77,8 @@ def supervise(settings: Settings, listener: socket.socket, announce: Callable[[]
                     announced = True
                     announce()
         finally:
+            # With the workers' copies the last of it: from now on new connections are refused.
+            listener.close()
             for worker in workers:
                 worker.stop()
             for worker in workers:

@@ -25,7 +25,7 @@ KEEP_ALIVE_SECONDS = 75.0
 
 
 def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
-    """Serve from this process; ``announce`` is called when it is ready.
+    """Serve from this process; ``announce`` is called when it is ready. Takes the listener over.
 
     Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
     ConfigurationError when the application does not start.
@@ -48,8 +48,8 @@ def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[
 def hypercorn_config(listener: socket.socket, log_level: str) -> Config:
     """Hypercorn on a socket that listens already; its log lines go with all others."""
     config = Config()
-    # A duplicate: Hypercorn closes what it is given.
-    config.bind = [f"fd://{listener.dup().detach()}"]
+    # Not a duplicate: when Hypercorn closes it, new connections are refused, not left waiting.
+    config.bind = [f"fd://{listener.detach()}"]
     config.graceful_timeout = GRACE_SECONDS
     config.keep_alive_timeout = KEEP_ALIVE_SECONDS
     config.include_server_header = False
@@ -59,20 +59,22 @@ def hypercorn_config(listener: socket.socket, log_level: str) -> Config:
 
 
 async def _stop_requested() -> None:
-    """Return at the first SIGTERM or SIGINT; a second one then ends the process at once.
+    """Return at the first SIGTERM or SIGINT; a second SIGINT then ends the process at once.
 
     A worker heeds SIGTERM alone (Ctrl-C reaches its supervisor, too), and the end of its supervisor.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
     supervisor = multiprocessing.parent_process()
-    signals = [signal.SIGTERM] if supervisor else [signal.SIGTERM, signal.SIGINT]
-    for number in signals:
-        loop.add_signal_handler(number, stop.set)
-    if supervisor is not None:
+    if supervisor is None:
+        loop.add_signal_handler(signal.SIGINT, stop.set)
+    else:
         loop.add_reader(supervisor.sentinel, stop.set)
     await stop.wait()
-    for number in signals:
-        loop.remove_signal_handler(number)
-    if supervisor is not None:
+    if supervisor is None:
+        loop.remove_signal_handler(signal.SIGINT)
+    else:
         loop.remove_reader(supervisor.sentinel)
+    # Hypercorn may wait for connections without a limit; the kernel then ends the process.
+    signal.alarm(int(GRACE_SECONDS) + 5)

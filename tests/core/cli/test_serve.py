@@ -1,0 +1,226 @@
+"""``collidium serve``: real processes, real signals, real connections."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+
+import httpx
+import pytest
+from tests.distributions import install
+
+from collidium.testing.server import ServerProcess
+
+#: A request that is in flight for as long as a test wants, and one that tells which process answers.
+GATE = """
+import asyncio, os
+from pathlib import Path
+from quart import Blueprint
+from collidium.hookspecs import hookimpl
+
+blueprint = Blueprint("gate", __name__, url_prefix="/gate")
+HERE = Path(__file__).parent
+
+@blueprint.get("/wait")
+async def wait():
+    (HERE / "waiting").touch()
+    while not (HERE / "open").exists():
+        await asyncio.sleep(0.01)
+    return {"through": True}
+
+@blueprint.get("/pid")
+async def pid():
+    return {"pid": os.getpid()}
+
+@hookimpl
+def collidium_blueprints(settings):
+    return [blueprint]
+"""
+
+StartServe = Callable[..., ServerProcess]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site"
+    install(path, "gate", {"gate": GATE})
+    return path
+
+
+@pytest.fixture
+def serve(tmp_path: Path, site: Path) -> Iterator[StartServe]:
+    """Starts servers on embedded defaults that share a data directory; all are ended after the test."""
+    with ExitStack() as servers:
+
+        def start(**variables: str) -> ServerProcess:
+            server = ServerProcess(tmp_path / "server", env={"PYTHONPATH": str(site), **variables})
+            return servers.enter_context(server)
+
+        yield start
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Return once ``condition()`` holds; fails after ``seconds``."""
+    deadline = monotonic() + seconds
+    pause = threading.Event()
+    while not condition():
+        assert monotonic() < deadline, f"not within {seconds} s"
+        pause.wait(0.01)
+
+
+def get(server: ServerProcess, path: str) -> httpx.Response:
+    return httpx.get(server.base_url + path, timeout=60, trust_env=False)
+
+
+def listens(server: ServerProcess) -> bool:
+    host, port = server.base_url.removeprefix("http://").split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+# -- a fresh machine ---------------------------------------------------------------------------------
+
+
+def test_the_first_line_is_the_address_and_nothing_else_is_printed(serve: StartServe) -> None:
+    server = serve()
+    assert get(server, "/readyz").json()["status"] == "ready"
+    assert server.stop() == 0
+    assert (server.directory / "server.out").read_text() == f"Collidium is at {server.base_url}\n"
+
+
+def test_a_fresh_machine_gets_an_admin_token_that_is_told_to_nobody(serve: StartServe) -> None:
+    server = serve()
+    path = server.data_dir / "admin-token"
+    token = server.admin_token
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(token) >= 32
+    assert f"A new admin token is in {path}" in server.log()
+    answer = httpx.get(f"{server.base_url}/admin/audit", headers={"X-Admin-Token": token}, trust_env=False)
+    assert answer.status_code == 200
+    server.stop()
+    assert token not in server.log()
+    server.start()
+    assert server.admin_token == token
+    assert server.log().count("A new admin token") == 1
+
+
+def test_a_token_that_is_set_makes_no_file(serve: StartServe) -> None:
+    server = serve(ADMIN_TOKEN="of-my-own")  # noqa: S106 -- of a test
+    assert not (server.data_dir / "admin-token").exists()
+    headers = {"X-Admin-Token": "of-my-own"}
+    assert httpx.get(f"{server.base_url}/admin/audit", headers=headers, trust_env=False).status_code == 200
+
+
+def test_logs_go_to_stderr_in_the_format_that_is_set(serve: StartServe) -> None:
+    server = serve(PLATFORM_LOG_FORMAT="json")
+    request_id = get(server, "/healthz").headers["X-Request-ID"]
+    server.stop()
+    assert f'"request_id": "{request_id}"' in server.log()
+
+
+# -- what stops it from starting -----------------------------------------------------------------------
+
+
+def fails(serve_arguments: tuple[str, ...], environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "collidium", "serve", *serve_arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_a_port_that_is_taken(isolated_environment: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = fails(("--port", str(port)), isolated_environment)
+    assert f"cannot listen on port {port} of 127.0.0.1" in told
+
+
+def test_a_host_that_is_none(isolated_environment: dict[str, str]) -> None:
+    assert "cannot listen on nowhere.invalid" in fails(("--host", "nowhere.invalid"), isolated_environment)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_part_that_is_not_installed(isolated_environment: dict[str, str], workers: str) -> None:
+    told = fails(("--port", "0", "--workers", workers), isolated_environment | {"PLATFORM_STORAGE": "cloud"})
+    assert "no storage named 'cloud' is installed" in told
+
+
+# -- how it stops ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_request_in_flight_is_finished(
+    serve: StartServe, site: Path, workers: str, number: signal.Signals
+) -> None:
+    server = serve(PLATFORM_WORKERS=workers)
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(get, server, "/gate/wait")
+        eventually((site / "waiting").exists)
+        if number is signal.SIGINT:
+            # As a terminal does it: to every process of the group.
+            os.killpg(server.pid, number)
+        else:
+            os.kill(server.pid, number)
+        eventually(lambda: not listens(server))
+        assert not answer.done()
+        (site / "open").touch()
+        assert answer.result().json() == {"through": True}
+    assert server.stop() == 0
+
+
+# -- several processes -------------------------------------------------------------------------------------
+
+
+def pids(server: ServerProcess, wanted: int) -> set[int]:
+    """The processes that answer, once there are so many."""
+    seen: set[int] = set()
+
+    def enough() -> bool:
+        seen.add(get(server, "/gate/pid").json()["pid"])
+        return len(seen) >= wanted
+
+    eventually(enough)
+    return seen
+
+
+def alive(pid: int) -> bool:
+    stat_file = Path(f"/proc/{pid}/stat")
+    return stat_file.exists() and stat_file.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_workers_share_the_port_and_one_that_dies_is_replaced(serve: StartServe) -> None:
+    server = serve(PLATFORM_WORKERS="2")
+    first, second = pids(server, 2)
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: not alive(first))
+    eventually(lambda: f"worker {first} ended with -9 and is replaced" in server.log())
+    assert first not in pids(server, 2)
+    assert server.stop() == 0
+    assert not alive(second)
+
+
+def test_workers_do_not_outlive_a_supervisor_that_is_killed(serve: StartServe) -> None:
+    server = serve(PLATFORM_WORKERS="2")
+    workers = pids(server, 2)
+    os.kill(server.pid, signal.SIGKILL)
+    eventually(lambda: not any(alive(pid) for pid in workers))
+    eventually(lambda: not listens(server))
