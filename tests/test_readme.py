@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from docs.fill_readme import filled
@@ -40,6 +41,7 @@ class Reader:
             self.home, database_url, settings | data, [str(venv.programs / "collidium")]
         )
         self.servers = servers
+        self.port = 0
 
     def follow(self, block: CodeBlock) -> None:
         if name := re.fullmatch(r"file: (\S+)", block.remark):
@@ -51,11 +53,15 @@ class Reader:
                 self.serve(*shlex.split(options))
 
     def run(self, commands: str, line: int) -> None:
-        """Run commands in a shell that stops at the first failure, and keep its variables."""
-        variables = self.home / "variables"
-        script = f"{commands}\nenv -0 > {shlex.quote(str(variables))}\n"
+        """Run commands in a shell that stops at the first failure and knows the variables of the last one."""
+        variables = shlex.quote(str(self.home / "variables"))
+        script = f"""
+            if [ -e {variables} ]; then . {variables}; fi 2>/dev/null
+            set -euo pipefail\n{commands}
+            declare -p | grep -v '^declare -[A-Za-z]*[ar]' > {variables}
+        """
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],
+            ["bash", "-c", script],
             check=False,
             capture_output=True,
             text=True,
@@ -67,15 +73,15 @@ class Reader:
         shown = f"README.md:{line}\n{commands}\n{done.stdout}\n{done.stderr}\n{self.server.log()}"
         assert done.returncode == 0, shown
         assert "Traceback" not in done.stdout + done.stderr, shown
-        self.environment = dict(pair.split("=", 1) for pair in variables.read_text().split("\0") if pair)
 
     def serve(self, *options: str) -> None:
-        """Start the server, in the place of the one that runs."""
-        if "PLATFORM_BACKEND" in self.environment:
+        """Start the server in the place of the one that runs, on the same port as a user's would be."""
+        if self.port:
             assert self.server.stop() == 0, self.server.log()
         else:
             self.servers.callback(self.server.kill)
-        self.server.start(*options)
+        self.server.start(*options, port=self.port)
+        self.port = urlsplit(self.server.base_url).port or 0
         self.environment["PLATFORM_BACKEND"] = self.server.base_url
 
 
