@@ -6,7 +6,7 @@ blocks, so that what straddles a cut is decoded twice only once per job.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -59,6 +59,11 @@ class Span:
     def events(self) -> EventRange:
         return EventRange(self.blocks[0].events.start, self.blocks[-1].events.stop)
 
+    def steps(self) -> Iterator[tuple[Piece, int]]:
+        """The pieces in turn, each with the event below which nothing comes after it."""
+        following = [piece.group.first or 0 for piece in self.pieces[1:]]
+        return zip(self.pieces, [*following, self.events.stop], strict=False)
+
 
 def plan(blocks: Sequence[TruthBlock], footer: Footer, job_rows: int | None = None) -> list[Span] | None:
     """Spans that cover all blocks and all row groups, each streamed in bounded memory.
@@ -73,12 +78,14 @@ def plan(blocks: Sequence[TruthBlock], footer: Footer, job_rows: int | None = No
     if len(groups) < len(footer.groups) or any(group.rows > MAX_GROUP_ROWS for group in groups):
         return None
     claims = _claims(groups, EventRange(blocks[0].events.start, blocks[-1].events.stop))
-    cuts = _cuts(blocks, claims, job_rows or _job_rows(blocks))
-    spans = [_span(blocks[first:stop], groups, claims) for first, stop in pairwise(cuts)]
-    read = sum(piece.group.rows for span in spans for piece in span.pieces)
-    if read > 2 * footer.rows + MAX_GROUP_ROWS or any(_waiting(span) > MAX_WAITING_ROWS for span in spans):
-        return None
-    return spans
+    # One job decodes nothing twice: the way out for small files whose events are all over the place.
+    for rows in (job_rows or _job_rows(blocks), sum(block.rows for block in blocks)):
+        cuts = _cuts(blocks, claims, rows)
+        spans = [_span(blocks[first:stop], groups, claims) for first, stop in pairwise(cuts)]
+        read = sum(piece.group.rows for span in spans for piece in span.pieces)
+        if read <= 2 * footer.rows + MAX_GROUP_ROWS and max(map(_waiting, spans)) <= MAX_WAITING_ROWS:
+            return spans
+    return None
 
 
 def runs(blocks: Sequence[TruthBlock], rows: int) -> list[tuple[TruthBlock, ...]]:
@@ -151,11 +158,10 @@ def _waiting(span: Span) -> int:
     """The most rows that can be in memory while the span is streamed."""
     most = waiting = 0
     open_groups: list[tuple[int, int]] = []
-    for piece, following in zip(span.pieces, [*span.pieces[1:], None], strict=True):
+    for piece, complete_below in span.steps():
         waiting += piece.group.rows
         most = max(most, waiting)
-        complete_below = following.group.first if following else None
         heappush(open_groups, (piece.group.last or 0, piece.group.rows))
-        while open_groups and (complete_below is None or open_groups[0][0] < complete_below):
+        while open_groups and open_groups[0][0] < complete_below:
             waiting -= heappop(open_groups)[1]
     return most

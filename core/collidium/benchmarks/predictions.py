@@ -187,4 +187,5 @@ def _claimed_events(group: pq.RowGroupMetaData) -> tuple[int | None, int | None]
     statistics: Any = next((c.statistics for c in columns if c.path_in_schema == "event_id"), None)
     if statistics is None or not statistics.has_min_max:
         return None, None
-    return int(statistics.min), int(statistics.max)
+    first, last = int(statistics.min), int(statistics.max)
+    return (first, last) if first <= last else (None, None)

@@ -44,14 +44,12 @@ class Chunk:
 def from_row_groups(reader: PredictionsReader, span: Span, account: Account) -> Iterator[Chunk]:
     """Decode the pieces of a span in turn. Raises Unreadable and Disordered."""
     start, stop = span.events.start, span.events.stop
-    following = [piece.group.first for piece in span.pieces[1:]]
-    for piece, next_first in zip(span.pieces, [*following, None], strict=True):
+    for piece, complete_below in span.steps():
         rows = reader.read(piece.group)
         if piece.tells:
             account.rows += rows.dropped
             account.problems += rows.problems
         first, last = (content.rows_below(rows.events, edge) for edge in (start, stop))
-        complete_below = stop if next_first is None else next_first
         yield Chunk(rows.table.slice(first, last - first), rows.events[first:last], complete_below)
 
 

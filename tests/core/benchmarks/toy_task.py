@@ -1,0 +1,225 @@
+"""A small task that counts what the engine hands it, so that a lost or doubled row shows; and broken ones."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium.contracts.tables import flatten
+from collidium.contracts.task import Block, Card, Column, EventRange, Metric, Problem, Tables, Task
+
+EVENTS = EventRange(10, 17)
+#: Items of each event; the third has none.
+SIZES = (20, 31, 0, 7, 40, 1, 33)
+
+
+def items() -> pa.Table:
+    """One row per item: event_id, item_id and the answer."""
+    events = np.repeat(np.arange(EVENTS.start, EVENTS.stop, dtype=np.int64), SIZES)
+    numbers = np.concatenate([np.arange(size) for size in SIZES]).astype(np.int64)
+    answers = np.random.default_rng(3).integers(0, 1000, len(numbers)).astype(np.float64)
+    return pa.table({"event_id": events, "item_id": numbers, "value": answers})
+
+
+def write_dataset(directory: Path) -> None:
+    """The items in the hosted layout, one row per event, in one file."""
+    table = items()
+    edges = np.concatenate([[0], np.cumsum(SIZES)]).astype(np.int32)
+
+    def lists(column: str) -> pa.Array:
+        return pa.ListArray.from_arrays(pa.array(edges), table.column(column).combine_chunks())
+
+    columns = {"item_id": lists("item_id"), "answer": lists("value")}
+    event_ids = pa.array(range(EVENTS.start, EVENTS.stop), pa.uint32())
+    pq.write_table(pa.table({"event_id": event_ids, **columns}), directory / "items.parquet")
+
+
+@dataclass(frozen=True)
+class ToyTally:
+    """Sums over events; ``events`` in the order in which they were merged."""
+
+    events: tuple[int, ...] = ()
+    rows: int = 0
+    right: int = 0
+    total: int = 0
+    #: Changes with every row that is lost, doubled or given another value.
+    fingerprint: int = 0
+
+
+class Toy(Task):
+    card: ClassVar[Card] = Card(
+        name="toy",
+        title="Toy",
+        description="Say the value of each item.",
+        dataset="toy_pu0",
+        eval_events=EVENTS,
+        inputs=("items",),
+        columns=(
+            Column("event_id", "integer", "Event of the item."),
+            Column("item_id", "integer", "The item."),
+            Column("value", "float", "Its value."),
+        ),
+        truth_sources=("items",),
+        rows_of="answers",
+        metrics=(
+            Metric("accuracy", True, "Fraction of items whose value is right."),
+            Metric("missing", False, "Fraction of items without a value."),
+        ),
+    )
+    version: ClassVar[str] = "1"
+
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        flat = flatten(tables["items"], ["item_id", "answer"])
+        return {"answers": flat.set_column(0, "event_id", flat.column("event_id").cast(pa.uint32()))}
+
+    def check(self, block: Block) -> list[Problem]:
+        keys = _keys(block.predictions)
+        unknown = ~np.isin(keys, _keys(block.truth["answers"]))
+        if not unknown.any():
+            return []
+        rows = block.predictions.take(np.flatnonzero(unknown)[:7]).to_pylist()
+        return [
+            Problem(
+                "unknown-item",
+                "no such item",
+                "item_id",
+                rows[0]["event_id"],
+                int(unknown.sum()),
+                tuple(rows),
+            )
+        ]
+
+    def score(self, block: Block) -> ToyTally:
+        truth = block.truth["answers"]
+        events = np.asarray(block.predictions.column("event_id")).astype(np.int64)
+        assert np.all(events[1:] >= events[:-1])
+        assert np.all((events >= block.events.start) & (events < block.events.stop))
+        answers = dict(zip(_keys(truth).tolist(), np.asarray(truth.column("answer")).tolist(), strict=True))
+        keys = _keys(block.predictions).tolist()
+        values = np.asarray(block.predictions.column("value")).tolist()
+        return ToyTally(
+            events=tuple(range(block.events.start, block.events.stop)),
+            rows=len(keys),
+            right=sum(answers[key] == value for key, value in zip(keys, values, strict=True)),
+            total=truth.num_rows,
+            fingerprint=sum(hash((key, float(value))) for key, value in zip(keys, values, strict=True)),
+        )
+
+    def merge(self, tallies: Sequence[ToyTally]) -> ToyTally:
+        return ToyTally(
+            tuple(event for tally in tallies for event in tally.events),
+            sum(tally.rows for tally in tallies),
+            sum(tally.right for tally in tallies),
+            sum(tally.total for tally in tallies),
+            sum(tally.fingerprint for tally in tallies),
+        )
+
+    def metrics(self, tally: ToyTally) -> dict[str, float]:
+        return {"accuracy": tally.right / tally.total, "missing": 1 - tally.rows / tally.total}
+
+    def warnings(self, tally: ToyTally) -> list[str]:
+        return ["some items have no value"] if tally.rows < tally.total else []
+
+    def baseline(self, tables: Tables) -> pa.Table | None:
+        flat = flatten(tables["items"], ["item_id"])
+        return flat.append_column("value", pa.array(np.full(flat.num_rows, 500.0)))
+
+
+def _keys(table: pa.Table) -> Any:
+    events = np.asarray(table.column("event_id")).astype(np.int64)
+    return events * 1_000_000 + np.asarray(table.column("item_id")).astype(np.int64)
+
+
+# -- tasks that go wrong --------------------------------------------------------------------------------
+
+
+class RaisesInCheck(Toy):
+    def check(self, block: Block) -> list[Problem]:
+        raise KeyError("a fault of the task")
+
+
+class RaisesInScore(Toy):
+    def score(self, block: Block) -> ToyTally:
+        raise KeyError("a fault of the task")
+
+
+class RaisesInMerge(Toy):
+    def merge(self, tallies: Sequence[ToyTally]) -> ToyTally:
+        raise KeyError("a fault of the task")
+
+
+class RaisesInMetrics(Toy):
+    def metrics(self, tally: ToyTally) -> dict[str, float]:
+        raise KeyError("a fault of the task")
+
+
+class LoopsForEver(Toy):
+    def score(self, block: Block) -> ToyTally:
+        while True:
+            time.sleep(60)
+
+
+class LoopsInMetrics(Toy):
+    def metrics(self, tally: ToyTally) -> dict[str, float]:
+        while True:
+            time.sleep(60)
+
+
+class EatsMemory(Toy):
+    def score(self, block: Block) -> ToyTally:
+        bytearray(64 * 1024**3)
+        return super().score(block)
+
+
+class Crashes(Toy):
+    def score(self, block: Block) -> ToyTally:
+        os._exit(11)
+
+
+class SaysNaN(Toy):
+    def metrics(self, tally: ToyTally) -> dict[str, float]:
+        return {"accuracy": float("nan"), "missing": 0.0}
+
+
+class SaysInfinity(Toy):
+    def metrics(self, tally: ToyTally) -> dict[str, float]:
+        return {"accuracy": 1.0, "missing": float("inf")}
+
+
+class ForgetsAMetric(Toy):
+    def metrics(self, tally: ToyTally) -> dict[str, float]:
+        return {"accuracy": 1.0}
+
+
+class InventsAMetric(Toy):
+    def metrics(self, tally: ToyTally) -> dict[str, float]:
+        return {"accuracy": 1.0, "missing": 0.0, "beauty": 1.0}
+
+
+BROKEN = (
+    *(RaisesInCheck, RaisesInScore, RaisesInMerge, RaisesInMetrics, LoopsForEver, LoopsInMetrics),
+    *(EatsMemory, Crashes, SaysNaN, SaysInfinity, ForgetsAMetric, InventsAMetric),
+)
+
+
+class Waits(Toy):
+    """Tells its process id in a file, then waits until that file is gone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def score(self, block: Block) -> ToyTally:
+        if not self.path.exists():
+            self.path.with_suffix(".tmp").write_text(str(os.getpid()))
+            self.path.with_suffix(".tmp").rename(self.path)
+            while self.path.exists():
+                time.sleep(0.01)
+        return super().score(block)
