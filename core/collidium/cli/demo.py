@@ -98,7 +98,7 @@ def _show(outcome: Outcome) -> None:
         ),
         title="Ledger",
     )
-    print_places(outcome.card, outcome.leaderboard)
+    print_places(outcome.card, outcome.leaderboard, title="Leaderboard")
 
 
 def _stay(outcome: Outcome) -> None:

@@ -36,7 +36,7 @@ def leaderboard(task: str, limit: int, as_json: bool) -> None:
             print_places(client.task(task), places.items)
 
 
-def print_places(card: TaskCard, places: Sequence[Place]) -> None:
+def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None = None) -> None:
     """The places as a table, metrics in the order of the card."""
     metrics = [metric.name for metric in card.metrics]
     print_table(
@@ -52,4 +52,5 @@ def print_places(card: TaskCard, places: Sequence[Place]) -> None:
             )
             for place in places
         ),
+        title=title,
     )

@@ -59,7 +59,9 @@ def print_table(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    if title is not None:
+        click.echo(f"\n{title}")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         table.add_column(printable(column), overflow="fold")
     for row in rows:
@@ -83,6 +85,8 @@ def cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
     if isinstance(value, datetime):
         return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, list | tuple):
