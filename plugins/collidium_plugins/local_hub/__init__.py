@@ -1,1 +1,32 @@
+"""The embedded hub, mounted at ``/hub``: what ``huggingface_hub`` needs, on this machine.
 
+For development, demonstrations and tests. Importing this imports nothing heavy: every ``collidium`` command
+and every scoring worker does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from collidium import hookspecs
+
+if TYPE_CHECKING:
+    import click
+    from quart import Blueprint
+
+    from collidium.settings import Settings
+
+
+@hookspecs.hookimpl
+def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:
+    from collidium_plugins.local_hub.web import make_blueprint
+
+    return [make_blueprint(settings.data_dir / "hub")]
+
+
+@hookspecs.hookimpl
+def collidium_commands() -> Sequence[click.Command]:
+    from collidium_plugins.local_hub.commands import user
+
+    return [user]

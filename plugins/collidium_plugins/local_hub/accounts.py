@@ -1,0 +1,73 @@
+"""Accounts of the hub and their tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sqlite3
+from dataclasses import dataclass
+
+from collidium.errors import Conflict, InvalidInput
+from collidium_plugins.local_hub.database import now
+from collidium_plugins.local_hub.names import is_account_name
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Somebody with a name on the hub."""
+
+    id: int
+    name: str
+    created_at: str
+
+
+def add(db: sqlite3.Connection, name: str) -> Account:
+    """Make an account; raises InvalidInput for a bad name and Conflict for one that is taken."""
+    if not is_account_name(name):
+        raise InvalidInput(
+            f"an account cannot be named {name!r}: letters, digits and single - _ . inside, "
+            "96 characters at most, and no word of the hub's own addresses"
+        )
+    existing = find(db, name)
+    if existing is not None:
+        raise Conflict(f"there is an account {existing.name!r} already; --new-token makes a token for it")
+    db.execute("INSERT INTO accounts (name, created_at) VALUES (?, ?)", (name, now()))
+    account = find(db, name)
+    assert account is not None, "inserted in this transaction"  # noqa: S101 -- for the type checker
+    return account
+
+
+def find(db: sqlite3.Connection, name: str) -> Account | None:
+    """The account of that name, in whatever case."""
+    row = db.execute("SELECT id, name, created_at FROM accounts WHERE name = ?", (name,)).fetchone()
+    return Account(*row) if row else None
+
+
+def every(db: sqlite3.Connection) -> list[Account]:
+    """All accounts by name."""
+    return [Account(*row) for row in db.execute("SELECT id, name, created_at FROM accounts ORDER BY name")]
+
+
+def make_token(db: sqlite3.Connection, account: Account) -> str:
+    """A new token, told this once; the account's earlier ones stop working."""
+    token = f"hub_{secrets.token_urlsafe(30)}"
+    db.execute("DELETE FROM tokens WHERE account_id = ?", (account.id,))
+    db.execute(
+        "INSERT INTO tokens (sha256, account_id, label, created_at) VALUES (?, ?, 'user add', ?)",
+        (_digest(token), account.id, now()),
+    )
+    return token
+
+
+def owner_of(db: sqlite3.Connection, token: str) -> Account | None:
+    """Whose token it is; None for one that is not valid or has expired."""
+    row = db.execute(
+        "SELECT a.id, a.name, a.created_at FROM tokens t JOIN accounts a ON a.id = t.account_id "
+        "WHERE t.sha256 = ? AND (t.expires_at IS NULL OR t.expires_at > ?)",
+        (_digest(token), now()),
+    ).fetchone()
+    return Account(*row) if row else None
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

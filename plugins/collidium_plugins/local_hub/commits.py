@@ -1,0 +1,211 @@
+"""A commit as clients send it: a line of JSON for its header, then one for each change."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final
+
+from collidium_plugins.local_hub.blobs import Blobs
+from collidium_plugins.local_hub.cards import CARD_BYTES, BadCard, read_card, tags_of
+from collidium_plugins.local_hub.failures import HubError, invalid
+from collidium_plugins.local_hub.history import Commit, add_commit
+from collidium_plugins.local_hub.names import SHA256, check_path
+from collidium_plugins.local_hub.repositories import MAIN, Repo, branch_head, owns_object, touch
+from collidium_plugins.local_hub.trees import Draft, Entry, Path, Trees, large_file, regular_file
+
+#: Files of this size and more go by LFS; a regular one comes inside the commit, a third larger by base64.
+REGULAR_BYTES: Final = 10 * 1024**2
+LINE_BYTES: Final = REGULAR_BYTES * 4 // 3 + 64 * 1024
+CHANGES: Final = 50_000
+TITLE_LENGTH: Final = 1000
+DESCRIPTION_LENGTH: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a commit says of itself."""
+
+    title: str
+    description: str
+    #: The commit, or the beginning of its id, that the branch must be at.
+    parent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A file is there from now on."""
+
+    path: Path
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class PutLarge:
+    """A file whose content was uploaded before is there from now on."""
+
+    path: Path
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """A file or folder is no longer there."""
+
+    path: Path
+    folder: bool
+
+
+Change = Put | PutLarge | Delete
+
+
+def read_commit(lines: BinaryIO, blobs: Blobs) -> tuple[Header, list[Change]]:
+    """Read a commit line by line, keeping the contents it carries; raises HubError."""
+    documents = _documents(lines)
+    key, value = next(documents, ("nothing", {}))
+    if key != "header":
+        raise invalid(f"A commit begins with its header, not with {key!r}")
+    header = Header(
+        _text(value.get("summary"), "summary", TITLE_LENGTH) or "commit",
+        _text(value.get("description", ""), "description", DESCRIPTION_LENGTH),
+        _text(value["parentCommit"], "parentCommit", 40) if value.get("parentCommit") else None,
+    )
+    changes = []
+    for key, value in documents:
+        changes.append(_change(key, value, blobs))
+        if len(changes) > CHANGES:
+            raise HubError(413, f"A commit holds {CHANGES:,} changes at most")
+    return header, changes
+
+
+def apply_commit(
+    db: sqlite3.Connection,
+    blobs: Blobs,
+    repo: Repo,
+    branch: str,
+    author: str,
+    header: Header,
+    changes: list[Change],
+) -> Commit:
+    """Put the changes on top of a branch, all or none; returns its new last commit.
+
+    Raises HubError: 412 when the branch is no longer where the header says. Changes that change nothing
+    make no commit.
+    """
+    head = branch_head(db, repo, branch)
+    if header.parent is not None and (len(header.parent) < 7 or not head.oid.startswith(header.parent)):
+        raise HubError(412, f"The branch {branch!r} is at {head.oid} now: fetch it and commit again")
+    trees = Trees(db, repo.id)
+    draft = Draft(trees, head.tree)
+    for change in changes:
+        if isinstance(change, Delete):
+            draft.delete(change.path, folder=change.folder)
+        else:
+            draft.put(change.path, _entry(db, blobs, repo, change))
+    tree = draft.save()
+    if tree == head.tree:
+        return head
+    commit = add_commit(
+        db, repo.id, tree, parent=head.oid, title=header.title, description=header.description, author=author
+    )
+    db.execute(
+        "UPDATE refs SET commit_oid = ? WHERE repo_id = ? AND kind = 'branch' AND name = ?",
+        (commit.oid, repo.id, branch),
+    )
+    touch(db, repo)
+    if branch == MAIN and trees.find(tree, _README) != trees.find(head.tree, _README):
+        _read_card(db, blobs, repo, trees.find(tree, _README))
+    return commit
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+def _documents(lines: BinaryIO) -> Iterator[tuple[str, dict[str, Any]]]:
+    while line := lines.readline(LINE_BYTES + 1):
+        if len(line) > LINE_BYTES:
+            raise HubError(413, f"A file of more than {REGULAR_BYTES:,} bytes goes by LFS, not in the commit")
+        if not line.strip():
+            continue
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            raise invalid("A line of the commit is not JSON") from None
+        if not isinstance(document, dict) or not isinstance(document.get("value"), dict):
+            raise invalid('A line of the commit is not {"key": …, "value": {…}}')
+        yield str(document.get("key")), document["value"]
+
+
+def _change(key: str, value: dict[str, Any], blobs: Blobs) -> Change:
+    path = check_path(value.get("path"))
+    if key == "file":
+        content = _content(value)
+        return Put(path, regular_file(content, blobs.write(content)))
+    if key == "lfsFile":
+        sha256 = value.get("oid")
+        if (
+            value.get("algo", "sha256") != "sha256"
+            or not isinstance(sha256, str)
+            or not SHA256.fullmatch(sha256)
+        ):
+            raise invalid("An LFS file is named by its SHA-256")
+        return PutLarge(path, sha256)
+    if key in {"deletedFile", "deletedFolder"}:
+        return Delete(path, folder=key == "deletedFolder")
+    raise invalid(f"{key[:100]!r} is no change that a commit holds")
+
+
+def _content(value: dict[str, Any]) -> bytes:
+    content = value.get("content")
+    if not isinstance(content, str) or value.get("encoding", "base64") != "base64":
+        raise invalid("A file's content is a string in base64")
+    try:
+        return base64.b64decode(content, validate=True)
+    except (binascii.Error, ValueError):
+        raise invalid("A file's content is not base64") from None
+
+
+def _text(value: object, name: str, length: int) -> str:
+    if not isinstance(value, str) or len(value) > length:
+        raise invalid(f"The {name} is a string of {length:,} characters at most")
+    return value.encode(errors="replace").decode().strip()
+
+
+# -- applying ----------------------------------------------------------------------------------------------
+
+_README: Final = ("README.md",)
+
+
+def _entry(db: sqlite3.Connection, blobs: Blobs, repo: Repo, change: Put | PutLarge) -> Entry:
+    if isinstance(change, PutLarge):
+        size = owns_object(db, repo, change.sha256)
+        if size is None:
+            raise invalid(f"The content {change.sha256} was not uploaded to this repository")
+        return large_file(change.sha256, size)
+    keep_object(db, blobs, repo.id, change.entry.sha256 or "", change.entry.size)
+    return change.entry
+
+
+def keep_object(db: sqlite3.Connection, blobs: Blobs, repo_id: int, sha256: str, size: int) -> None:
+    """Let a repository name a content; ``db`` holds the write lock, so that it cannot go meanwhile."""
+    if not blobs.has(sha256):
+        raise HubError(503, "The content was tidied away just now; try again")
+    db.execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?)", (repo_id, sha256, size))
+
+
+def _read_card(db: sqlite3.Connection, blobs: Blobs, repo: Repo, readme: Entry | None) -> None:
+    card: dict[str, Any] = {}
+    if readme is not None and readme.sha256 is not None:
+        with blobs.path(readme.sha256).open("rb") as file:
+            text = file.read(2 * CARD_BYTES).decode(errors="replace")
+        try:
+            card = read_card(text)
+        except BadCard:
+            card = {}  # the commit is taken all the same: clients ask for the check beforehand
+    db.execute("UPDATE repos SET card = ? WHERE id = ?", (json.dumps(card), repo.id))
+    db.execute("DELETE FROM repo_tags WHERE repo_id = ?", (repo.id,))
+    db.executemany("INSERT INTO repo_tags VALUES (?, ?)", ((repo.id, tag) for tag in tags_of(card)))

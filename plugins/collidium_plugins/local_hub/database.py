@@ -1,0 +1,157 @@
+"""The hub's metadata: one SQLite file that several server processes share.
+
+Every transaction that writes takes the write lock first, so that none fails half-way for want of it.
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+SCHEMA_VERSION: Final = 1
+BUSY_SECONDS: Final = 30.0
+
+SCHEMA: Final = """
+CREATE TABLE accounts (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    created_at TEXT NOT NULL
+);
+-- A token is known by its hash alone. Those of sign-ins through OAuth will stand here too, and expire.
+CREATE TABLE tokens (
+    sha256 TEXT PRIMARY KEY,
+    account_id INTEGER NOT NULL REFERENCES accounts ON DELETE CASCADE,
+    label TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT
+) WITHOUT ROWID;
+CREATE INDEX tokens_of_account ON tokens (account_id);
+-- AUTOINCREMENT: a signed address names a repository by its id, which must never name another.
+CREATE TABLE repos (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL CHECK (kind IN ('models', 'datasets', 'spaces')),
+    owner_id INTEGER NOT NULL REFERENCES accounts,
+    name TEXT NOT NULL COLLATE NOCASE,
+    private INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    modified_at TEXT NOT NULL,
+    card TEXT NOT NULL DEFAULT '{}',
+    UNIQUE (kind, owner_id, name)
+);
+CREATE INDEX repos_by_modification ON repos (kind, modified_at, id);
+CREATE TABLE repo_tags (
+    repo_id INTEGER NOT NULL REFERENCES repos ON DELETE CASCADE,
+    tag TEXT NOT NULL,
+    PRIMARY KEY (repo_id, tag)
+) WITHOUT ROWID;
+CREATE INDEX repos_of_tag ON repo_tags (tag, repo_id);
+CREATE TABLE refs (
+    repo_id INTEGER NOT NULL REFERENCES repos ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('branch', 'tag')),
+    name TEXT NOT NULL,
+    commit_oid TEXT NOT NULL,
+    PRIMARY KEY (repo_id, kind, name)
+) WITHOUT ROWID;
+CREATE TABLE commits (
+    repo_id INTEGER NOT NULL REFERENCES repos ON DELETE CASCADE,
+    oid TEXT NOT NULL,
+    parent TEXT,
+    tree TEXT NOT NULL,
+    title TEXT NOT NULL,
+    description TEXT NOT NULL,
+    author TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (repo_id, oid)
+) WITHOUT ROWID;
+CREATE TABLE trees (
+    repo_id INTEGER NOT NULL REFERENCES repos ON DELETE CASCADE,
+    oid TEXT NOT NULL,
+    entries TEXT NOT NULL,
+    PRIMARY KEY (repo_id, oid)
+);
+-- Which contents a repository may name. Kept per repository: who knows a hash does not have the file.
+CREATE TABLE objects (
+    repo_id INTEGER NOT NULL REFERENCES repos ON DELETE CASCADE,
+    sha256 TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    PRIMARY KEY (repo_id, sha256)
+) WITHOUT ROWID;
+CREATE INDEX objects_by_content ON objects (sha256);
+CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+"""
+
+
+class Database:
+    """Connections to the file at ``path``, used from threads and given back after each transaction."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        with self.writing() as db:
+            _lay_out(db)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One consistent view."""
+        with self._transaction("BEGIN") as db:
+            yield db
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, alone among all processes; kept whole or not at all."""
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            yield db
+
+    def close(self) -> None:
+        """Close the idle connections. Idempotent."""
+        while not self._idle.empty():
+            self._idle.get_nowait().close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        db = self._take()
+        try:
+            db.execute(begin)
+            yield db
+            db.execute("COMMIT")
+        except BaseException:
+            # Closing rolls back; a connection that has failed is not used again.
+            db.close()
+            raise
+        self._idle.put(db)
+
+    def _take(self) -> sqlite3.Connection:
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            return self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db.row_factory = sqlite3.Row
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+        return db
+
+
+def _lay_out(db: sqlite3.Connection) -> None:
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version == 0:
+        for statement in SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    elif version != SCHEMA_VERSION:
+        raise RuntimeError(
+            f"the local hub's files are of version {version}; this release reads {SCHEMA_VERSION}"
+        )
+
+
+def now() -> str:
+    """The present, as the hub writes times: ``2026-01-01T00:00:00.000Z``."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

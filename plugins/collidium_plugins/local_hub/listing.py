@@ -1,0 +1,99 @@
+"""Lists of repositories: filtered by tags, author and words, page by page."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from collidium_plugins.local_hub.accounts import Account
+from collidium_plugins.local_hub.documents import repo_document
+from collidium_plugins.local_hub.failures import invalid
+from collidium_plugins.local_hub.names import Kind
+from collidium_plugins.local_hub.repositories import MAIN, branch_head, repo_of_row, select
+
+PAGE: Final = 1000
+FILTERS: Final = 20
+TEXT_LENGTH: Final = 200
+
+#: What a list can be sorted by, newest or most first. Nobody counts downloads here, so all are equal.
+_SORTS: Final = {
+    "lastModified": "r.modified_at",
+    "createdAt": "r.created_at",
+    "downloads": "''",
+    "likes": "''",
+    "trendingScore": "''",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked for."""
+
+    kind: Kind
+    filters: Sequence[str] = ()
+    author: str = ""
+    search: str = ""
+    sort: str = "lastModified"
+    limit: int = PAGE
+    cursor: str = ""
+
+
+def list_repos(
+    db: sqlite3.Connection, caller: Account | None, query: Query
+) -> tuple[list[dict[str, Any]], str | None]:
+    """One page of the repositories that the caller may see, and where the next one begins."""
+    key = _SORTS.get(query.sort)
+    if key is None:
+        raise invalid(f"A list is sorted by one of {', '.join(_SORTS)}")
+    if (
+        len(query.filters) > FILTERS
+        or max(map(len, (query.author, query.search, *query.filters))) > TEXT_LENGTH
+    ):
+        raise invalid(f"A list takes {FILTERS} filters at most, and texts of {TEXT_LENGTH} characters")
+    conditions, values = _conditions(caller, query)
+    if query.cursor:
+        conditions.append(f"({key}, r.id) < (?, ?)")
+        values += _read_cursor(query.cursor)
+    tail = f"WHERE {' AND '.join(conditions)} ORDER BY {key} DESC, r.id DESC LIMIT ?"
+    rows = db.execute(select(tail), (*values, query.limit + 1)).fetchall()
+    repos = [repo_of_row(row) for row in rows]
+    page, more = repos[: query.limit], repos[query.limit :]
+    cursor = None
+    if more and page:
+        last = page[-1]
+        shown = {"lastModified": last.modified_at, "createdAt": last.created_at}
+        cursor = _make_cursor(shown.get(query.sort, ""), last.id)
+    return [repo_document(db, repo, branch_head(db, repo, MAIN)) for repo in page], cursor
+
+
+def _conditions(caller: Account | None, query: Query) -> tuple[list[str], list[Any]]:
+    conditions = ["r.kind = ?", "(r.private = 0 OR r.owner_id = ?)"]
+    values: list[Any] = [query.kind, caller.id if caller else -1]
+    if query.author:
+        conditions.append("a.name = ?")
+        values.append(query.author)
+    if query.search:
+        conditions.append("instr(lower(a.name || '/' || r.name), lower(?)) > 0")
+        values.append(query.search)
+    for tag in query.filters:
+        conditions.append("EXISTS (SELECT 1 FROM repo_tags t WHERE t.tag = ? AND t.repo_id = r.id)")
+        values.append(tag)
+    return conditions, values
+
+
+def _make_cursor(key: str, identity: int) -> str:
+    return base64.urlsafe_b64encode(json.dumps([key, identity]).encode()).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[str, int]:
+    try:
+        key, identity = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+    except (ValueError, RecursionError, TypeError):
+        raise invalid("The cursor is not one of this list") from None
+    if not isinstance(key, str) or not isinstance(identity, int) or not 0 <= identity < 2**63:
+        raise invalid("The cursor is not one of this list")
+    return key, identity

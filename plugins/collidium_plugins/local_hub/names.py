@@ -1,0 +1,92 @@
+"""Names that come from outside: of accounts, repositories, revisions and files."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, TypeGuard
+
+from collidium_plugins.local_hub.failures import HubError, invalid
+
+Kind = Literal["models", "datasets", "spaces"]
+KINDS: Final[tuple[Kind, ...]] = ("models", "datasets", "spaces")
+
+#: First segments of the hub's own addresses.
+RESERVED: Final = frozenset({"api", "datasets", "lfs", "login", "models", "oauth", "settings", "spaces"})
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-_.]{0,95}")
+_REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
+OID: Final = re.compile(r"[0-9a-f]{40}")
+SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+PATH_BYTES: Final = 1000
+PATH_DEPTH: Final = 32
+SEGMENT_BYTES: Final = 255
+
+
+def is_name(name: object) -> TypeGuard[str]:
+    """Whether an account or repository may have this name; the rules are those of the hub's clients."""
+    return (
+        isinstance(name, str)
+        and _NAME.fullmatch(name) is not None
+        and not ("--" in name or ".." in name or name.endswith(("-", ".", ".git")))
+    )
+
+
+def is_account_name(name: object) -> TypeGuard[str]:
+    """Whether an account may have this name."""
+    return is_name(name) and name.lower() not in RESERVED
+
+
+def page_prefix(kind: Kind) -> str:
+    """What stands before ``namespace/name`` in addresses that are no API."""
+    return "" if kind == "models" else f"{kind}/"
+
+
+def is_revision(name: str) -> bool:
+    """Whether a branch, tag or commit can be called so."""
+    return _REVISION.fullmatch(name) is not None
+
+
+def check_ref_name(name: object) -> str:
+    """The name if a branch or tag may have it; raises HubError 400."""
+    if (
+        not isinstance(name, str)
+        or not _REVISION.fullmatch(name)
+        or OID.fullmatch(name)
+        or name.startswith("refs/")
+        or name.endswith(("/", ".", ".lock"))
+        or ".." in name
+        or "//" in name
+    ):
+        raise invalid("A branch or tag needs another name: letters, digits and . _ / + - inside")
+    return name
+
+
+def check_path(path: object) -> tuple[str, ...]:
+    """A file's path as its segments; raises HubError 400 for one that could mislead anybody's disk."""
+    if not isinstance(path, str) or not path or len(path.encode(errors="replace")) > PATH_BYTES:
+        raise invalid(f"A path is a string of 1 to {PATH_BYTES} bytes")
+    segments = tuple(path.split("/"))
+    if len(segments) > PATH_DEPTH or not all(map(_is_segment, segments)):
+        raise invalid(f"{path!r} is not a path that a file may have")
+    return segments
+
+
+def _is_segment(segment: str) -> bool:
+    return (
+        segment not in {"", ".", ".."}
+        and segment.lower() != ".git"
+        and len(segment.encode(errors="replace")) <= SEGMENT_BYTES
+        # Not printable: control characters, and halves of characters that no file name can hold.
+        and all(character == " " or character.isprintable() for character in segment)
+        and "\\" not in segment
+    )
+
+
+def is_path(path: str) -> bool:
+    """Whether a file may have this path."""
+    try:
+        check_path(path)
+    except HubError:
+        return False
+    return True

@@ -1,0 +1,205 @@
+"""Repositories: who may see and change them, and what their revisions name."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from collidium_plugins.local_hub.accounts import Account
+from collidium_plugins.local_hub.database import now
+from collidium_plugins.local_hub.failures import (
+    HubError,
+    invalid,
+    not_signed_in,
+    repo_not_found,
+    revision_not_found,
+)
+from collidium_plugins.local_hub.history import Commit, first_commit, get_commit
+from collidium_plugins.local_hub.names import KINDS, OID, Kind, check_ref_name, is_name, is_revision
+
+MAIN = "main"
+
+_COLUMNS = "r.id, r.kind, a.name, r.name, r.private, r.created_at, r.modified_at, r.card, r.owner_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """A repository of one account."""
+
+    id: int
+    kind: Kind
+    namespace: str
+    name: str
+    private: bool
+    created_at: str
+    modified_at: str
+    #: The front matter of its README, as JSON.
+    card: str
+    owner_id: int
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def repo_of_row(row: sqlite3.Row) -> Repo:
+    """The repository of a row with this module's columns."""
+    identity, kind, namespace, name, private, *rest = row
+    return Repo(identity, kind, namespace, name, bool(private), *rest)
+
+
+def select(tail: str) -> str:
+    """A query for repositories, to be followed by :func:`repo_of_row`; ``tail`` is never a caller's text."""
+    return f"SELECT {_COLUMNS} FROM repos r JOIN accounts a ON a.id = r.owner_id {tail}"  # noqa: S608
+
+
+# -- who may what ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Which repository is meant, and who asks."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    caller: Account | None
+
+
+def readable(db: sqlite3.Connection, address: Address) -> Repo:
+    """The repository, if the caller may see it."""
+    row = db.execute(
+        select("WHERE r.kind = ? AND a.name = ? AND r.name = ?"),
+        (address.kind, address.namespace, address.name),
+    ).fetchone()
+    repo = repo_of_row(row) if row else None
+    caller = address.caller
+    if repo is None or (repo.private and (caller is None or caller.id != repo.owner_id)):
+        raise repo_not_found(anonymous=caller is None)
+    return repo
+
+
+def writable(db: sqlite3.Connection, address: Address) -> Repo:
+    """The repository, if the caller may change it: its owner alone."""
+    repo = readable(db, address)
+    if address.caller is None:
+        raise not_signed_in()
+    if address.caller.id != repo.owner_id:
+        raise HubError(403, f"Only {repo.namespace} may change {repo.full_name}")
+    return repo
+
+
+# -- their life --------------------------------------------------------------------------------------------
+
+
+def create(
+    db: sqlite3.Connection,
+    caller: Account | None,
+    kind: object,
+    namespace: object,
+    name: object,
+    private: bool,
+) -> tuple[Repo, bool]:
+    """Make a repository with an empty first commit on ``main``; returns it and whether it is new."""
+    if caller is None:
+        raise not_signed_in()
+    if kind not in KINDS:
+        raise invalid("A repository is of type model, dataset or space")
+    if not is_name(name):
+        raise invalid("A repository needs another name: letters, digits and single - _ . inside")
+    if namespace not in {None, ""} and (
+        not isinstance(namespace, str) or namespace.lower() != caller.name.lower()
+    ):
+        raise HubError(403, f"{caller.name} cannot make repositories for others")
+    address = Address(kind, caller.name, name, caller)
+    time = now()
+    made = db.execute(
+        "INSERT OR IGNORE INTO repos (kind, owner_id, name, private, created_at, modified_at) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (kind, caller.id, name, private, time, time),
+    )
+    repo = readable(db, address)
+    if made.rowcount:
+        first = first_commit(db, repo.id, caller.name)
+        db.execute("INSERT INTO refs VALUES (?, 'branch', ?, ?)", (repo.id, MAIN, first.oid))
+    return repo, bool(made.rowcount)
+
+
+def delete(db: sqlite3.Connection, address: Address) -> list[str]:
+    """Delete the repository with all its history; returns the contents that it named."""
+    repo = writable(db, address)
+    contents = [row[0] for row in db.execute("SELECT sha256 FROM objects WHERE repo_id = ?", (repo.id,))]
+    db.execute("DELETE FROM repos WHERE id = ?", (repo.id,))
+    return contents
+
+
+def touch(db: sqlite3.Connection, repo: Repo) -> None:
+    """Note that the repository has changed now."""
+    db.execute("UPDATE repos SET modified_at = ? WHERE id = ?", (now(), repo.id))
+
+
+def owns_object(db: sqlite3.Connection, repo: Repo, sha256: str) -> int | None:
+    """The size of a content that was uploaded to this repository, or None."""
+    row = db.execute(
+        "SELECT size FROM objects WHERE repo_id = ? AND sha256 = ?", (repo.id, sha256)
+    ).fetchone()
+    return row[0] if row else None
+
+
+# -- revisions ---------------------------------------------------------------------------------------------
+
+
+def revision(db: sqlite3.Connection, repo: Repo, name: str) -> Commit:
+    """The commit that a branch, a tag or a whole commit id names; raises HubError 404."""
+    if not is_revision(name):
+        raise revision_not_found(name)
+    plain = name.removeprefix("refs/heads/").removeprefix("refs/tags/")
+    row = db.execute(
+        "SELECT commit_oid FROM refs WHERE repo_id = ? AND name = ? ORDER BY kind LIMIT 1", (repo.id, plain)
+    ).fetchone()
+    oid = row[0] if row else name
+    commit = get_commit(db, repo.id, oid) if OID.fullmatch(oid) else None
+    if commit is None:
+        raise revision_not_found(name)
+    return commit
+
+
+def branch_head(db: sqlite3.Connection, repo: Repo, name: str) -> Commit:
+    """The last commit of a branch; raises HubError 404."""
+    if not is_revision(name):
+        raise revision_not_found(name)
+    row = db.execute(
+        "SELECT commit_oid FROM refs WHERE repo_id = ? AND kind = 'branch' AND name = ?", (repo.id, name)
+    ).fetchone()
+    if row is None:
+        raise revision_not_found(name)
+    return revision(db, repo, row[0])
+
+
+def refs(db: sqlite3.Connection, repo: Repo, kind: str) -> list[tuple[str, str]]:
+    """Names and commits of all branches or tags."""
+    rows = db.execute(
+        "SELECT name, commit_oid FROM refs WHERE repo_id = ? AND kind = ? ORDER BY name", (repo.id, kind)
+    )
+    return [(name, oid) for name, oid in rows]
+
+
+def add_ref(db: sqlite3.Connection, repo: Repo, kind: str, name: object, target: str) -> None:
+    """Make a branch or tag at a revision; raises HubError 409 when there is one of that name."""
+    name = check_ref_name(name)
+    commit = revision(db, repo, target)
+    taken = db.execute("SELECT 1 FROM refs WHERE repo_id = ? AND name = ?", (repo.id, name)).fetchone()
+    if taken:
+        raise HubError(409, f"There is a branch or tag {name!r} already")
+    db.execute("INSERT INTO refs VALUES (?, ?, ?, ?)", (repo.id, kind, name, commit.oid))
+
+
+def delete_ref(db: sqlite3.Connection, repo: Repo, kind: str, name: str) -> None:
+    """Delete a branch (not ``main``) or a tag; its commits stay."""
+    if kind == "branch" and name == MAIN:
+        raise HubError(403, f"The branch {MAIN!r} stays")
+    gone = db.execute(
+        "DELETE FROM refs WHERE repo_id = ? AND kind = ? AND name = ?", (repo.id, kind, name)
+    ).rowcount
+    if not gone:
+        raise revision_not_found(name)

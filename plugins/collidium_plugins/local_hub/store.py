@@ -1,0 +1,41 @@
+"""All that the hub keeps, in one directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from collidium.api.bodies.files import sweep
+from collidium_plugins.local_hub.blobs import Blobs
+from collidium_plugins.local_hub.database import Database
+from collidium_plugins.local_hub.signing import Signer, shared_key
+
+
+class Store:
+    """Metadata and contents; shared by any number of processes, and consistent after any of them dies.
+
+    A content is on disk before anything names it, and all that a request changes is one transaction. What a
+    killed process leaves is unfinished uploads and contents that nobody names: :meth:`tidy` removes them.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        directory.chmod(0o700)
+        self.database = Database(directory / "hub.sqlite3")
+        self.blobs = Blobs(directory / "blobs", directory / "uploads")
+        with self.database.writing() as db:
+            self.signer = Signer(shared_key(db))
+
+    def tidy(self) -> None:
+        """Remove what killed processes left."""
+        sweep(self.blobs.uploads)
+        self.forget_unused(self.blobs.every())
+
+    def forget_unused(self, candidates: Iterable[str]) -> None:
+        """Delete those contents that no repository names any more."""
+        with self.database.writing() as db:
+            self.blobs.forget_unused(db, candidates)
+
+    def close(self) -> None:
+        """Close the database. Idempotent."""
+        self.database.close()

@@ -1,0 +1,107 @@
+"""The hub's addresses.
+
+``{kind}`` is models, datasets or spaces. In pages, as in clients' addresses, models have no such prefix.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+from quart import Blueprint, Response, current_app
+from werkzeug.exceptions import HTTPException
+
+from collidium.errors import CollidiumError
+from collidium_plugins.local_hub.failures import HubError
+from collidium_plugins.local_hub.store import Store
+from collidium_plugins.local_hub.web import account, files, repos, uploads
+from collidium_plugins.local_hub.web.context import EXTENSION, PREFIX, authenticate, failure
+
+logger = logging.getLogger(__name__)
+
+_KIND: Final = "<any(models,datasets,spaces):kind>"
+_PAGES: Final = "<any(datasets,spaces):kind>"
+_REPO: Final = f"/api/{_KIND}/<namespace>/<name>"
+_LFS: Final = "/<namespace>/<name>.git/info/lfs"
+
+#: Method, address, handler; ``rest`` is read from the raw path, where ``%2F`` is no separator.
+ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
+    ("GET", "/api/whoami-v2", account.whoami),
+    ("POST", "/api/validate-yaml", account.validate_yaml),
+    ("POST", "/api/repos/create", repos.create),
+    ("DELETE", "/api/repos/delete", repos.delete),
+    ("GET", f"/api/{_KIND}", repos.list_),
+    ("GET", _REPO, repos.info),
+    ("GET", f"{_REPO}/revision/<path:rest>", repos.info),
+    ("GET", f"{_REPO}/refs", repos.refs),
+    ("GET", f"{_REPO}/commits/<path:rest>", repos.commits),
+    ("POST", f"{_REPO}/branch/<path:rest>", repos.add_branch),
+    ("DELETE", f"{_REPO}/branch/<path:rest>", repos.delete_branch),
+    ("POST", f"{_REPO}/tag/<path:rest>", repos.add_tag),
+    ("DELETE", f"{_REPO}/tag/<path:rest>", repos.delete_tag),
+    ("GET", f"{_REPO}/tree/<path:rest>", files.tree),
+    ("POST", f"{_REPO}/paths-info/<path:rest>", files.paths_info),
+    ("GET", "/<namespace>/<name>/resolve/<path:rest>", files.resolve_model),
+    ("GET", f"/{_PAGES}/<namespace>/<name>/resolve/<path:rest>", files.resolve),
+    ("POST", f"{_REPO}/preupload/<path:rest>", uploads.preupload),
+    ("POST", f"{_REPO}/commit/<path:rest>", uploads.commit),
+    ("POST", f"{_LFS}/objects/batch", uploads.lfs_batch_model),
+    ("POST", f"/{_PAGES}{_LFS}/objects/batch", uploads.lfs_batch),
+    ("POST", f"{_LFS}/verify", uploads.lfs_verify_model),
+    ("POST", f"/{_PAGES}{_LFS}/verify", uploads.lfs_verify),
+    ("PUT", "/lfs/<int:repo_id>/<oid>", uploads.put_content),
+]
+
+
+def make_blueprint(directory: Path) -> Blueprint:
+    """The hub, keeping its files below ``directory``, which it makes when the server starts."""
+    blueprint = Blueprint("local_hub", __name__, url_prefix=PREFIX)
+    for number, (method, rule, handler) in enumerate(ROUTES):
+        endpoint = f"{handler.__name__}_{number}"
+        blueprint.add_url_rule(rule, endpoint, handler, methods=[method], merge_slashes=False)
+    # Last, so that whatever is no address of the hub is answered in the hub's own way.
+    methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    for rule in ("/", "/<path:rest>"):
+        blueprint.add_url_rule(rule, f"nothing_{len(rule)}", _nothing, methods=methods, merge_slashes=False)
+    blueprint.before_request(authenticate)
+    blueprint.register_error_handler(HubError, _refuse)
+    blueprint.register_error_handler(CollidiumError, _refuse_own)
+    blueprint.register_error_handler(HTTPException, _refuse_http)
+    blueprint.register_error_handler(sqlite3.OperationalError, _refuse_busy)
+
+    @blueprint.before_app_serving
+    async def open_store() -> None:
+        opened = await asyncio.to_thread(Store, directory)
+        await asyncio.to_thread(opened.tidy)
+        current_app.extensions[EXTENSION] = opened
+
+    @blueprint.after_app_serving
+    async def close_store() -> None:
+        current_app.extensions.pop(EXTENSION).close()
+
+    return blueprint
+
+
+async def _nothing(**_: Any) -> Response:
+    raise HubError(404, "This hub has no such address")
+
+
+async def _refuse(error: HubError) -> Response:
+    return failure(error)
+
+
+async def _refuse_own(error: CollidiumError) -> Response:
+    return failure(HubError(error.status, error.detail), error.headers)
+
+
+async def _refuse_http(error: HTTPException) -> Response:
+    return failure(HubError(error.code or 500, error.description or error.name))
+
+
+async def _refuse_busy(error: sqlite3.OperationalError) -> Response:
+    logger.error("the hub's database: %s", error)
+    return failure(HubError(503, "The hub's database is busy or its disk is full; try again soon"))

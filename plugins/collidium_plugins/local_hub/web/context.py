@@ -1,0 +1,165 @@
+"""What every handler of the hub needs: the store, the caller, the address, and a thread to work in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote, urlencode, urlsplit
+
+from quart import Response, current_app, g, request
+
+from collidium_plugins.local_hub.accounts import Account, owner_of
+from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
+from collidium_plugins.local_hub.names import Kind
+from collidium_plugins.local_hub.repositories import Address
+from collidium_plugins.local_hub.store import Store
+
+PREFIX: Final = "/hub"
+EXTENSION: Final = "collidium_local_hub"
+#: Largest JSON document or form: 256 files with their beginnings, or some thousand paths.
+DOCUMENT_BYTES: Final = 4 * 1024**2
+
+T = TypeVar("T")
+
+
+def store() -> Store:
+    """The store of this server."""
+    opened: Store = current_app.extensions[EXTENSION]
+    return opened
+
+
+# -- work in threads ---------------------------------------------------------------------------------------
+
+
+async def reading(work: Callable[[sqlite3.Connection], T]) -> T:
+    """``work`` with one consistent view of the metadata, off the event loop."""
+    return await asyncio.to_thread(_within, store().database.reading, work)
+
+
+async def writing(work: Callable[[sqlite3.Connection], T]) -> T:
+    """``work`` as one transaction, off the event loop."""
+    return await asyncio.to_thread(_within, store().database.writing, work)
+
+
+def _within(transaction: Callable[[], Any], work: Callable[[sqlite3.Connection], T]) -> T:
+    with transaction() as db:
+        return work(db)
+
+
+async def read_document(work: Callable[[sqlite3.Connection], object]) -> Response:
+    """What ``work`` reads, as JSON made in the same thread: listings are long."""
+    return json_response(await reading(lambda db: json.dumps(work(db))))
+
+
+async def read_page(work: Callable[[sqlite3.Connection], tuple[object, str | None]]) -> Response:
+    """A page that ``work`` reads, with a link to the next one if there is a cursor."""
+
+    def encoded(db: sqlite3.Connection) -> tuple[str, str | None]:
+        document, cursor = work(db)
+        return json.dumps(document), cursor
+
+    text, cursor = await reading(encoded)
+    response = json_response(text)
+    if cursor is not None:
+        response.headers["Link"] = f'<{next_address(cursor)}>; rel="next"'
+    return response
+
+
+def json_response(text: str, status: int = 200) -> Response:
+    """A response of JSON text."""
+    return Response(text, status, content_type="application/json; charset=utf-8")
+
+
+# -- the request -------------------------------------------------------------------------------------------
+
+
+async def authenticate() -> None:
+    """Find out who calls; a token that is not valid is refused everywhere."""
+    header = request.headers.get("Authorization", "")
+    g.hub_caller = None
+    if header:
+        scheme, _, token = header.partition(" ")
+        caller = await reading(lambda db: owner_of(db, token.strip()))
+        if scheme.lower() != "bearer" or caller is None:
+            raise not_signed_in()
+        g.hub_caller = caller
+
+
+def caller() -> Account | None:
+    """Who calls, if they said."""
+    account: Account | None = g.hub_caller
+    return account
+
+
+def address(kind: Kind, namespace: str, name: str) -> Address:
+    """The repository that the request names."""
+    return Address(kind, namespace, name, caller())
+
+
+def base_url() -> str:
+    """The hub's own address, as the caller reached it."""
+    return f"{request.scheme}://{request.host}{request.root_path}{PREFIX}"
+
+
+def next_address(cursor: str) -> str:
+    """This request's address with another cursor."""
+    query = [(name, value) for name, value in request.args.items(multi=True) if name != "cursor"]
+    path = "/".join(raw_segments())
+    return f"{base_url()}/{path}?{urlencode([*query, ('cursor', cursor)])}"
+
+
+def raw_segments() -> list[str]:
+    """The path below the hub, split before anything is decoded: ``%2F`` is no separator."""
+    raw = request.scope["raw_path"].decode("latin-1")
+    path = raw if raw.startswith("/") else urlsplit(raw).path
+    return path.removeprefix(request.root_path).removeprefix(PREFIX + "/").split("/")
+
+
+def revision_and_path(verb: str, position: int) -> tuple[str, str]:
+    """What follows ``verb``, the segment at ``position``: a revision, and a path that may be empty."""
+    segments = raw_segments()
+    if len(segments) < position + 2 or segments[position] != verb:
+        raise HubError(404, "No such address")
+    try:
+        revision, *path = (unquote(segment, errors="strict") for segment in segments[position + 1 :])
+    except UnicodeDecodeError:
+        raise invalid("The address is not UTF-8") from None
+    return revision, "/".join(path)
+
+
+async def sent_document() -> dict[str, Any]:
+    """The JSON object of the body; raises HubError 400."""
+    request.max_content_length = DOCUMENT_BYTES
+    document = await request.get_json(force=True)
+    if not isinstance(document, dict):
+        raise invalid("The body is a JSON object")
+    return document
+
+
+def flag(value: object) -> bool:
+    """Whether a query's or form's value says yes."""
+    return str(value).lower() in {"1", "true", "yes"}
+
+
+def limit(most: int, default: int) -> int:
+    """The query's ``limit``, within bounds."""
+    text = request.args.get("limit")
+    if text is None:
+        return default
+    if not text.isascii() or not text.isdigit() or int(text[:9]) < 1:
+        raise invalid("The limit is a number from 1 on")
+    return min(int(text[:9]), most)
+
+
+def failure(error: HubError, headers: Mapping[str, str] | None = None) -> Response:
+    """An error as the hub's clients read it."""
+    response = json_response(json.dumps({"error": error.message, **error.body}), error.status)
+    message = error.message.encode("ascii", "backslashreplace").decode()
+    response.headers["X-Error-Message"] = "".join(c if c.isprintable() else "?" for c in message)[:500]
+    if error.code is not None:
+        response.headers["X-Error-Code"] = error.code
+    response.headers.update(headers or {})
+    return response

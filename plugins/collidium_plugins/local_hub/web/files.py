@@ -1,0 +1,192 @@
+"""Files: listed and downloaded."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from quart import Response, request
+from quart.wrappers.response import ResponseBody
+
+from collidium_plugins.local_hub import repositories
+from collidium_plugins.local_hub.documents import entry_document
+from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
+from collidium_plugins.local_hub.history import Commit, last_changes
+from collidium_plugins.local_hub.names import Kind, is_path
+from collidium_plugins.local_hub.ranges import NotSatisfiable, Span, wanted_span
+from collidium_plugins.local_hub.repositories import Address, readable
+from collidium_plugins.local_hub.trees import Entry, Trees
+from collidium_plugins.local_hub.web.context import (
+    DOCUMENT_BYTES,
+    address,
+    failure,
+    flag,
+    limit,
+    read_document,
+    read_page,
+    reading,
+    revision_and_path,
+    store,
+)
+
+PAGE: Final = 1000
+#: Pages with the last change of each file are shorter: finding it reads history.
+EXPANDED_PAGE: Final = 50
+PATHS: Final = 1000
+#: Bytes read by a thread at a time.
+BLOCK: Final = 512 * 1024
+
+
+async def tree(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+    """``GET …/tree/{revision}[/{path}]?recursive=&expand=&limit=&cursor=``"""
+    place = address(kind, namespace, name)
+    revision, path = revision_and_path("tree", 4)
+    path = path.strip("/")
+    expand, recursive = flag(request.args.get("expand")), flag(request.args.get("recursive"))
+    number = limit(PAGE, EXPANDED_PAGE if expand else PAGE)
+    number = min(number, EXPANDED_PAGE) if expand else number
+    after = tuple(filter(None, request.args.get("cursor", "").split("/")))
+
+    def page(db: sqlite3.Connection) -> tuple[list[dict[str, Any]], str | None]:
+        repo = readable(db, place)
+        commit = repositories.revision(db, repo, revision)
+        trees = Trees(db, repo.id)
+        root = tuple(path.split("/")) if path else ()
+        folder = trees.find(commit.tree, root)
+        if folder is None or not folder.is_directory:
+            raise entry_not_found(path)
+        found = list(islice(trees.walk(folder.oid, root, after=after, recursive=recursive), number + 1))
+        shown = found[:number]
+        last = last_changes(db, repo.id, commit, [path for path, _ in shown]) if expand else {}
+        cursor = "/".join(shown[-1][0]) if len(found) > number else None
+        return [entry_document(path, entry, last.get(path)) for path, entry in shown], cursor
+
+    return await read_page(page)
+
+
+async def paths_info(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+    """``POST …/paths-info/{revision}``: of the paths sent, those that are there"""
+    place = address(kind, namespace, name)
+    revision, _ = revision_and_path("paths-info", 4)
+    paths, expand = await _sent_paths()
+
+    def describe(db: sqlite3.Connection) -> list[dict[str, Any]]:
+        repo = readable(db, place)
+        commit = repositories.revision(db, repo, revision)
+        trees = Trees(db, repo.id)
+        split = [tuple(path.split("/")) for path in paths]
+        found = {path: entry for path in split if (entry := trees.find(commit.tree, path)) is not None}
+        last = last_changes(db, repo.id, commit, list(found)) if expand else {}
+        return [entry_document(path, entry, last.get(path)) for path, entry in found.items()]
+
+    return await read_document(describe)
+
+
+async def _sent_paths() -> tuple[list[str], bool]:
+    request.max_content_length = DOCUMENT_BYTES
+    if request.is_json:
+        document = await request.get_json()
+        paths = document.get("paths", []) if isinstance(document, dict) else None
+        expand = flag(document.get("expand")) if isinstance(document, dict) else False
+    else:
+        form = await request.form
+        paths, expand = form.getlist("paths"), flag(form.get("expand"))
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise invalid("The paths are a list of strings")
+    if len(paths) > PATHS:
+        raise HubError(413, f"Ask for {PATHS} paths at most")
+    return [path for path in (path.strip("/") for path in paths) if is_path(path)], expand
+
+
+# -- downloads ---------------------------------------------------------------------------------------------
+
+
+async def resolve_model(namespace: str, name: str, rest: str) -> Response:
+    """``GET /{namespace}/{name}/resolve/{revision}/{path}``"""
+    return await _resolve(address("models", namespace, name), 2)
+
+
+async def resolve(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+    """``GET /{kind}/{namespace}/{name}/resolve/{revision}/{path}``"""
+    return await _resolve(address(kind, namespace, name), 3)
+
+
+async def _resolve(place: Address, position: int) -> Response:
+    revision, path = revision_and_path("resolve", position)
+
+    def find(db: sqlite3.Connection) -> tuple[Commit, Entry]:
+        repo = readable(db, place)
+        commit = repositories.revision(db, repo, revision)
+        entry = Trees(db, repo.id).find(commit.tree, tuple(path.split("/")))
+        if entry is None or entry.is_directory:
+            raise entry_not_found(path)
+        return commit, entry
+
+    commit, entry = await reading(find)
+    headers = _headers(commit, entry)
+    try:
+        span = wanted_span(_range_header(headers["ETag"]), entry.size)
+    except NotSatisfiable:
+        error = HubError(416, f"The file has {entry.size} bytes")
+        return failure(error, {"Content-Range": f"bytes */{entry.size}", "Accept-Ranges": "bytes"})
+    return _download(store().blobs.path(entry.sha256 or ""), entry.size, span, headers)
+
+
+def _headers(commit: Commit, entry: Entry) -> dict[str, str]:
+    headers = {
+        "X-Repo-Commit": commit.oid,
+        "ETag": f'"{entry.etag}"',
+        "Accept-Ranges": "bytes",
+        # What somebody has uploaded must not run as a page of this server.
+        "Content-Type": "application/octet-stream",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if entry.lfs:
+        headers |= {"X-Linked-Size": str(entry.size), "X-Linked-Etag": f'"{entry.etag}"'}
+    return headers
+
+
+def _range_header(etag: str) -> str | None:
+    condition = request.headers.get("If-Range")
+    return request.headers.get("Range") if condition in {None, etag} else None
+
+
+def _download(path: Path, size: int, span: Span | None, headers: dict[str, str]) -> Response:
+    part = span or Span(0, size)
+    response = Response(b"" if request.method == "HEAD" else FilePart(path, part), 206 if span else 200)
+    response.headers.update(headers)
+    response.headers["Content-Length"] = str(part.length)
+    if span:
+        response.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
+    response.timeout = None  # a slow line may take its time
+    return response
+
+
+class FilePart(ResponseBody):
+    """Part of a file, read in blocks by threads."""
+
+    def __init__(self, path: Path, span: Span) -> None:
+        self._path = path
+        self._span = span
+        self._file: BinaryIO | None = None
+
+    async def __aenter__(self) -> AsyncIterator[bytes]:
+        self._file = await asyncio.to_thread(self._path.open, "rb")
+        return self._blocks(self._file)
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    async def _blocks(self, file: BinaryIO) -> AsyncIterator[bytes]:
+        file.seek(self._span.start)
+        rest = self._span.length
+        while rest > 0:
+            block = await asyncio.to_thread(file.read, min(BLOCK, rest))
+            rest -= len(block)
+            yield block

@@ -1,0 +1,490 @@
+"""The local hub as the real ``huggingface_hub`` client meets it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from huggingface_hub import (
+    CommitOperationAdd,
+    CommitOperationCopy,
+    CommitOperationDelete,
+    HfApi,
+    HfFileSystem,
+    hf_hub_download,
+    snapshot_download,
+)
+from huggingface_hub.errors import (
+    BadRequestError,
+    EntryNotFoundError,
+    HfHubHTTPError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+if TYPE_CHECKING:
+    from conftest import HubServer
+
+pytestmark = [
+    # The client itself uploads in a way that its HTTP library calls outdated.
+    pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:It seems that you are about to commit a data file:UserWarning"),
+]
+
+
+@pytest.fixture
+def ada(hub: HubServer) -> HfApi:
+    return hub.api("ada")
+
+
+@pytest.fixture
+def nobody(hub: HubServer) -> HfApi:
+    return hub.api(None)
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    path = tmp_path / "weights.bin"
+    path.write_bytes(os.urandom(20 * 1024**2))
+    return path
+
+
+def sha256(path: str | Path) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+# -- accounts ----------------------------------------------------------------------------------------------
+
+
+def test_whoami(ada: HfApi) -> None:
+    assert ada.whoami()["name"] == "ada"
+
+
+def test_a_wrong_token_is_refused_everywhere(hub: HubServer, repo: str) -> None:
+    wrong = HfApi(endpoint=hub.url, token="hub_wrong")  # noqa: S106 -- made up
+    for call in (wrong.whoami, lambda: wrong.create_repo("x"), lambda: wrong.model_info(repo)):
+        with pytest.raises(HfHubHTTPError) as caught:
+            call()
+        assert caught.value.response.status_code == 401
+        assert "hub_wrong" not in str(caught.value)
+
+
+# -- repositories ------------------------------------------------------------------------------------------
+
+
+def test_create_and_delete(ada: HfApi) -> None:
+    url = ada.create_repo("ada/made", repo_type="dataset")
+    assert (url.repo_id, url.repo_type, url.endpoint) == ("ada/made", "dataset", ada.endpoint)
+    with pytest.raises(HfHubHTTPError, match="409"):
+        ada.create_repo("ada/made", repo_type="dataset")
+    assert ada.create_repo("made", repo_type="dataset", exist_ok=True).repo_id == "ada/made"
+    assert not ada.repo_exists("ada/made")
+    ada.delete_repo("ada/made", repo_type="dataset")
+    assert not ada.repo_exists("ada/made", repo_type="dataset")
+    with pytest.raises(RepositoryNotFoundError):
+        ada.delete_repo("ada/made", repo_type="dataset")
+    ada.delete_repo("ada/made", repo_type="dataset", missing_ok=True)
+
+
+def test_only_the_owner_writes(hub: HubServer, repo: str) -> None:
+    grace = hub.api("grace")
+    with pytest.raises(HfHubHTTPError, match="403"):
+        grace.upload_file(path_or_fileobj=b"x", path_in_repo="x", repo_id=repo)
+    with pytest.raises(HfHubHTTPError, match="403"):
+        grace.delete_repo(repo)
+    with pytest.raises(HfHubHTTPError, match="403"):
+        grace.create_repo("ada/for-ada")
+    with pytest.raises(HfHubHTTPError, match="403"):
+        grace.create_branch(repo, branch="mine")
+    assert grace.model_info(repo).author == "ada"
+
+
+def test_a_private_repository_is_its_owners_secret(hub: HubServer, ada: HfApi, nobody: HfApi) -> None:
+    ada.create_repo("ada/secret", private=True)
+    ada.upload_file(path_or_fileobj=b"x", path_in_repo="a/x.bin", repo_id="ada/secret")
+    assert ada.model_info("ada/secret").private
+    for stranger in (hub.api("grace"), nobody):
+        for call in (
+            lambda api: api.model_info("ada/secret"),
+            lambda api: api.list_repo_files("ada/secret"),
+            lambda api: hf_hub_download("ada/secret", "a/x.bin", endpoint=hub.url, token=api.token),
+        ):
+            with pytest.raises(RepositoryNotFoundError):
+                call(stranger)
+        assert "ada/secret" not in [model.id for model in stranger.list_models()]
+    assert "ada/secret" in [model.id for model in ada.list_models()]
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+def test_a_large_file_goes_up_and_comes_down(
+    hub: HubServer, ada: HfApi, repo: str, large: Path, tmp_path: Path
+) -> None:
+    commit = ada.upload_file(path_or_fileobj=large, path_in_repo="data/weights.bin", repo_id=repo)
+    assert commit.repo_url.repo_id == repo
+    (info,) = ada.get_paths_info(repo, ["data/weights.bin"])
+    assert info.lfs.sha256 == sha256(large)
+    assert info.size == large.stat().st_size
+    cache = tmp_path / "cache"
+    path = hf_hub_download(repo, "data/weights.bin", endpoint=hub.url, cache_dir=cache, token=False)
+    assert sha256(path) == sha256(large)
+    assert commit.oid in path
+
+
+def test_small_files_and_empty_ones(hub: HubServer, ada: HfApi, repo: str, tmp_path: Path) -> None:
+    ada.upload_file(path_or_fileobj=b"hello\n", path_in_repo="a.txt", repo_id=repo)
+    ada.upload_file(path_or_fileobj=b"", path_in_repo="empty", repo_id=repo)
+    # As `printf 'hello\n' | git hash-object --stdin` says.
+    (info,) = ada.get_paths_info(repo, ["a.txt"])
+    assert info.blob_id == "ce013625030ba8dba906f756967f9e9ca394464a"
+    assert info.lfs is None
+    for name, content in (("a.txt", b"hello\n"), ("empty", b"")):
+        path = hf_hub_download(repo, name, endpoint=hub.url, cache_dir=tmp_path, token=False)
+        assert Path(path).read_bytes() == content
+
+
+def test_a_folder_goes_up_and_comes_down(
+    hub: HubServer, ada: HfApi, repo: str, large: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "a" / "größe, 100%.txt").write_text("ü")
+    (folder / "a" / "b" / "empty.parquet").touch()
+    (folder / "a" / "b" / "hits.parquet").write_bytes(b"PAR1" * 100)
+    large.rename(folder / "weights.bin")
+    ada.upload_folder(folder_path=folder, repo_id=repo, path_in_repo="top")
+    assert ada.list_repo_files(repo) == [
+        "top/a/b/empty.parquet",
+        "top/a/b/hits.parquet",
+        "top/a/größe, 100%.txt",
+        "top/weights.bin",
+    ]
+    lfs = {file.path for file in ada.list_repo_tree(repo, recursive=True) if getattr(file, "lfs", None)}
+    assert lfs == {"top/a/b/hits.parquet", "top/weights.bin"}
+    down = Path(snapshot_download(repo, endpoint=hub.url, local_dir=tmp_path / "down", token=False))
+    for name in ("a/größe, 100%.txt", "a/b/empty.parquet", "a/b/hits.parquet", "weights.bin"):
+        assert sha256(down / "top" / name) == sha256(folder / name)
+    again = ada.upload_folder(folder_path=folder, repo_id=repo, path_in_repo="top")
+    assert again.oid == ada.model_info(repo).sha
+    assert len(ada.list_repo_commits(repo)) == 2
+
+
+class CuttingProxy:
+    """Passes everything on to a port of loopback, but cuts its first long answer after ``cut`` bytes."""
+
+    def __init__(self, port: int, cut: int) -> None:
+        self.cut: int | None = cut
+        self.sent = b""
+        self._upstream = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._upstream))
+                threading.Thread(target=self._there, args=(near, far), daemon=True).start()
+                threading.Thread(target=self._back, args=(near, far), daemon=True).start()
+
+    def _there(self, near: socket.socket, far: socket.socket) -> None:
+        with suppress(OSError):
+            while data := near.recv(65536):
+                self.sent += data
+                far.sendall(data)
+
+    def _back(self, near: socket.socket, far: socket.socket) -> None:
+        passed = 0
+        with suppress(OSError), near, far:
+            while data := far.recv(65536):
+                passed += len(data)
+                if self.cut is not None and passed > self.cut:
+                    self.cut = None
+                    near.shutdown(socket.SHUT_RDWR)
+                    return
+                near.sendall(data)
+
+
+def test_a_broken_download_is_resumed(
+    hub: HubServer, ada: HfApi, repo: str, large: Path, tmp_path: Path
+) -> None:
+    ada.upload_file(path_or_fileobj=large, path_in_repo="weights.bin", repo_id=repo)
+    proxy = CuttingProxy(hub.port, cut=15_000_000)
+    url = f"http://127.0.0.1:{proxy.port}/hub"
+    path = hf_hub_download(repo, "weights.bin", endpoint=url, cache_dir=tmp_path / "cache", token=False)
+    proxy.close()
+    assert proxy.cut is None, "nothing was cut"
+    (resumed,) = re.findall(rb"range: bytes=(\d+)-", proxy.sent.lower())
+    assert int(resumed) > 10_000_000
+    assert sha256(path) == sha256(large)
+
+
+def test_what_is_not_there(hub: HubServer, ada: HfApi, nobody: HfApi, repo: str, tmp_path: Path) -> None:
+    ada.upload_file(path_or_fileobj=b"x", path_in_repo="a/x", repo_id=repo)
+    with pytest.raises(RepositoryNotFoundError):
+        nobody.model_info("ada/nowhere")
+    with pytest.raises(RepositoryNotFoundError):
+        ada.model_info("ada/nowhere")
+    with pytest.raises(RevisionNotFoundError):
+        ada.model_info(repo, revision="nowhere")
+    for revision, path, error in [
+        ("main", "nothing", EntryNotFoundError),
+        ("main", "a", EntryNotFoundError),
+        ("nowhere", "a/x", RevisionNotFoundError),
+    ]:
+        with pytest.raises(error):
+            hf_hub_download(repo, path, revision=revision, endpoint=hub.url, cache_dir=tmp_path, token=False)
+    with pytest.raises(EntryNotFoundError):
+        list(ada.list_repo_tree(repo, "nothing"))
+    assert ada.get_paths_info(repo, ["nothing", "a", "a/x"])[0].path == "a"
+    assert not ada.file_exists(repo, "a/y")
+    assert ada.file_exists(repo, "a/x")
+
+
+# -- commits -----------------------------------------------------------------------------------------------
+
+
+def test_a_commit_of_many_kinds(ada: HfApi, repo: str, large: Path) -> None:
+    files = {f"old/{number}.txt": b"%d" % number for number in range(3)}
+    ada.create_commit(
+        repo,
+        [CommitOperationAdd(name, content) for name, content in files.items()],
+        commit_message="first",
+    )
+    ada.create_commit(
+        repo,
+        [
+            CommitOperationAdd("weights.bin", large),
+            CommitOperationAdd("new/a.txt", b"a"),
+            CommitOperationCopy("old/1.txt", "new/copy.txt"),
+            CommitOperationDelete("old/0.txt"),
+            CommitOperationDelete("old/2.txt"),
+        ],
+        commit_message="second",
+        commit_description="of many kinds",
+    )
+    ada.create_commit(repo, [CommitOperationCopy("weights.bin", "copy.bin")], commit_message="third")
+    assert ada.list_repo_files(repo) == ["copy.bin", "new/a.txt", "new/copy.txt", "old/1.txt", "weights.bin"]
+    ada.delete_folder("new", repo_id=repo)
+    ada.delete_file("old/1.txt", repo_id=repo)
+    assert ada.list_repo_files(repo) == ["copy.bin", "weights.bin"]
+    commits = ada.list_repo_commits(repo)
+    assert [commit.title for commit in commits[2:]] == ["third", "second", "first", "initial commit"]
+    assert commits[3].message == "of many kinds"
+    assert commits[0].authors == ["ada"]
+    assert ada.list_repo_files(repo, revision=commits[4].commit_id) == sorted(files)
+    with pytest.raises(EntryNotFoundError):
+        ada.delete_file("old/1.txt", repo_id=repo)
+
+
+def test_a_commit_on_a_stale_parent_is_refused(ada: HfApi, repo: str) -> None:
+    parent = ada.model_info(repo).sha
+    ada.upload_file(path_or_fileobj=b"1", path_in_repo="a", repo_id=repo, parent_commit=parent)
+    with pytest.raises(HfHubHTTPError, match="412"):
+        ada.upload_file(path_or_fileobj=b"2", path_in_repo="a", repo_id=repo, parent_commit=parent)
+    (blob,) = ada.get_paths_info(repo, ["a"])
+    assert blob.size == 1
+    ada.upload_file(
+        path_or_fileobj=b"2", path_in_repo="a", repo_id=repo, parent_commit=ada.model_info(repo).sha[:7]
+    )
+
+
+def test_a_pull_request_is_refused_for_good(ada: HfApi, repo: str) -> None:
+    with pytest.raises(HfHubHTTPError, match="pull requests"):
+        ada.upload_file(path_or_fileobj=b"1", path_in_repo="a", repo_id=repo, create_pr=True)
+
+
+def test_branches_and_tags(hub: HubServer, ada: HfApi, repo: str, tmp_path: Path) -> None:
+    ada.upload_file(path_or_fileobj=b"1", path_in_repo="a", repo_id=repo)
+    ada.create_tag(repo, tag="v1.0")
+    ada.create_branch(repo, branch="work/fast")
+    ada.upload_file(path_or_fileobj=b"2", path_in_repo="a", repo_id=repo, revision="work/fast")
+    refs = ada.list_repo_refs(repo)
+    assert [branch.name for branch in refs.branches] == ["main", "work/fast"]
+    assert [tag.ref for tag in refs.tags] == ["refs/tags/v1.0"]
+    for revision, content in (("v1.0", b"1"), ("main", b"1"), ("work/fast", b"2")):
+        path = hf_hub_download(
+            repo, "a", revision=revision, endpoint=hub.url, cache_dir=tmp_path, token=False
+        )
+        assert Path(path).read_bytes() == content
+    assert ada.model_info(repo, revision="work/fast").sha != ada.model_info(repo).sha
+    with pytest.raises(HfHubHTTPError, match="409"):
+        ada.create_branch(repo, branch="work/fast")
+    ada.create_branch(repo, branch="work/fast", exist_ok=True)
+    with pytest.raises(HfHubHTTPError, match="409"):
+        ada.create_tag(repo, tag="v1.0")
+    with pytest.raises(RevisionNotFoundError):
+        ada.upload_file(path_or_fileobj=b"2", path_in_repo="a", repo_id=repo, revision="nowhere")
+    ada.delete_tag(repo, tag="v1.0")
+    ada.delete_branch(repo, branch="work/fast")
+    with pytest.raises(HfHubHTTPError, match="403"):
+        ada.delete_branch(repo, branch="main")
+    assert [branch.name for branch in ada.list_repo_refs(repo).branches] == ["main"]
+
+
+def test_the_last_change_of_each_file(ada: HfApi, repo: str) -> None:
+    for number, name in enumerate(["a", "d/b", "d/c", "a"]):
+        ada.upload_file(
+            path_or_fileobj=b"%d" % number, path_in_repo=name, repo_id=repo, commit_message=f"change {number}"
+        )
+    tree = ada.list_repo_tree(repo, recursive=True, expand=True)
+    titles = {entry.path: entry.last_commit.title for entry in tree if entry.last_commit}
+    assert titles == {"a": "change 3", "d": "change 2", "d/b": "change 1", "d/c": "change 2"}
+    (info,) = ada.get_paths_info(repo, ["d/b"], expand=True)
+    assert info.last_commit
+    assert info.last_commit.title == "change 1"
+
+
+def test_a_long_listing_comes_in_pages(ada: HfApi, repo: str) -> None:
+    names = sorted(f"d{number % 7}/{number:05}" for number in range(2300))
+    ada.create_commit(repo, [CommitOperationAdd(name, b"x") for name in names], commit_message="many")
+    assert ada.list_repo_files(repo) == names
+    assert len(list(ada.list_repo_tree(repo))) == 7
+    assert [file.path for file in ada.list_repo_tree(repo, "d3")] == [n for n in names if n.startswith("d3/")]
+    expanded = list(ada.list_repo_tree(repo, "d3", expand=True))
+    assert len(expanded) == len([n for n in names if n.startswith("d3/")])
+
+
+# -- lists -------------------------------------------------------------------------------------------------
+
+
+def card(*tags: str) -> bytes:
+    return (
+        "---\ntags:\n" + "".join(f"- {tag}\n" for tag in tags) + "license: apache-2.0\n---\n# Model\n"
+    ).encode()
+
+
+def test_lists_by_tag_author_and_words(hub: HubServer, ada: HfApi, nobody: HfApi) -> None:
+    for owner, name, tags in [
+        ("ada", "zoo-1", ["collidium", "tracking"]),
+        ("ada", "zoo-2", ["collidium"]),
+        ("grace", "zoo-3", ["collidium", "tracking"]),
+        ("grace", "zoo-4", ["tracking"]),
+    ]:
+        api = hub.api(owner)
+        api.create_repo(f"{owner}/{name}")
+        api.upload_file(path_or_fileobj=card(*tags), path_in_repo="README.md", repo_id=f"{owner}/{name}")
+
+    def ids(**query: object) -> list[str]:
+        return [model.id.partition("/")[2] for model in nobody.list_models(**query)]  # type: ignore[arg-type]
+
+    assert ids(filter="collidium") == ["zoo-3", "zoo-2", "zoo-1"]
+    assert ids(filter=["collidium", "tracking"]) == ["zoo-3", "zoo-1"]
+    assert ids(filter=["collidium", "tracking"], author="ada") == ["zoo-1"]
+    assert ids(search="ZOO-4") == ["zoo-4"]
+    assert ids(filter="license:apache-2.0", search="zoo", sort="created_at") == [
+        "zoo-4",
+        "zoo-3",
+        "zoo-2",
+        "zoo-1",
+    ]
+    assert ids(filter="collidium", limit=1) == ["zoo-3"]
+    assert ids(filter="nothing") == []
+    assert list(nobody.list_datasets(filter="collidium")) == []
+    info = nobody.model_info("ada/zoo-1")
+    assert set(info.tags) == {"collidium", "tracking", "license:apache-2.0"}
+    assert info.card_data
+    assert info.card_data.license == "apache-2.0"
+    ada.upload_file(path_or_fileobj=card("other"), path_in_repo="README.md", repo_id="ada/zoo-1")
+    assert ids(filter="collidium") == ["zoo-3", "zoo-2"]
+    ada.delete_file("README.md", repo_id="ada/zoo-1")
+    assert nobody.model_info("ada/zoo-1").tags == []
+
+
+def test_a_long_list_comes_in_pages(hub: HubServer, ada: HfApi) -> None:
+    for number in range(5):
+        ada.create_repo(f"ada/paged-{number}", repo_type="dataset")
+    with hub.http() as client:
+        answer = client.get("/api/datasets", params={"search": "paged", "limit": 2, "filter": []})
+        seen = [[item["id"] for item in answer.json()]]
+        while "next" in answer.links:
+            answer = client.get(answer.links["next"]["url"])
+            seen.append([item["id"] for item in answer.json()])
+    assert seen == [["ada/paged-4", "ada/paged-3"], ["ada/paged-2", "ada/paged-1"], ["ada/paged-0"]]
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "tags: [a",
+        "- a",
+        "a: &x [1]\nb: [*x]",
+        "a: .nan",
+        "{" * 2000,
+        "? [1]\n: 2",
+        'tags: ["\\uD800", ""]',
+        "x: " + "9" * 5000,
+    ],
+)
+def test_a_bad_card_is_told_beforehand_and_tags_nothing(hub: HubServer, repo: str, front: str) -> None:
+    text = f"---\n{front}\n---\n"
+    ada = hub.api("ada")
+    with hub.http("ada") as client:
+        told = client.post("/api/validate-yaml", json={"content": text, "repoType": "model"})
+        assert told.status_code in {200, 400}
+        content = base64.b64encode(text.encode()).decode()
+        lines = [
+            {"key": "header", "value": {"summary": "x"}},
+            {"key": "file", "value": {"path": "README.md", "content": content, "encoding": "base64"}},
+        ]
+        commit = "\n".join(map(json.dumps, lines))
+        answer = client.post(f"/api/models/{repo}/commit/main", content=commit)
+    assert answer.status_code == 200, answer.text
+    assert ada.model_info(repo).tags == []
+
+
+def test_a_card_with_an_error_is_not_uploaded_by_the_client(ada: HfApi, repo: str) -> None:
+    with pytest.raises((ValueError, BadRequestError), match="front matter"):
+        ada.upload_file(path_or_fileobj=b"---\ntags: [a\n---\n", path_in_repo="README.md", repo_id=repo)
+
+
+# -- as a file system ----------------------------------------------------------------------------------------
+
+
+def test_as_a_file_system(hub: HubServer, ada: HfApi, large: Path) -> None:
+    ada.create_repo("ada/events", repo_type="dataset")
+    fs = HfFileSystem(endpoint=hub.url, token=hub.token("ada"), skip_instance_cache=True)
+    with fs.open("datasets/ada/events/data/ttbar_pu0/a.txt", "w") as file:
+        file.write("events")
+    fs.put_file(str(large), "datasets/ada/events/data/ttbar_pu0/weights.bin")
+    fs.invalidate_cache()
+    assert fs.glob("datasets/ada/events/data/*/*.txt") == ["datasets/ada/events/data/ttbar_pu0/a.txt"]
+    assert fs.read_text("hf://datasets/ada/events/data/ttbar_pu0/a.txt") == "events"
+    with fs.open("datasets/ada/events/data/ttbar_pu0/weights.bin", "rb", block_size=2**20) as file:
+        file.seek(-100, 2)
+        assert file.read() == large.read_bytes()[-100:]
+        file.seek(5_000_000)
+        assert file.read(10) == large.read_bytes()[5_000_000:5_000_010]
+    fs.rm("datasets/ada/events/data/ttbar_pu0/a.txt")
+    fs.invalidate_cache()
+    assert not fs.exists("datasets/ada/events/data/ttbar_pu0/a.txt")
+    assert fs.isdir("datasets/ada/events/data")
+
+
+def test_every_address_is_the_callers_own(hub: HubServer, repo: str) -> None:
+    """A client that reaches the hub by another name gets addresses with that name."""
+    with httpx.Client(base_url=hub.url.replace("127.0.0.1", "localhost"), trust_env=False) as client:
+        body = {"operation": "upload", "objects": [{"oid": "a" * 64, "size": 3}]}
+        answer = client.post(
+            f"/{repo}.git/info/lfs/objects/batch",
+            json=body,
+            headers={"Authorization": f"Bearer {hub.token('ada')}"},
+        )
+    actions = answer.json()["objects"][0]["actions"]
+    assert actions["upload"]["href"].startswith(f"http://localhost:{hub.port}/hub/lfs/")
+    assert actions["verify"]["href"].startswith(f"http://localhost:{hub.port}/hub/{repo}.git/")
