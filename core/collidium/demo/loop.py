@@ -124,7 +124,7 @@ def _submit_baselines(
         write_predictions(reconstruct(hits), path)
         say(f"Submitting it as {user}")
         with Client(url, tokens[user]) as client:
-            yield Submitted(name, user, client.submit(task.card.name, path, f"{user}/{name}"))
+            yield Submitted(name, user, client.submit(task.card.name, path))
 
 
 def _outcome(url: str, tokens: dict[str, str], submissions: tuple[Submitted, ...], data_dir: Path) -> Outcome:

@@ -71,6 +71,7 @@ def without_truth(name: str, table: pa.Table, evaluation: EventRange) -> pa.Tabl
 def prepare_hub_client() -> None:
     """Tell huggingface_hub, before its first import, to speak to a plain hub on this machine."""
     # It reads these when it is imported: no Xet, no news about itself to its makers, no bars of its own.
+    os.environ["HF_HUB_OFFLINE"] = "0"
     os.environ["HF_HUB_DISABLE_XET"] = "1"
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
