@@ -104,6 +104,11 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.data_dir / 'collidium.sqlite3'}"
 
     @property
+    def uploads(self) -> Path:
+        """Where bodies lie while they are received and scored."""
+        return self.data_dir / "uploads"
+
+    @property
     def hub(self) -> str:
         """The hub's URL, the default filled in."""
         return self.hub_url or f"{self.base_url}/hub"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 
 from quart import Quart
@@ -44,6 +45,7 @@ def create_app(settings: Settings) -> Quart:
 
     @app.while_serving
     async def open_platform() -> AsyncGenerator[None]:
+        await asyncio.to_thread(bodies.sweep, settings.uploads)
         async with Platform.open(settings) as platform:
             app.extensions[EXTENSION] = platform
             yield

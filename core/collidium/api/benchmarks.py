@@ -106,9 +106,7 @@ async def _received(task: str) -> AsyncIterator[tuple[Predictions, dict[str, str
     """The uploaded predictions; refused before a byte is read when the task takes none."""
     await tasklist.accepting(platform(), task)
     settings = platform().settings
-    async with receive_to_file(
-        request, settings.data_dir / "uploads", settings.max_submission_bytes, part=PART
-    ) as file:
+    async with receive_to_file(request, settings.uploads, settings.max_submission_bytes, part=PART) as file:
         yield Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
 
 

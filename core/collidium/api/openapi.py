@@ -56,7 +56,9 @@ class Provider(OpenAPIProvider):
         paths, components = super().build_paths(rule)
         part = getattr(self._app.view_functions[rule.endpoint], _PART, None)
         for operation in (operation for path in paths.values() for operation in path.values()):
-            operation["responses"] = {str(status): answer for status, answer in operation["responses"].items()}
+            operation["responses"] = {
+                str(status): answer for status, answer in operation["responses"].items()
+            }
             operation["responses"]["default"] = {
                 "description": "What went wrong.",
                 "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},

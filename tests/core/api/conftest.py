@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -14,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from collidium.contracts.tables import flatten
+from collidium.testing.databases import Databases
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
@@ -22,9 +25,17 @@ EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
 FIRST, STOP = 3, 5
 
 
+@pytest.fixture(scope="module")
+def platform(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server whose tracking task is scored against real events 3 and 4; the module's tests share it."""
+    with _databases.migrated() as url, ServerProcess(tmp_path_factory.mktemp("server"), url) as server:
+        import_truth(server)
+        yield server
+
+
 @pytest.fixture
-def platform(start_server: StartServer) -> ServerProcess:
-    """A server whose tracking task is scored against real events 3 and 4."""
+def fresh_platform(start_server: StartServer) -> ServerProcess:
+    """The same for one test alone: nobody has signed in yet."""
     server = start_server()
     import_truth(server)
     return server
@@ -32,44 +43,38 @@ def platform(start_server: StartServer) -> ServerProcess:
 
 def import_truth(server: ServerProcess) -> None:
     done = server.run(
-        "truth",
-        "import",
-        "tracking",
-        "--from",
-        str(EVENTS),
-        "--config",
-        "ttbar_pu0",
-        "--events",
-        f"{FIRST}:{STOP}",
+        *("truth", "import", "tracking", "--from", str(EVENTS)),
+        *("--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}"),
     )
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture
-def caller(platform: ServerProcess) -> Iterator[Callable[[str], httpx.Client]]:
-    """Makes a client that is signed in as somebody new."""
-    clients: list[httpx.Client] = []
+def signed_in(server: ServerProcess, name: str) -> httpx.Client:
+    """A client that calls as a new account of that name."""
+    headers = {"Authorization": f"Bearer {server.add_user(name)}"}
+    return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
 
-    def sign_in(name: str) -> httpx.Client:
-        token = platform.add_user(name)
-        clients.append(
-            httpx.Client(
-                base_url=platform.base_url,
-                headers={"Authorization": f"Bearer {token}"},
-                timeout=60,
-                trust_env=False,
-            )
-        )
-        return clients[-1]
 
-    yield sign_in
-    for client in clients:
-        client.close()
+_serial = count()
+
+
+def name_of(client: httpx.Client) -> str:
+    """The account that a client calls as."""
+    return str(client.get("/v1/me").json()["hub_username"])
 
 
 @pytest.fixture
-def alice(caller: Callable[[str], httpx.Client]) -> httpx.Client:
-    return caller("alice")
+def alice(platform: ServerProcess) -> Iterator[httpx.Client]:
+    """A client that calls as an account of its own."""
+    with signed_in(platform, f"alice{next(_serial)}") as client:
+        yield client
+
+
+@pytest.fixture
+def caller(fresh_platform: ServerProcess) -> Iterator[Callable[[str], httpx.Client]]:
+    """Makes clients of the fresh platform, each signed in as somebody new."""
+    with ExitStack() as clients:
+        yield lambda name: clients.enter_context(signed_in(fresh_platform, name))
 
 
 @pytest.fixture

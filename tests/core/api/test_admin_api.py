@@ -10,6 +10,8 @@ import pytest
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
+from .conftest import name_of
+
 
 @pytest.mark.parametrize("token", [None, "", "wrong", "ä"])
 @pytest.mark.parametrize(
@@ -17,10 +19,10 @@ from collidium.testing.server import ServerProcess
     [("POST", "/admin/grant"), ("POST", "/admin/ban"), ("POST", "/admin/freeze"), ("GET", "/admin/audit")],
 )
 def test_without_the_secret_nothing_opens(
-    server: ServerProcess, token: str | None, method: str, path: str
+    platform: ServerProcess, token: str | None, method: str, path: str
 ) -> None:
     headers = {} if token is None else {"X-Admin-Token": token.encode()}
-    answer = httpx.request(method, server.base_url + path, headers=headers, trust_env=False)
+    answer = httpx.request(method, platform.base_url + path, headers=headers, trust_env=False)
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == "X-Admin-Token"
 
@@ -32,21 +34,25 @@ def test_an_empty_secret_closes_them(start_server: StartServer) -> None:
 
 
 def test_a_grant_reaches_the_ledger(alice: httpx.Client, operator: httpx.Client) -> None:
-    alice.get("/v1/me")
     answer = operator.post(
-        "/admin/grant", json={"hub_username": "alice", "delta": 2.505, "reason": "for a talk"}
+        "/admin/grant", json={"hub_username": name_of(alice), "delta": 2.505, "reason": "for a talk"}
     )
     assert answer.status_code == 200
     assert answer.json()["new_balance"] == 12.505
     entry = alice.get("/v1/me/transactions").json()[0]
     assert (entry["delta"], entry["reason"], entry["note"]) == (2.505, "admin_grant", "for a talk")
-    (deed,) = operator.get("/admin/audit").json()
-    assert (deed["action"], deed["target"], deed["details"]["note"]) == ("grant", "alice", "for a talk")
+    deed = operator.get("/admin/audit").json()[0]
+    assert (deed["action"], deed["target"], deed["details"]["note"]) == (
+        "grant",
+        name_of(alice),
+        "for a talk",
+    )
 
 
 def test_a_deduction_below_zero_is_409(alice: httpx.Client, operator: httpx.Client) -> None:
-    alice.get("/v1/me")
-    answer = operator.post("/admin/grant", json={"hub_username": "alice", "delta": -10.001, "reason": "x"})
+    answer = operator.post(
+        "/admin/grant", json={"hub_username": name_of(alice), "delta": -10.001, "reason": "x"}
+    )
     assert answer.status_code == 409
     assert alice.get("/v1/me").json()["credits"] == 10
 
@@ -73,18 +79,19 @@ def test_a_deduction_below_zero_is_409(alice: httpx.Client, operator: httpx.Clie
 def test_a_bad_grant_is_422_and_changes_nothing(
     alice: httpx.Client, operator: httpx.Client, content: str, field: str | None
 ) -> None:
-    alice.get("/v1/me")
+    content = content.replace("alice", name_of(alice))
     answer = operator.post("/admin/grant", content=content, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422, answer.text
     if field:
         assert field in {problem["field"] for problem in answer.json()["errors"]}
     assert alice.get("/v1/me").json()["credits"] == 10
-    assert operator.get("/admin/audit").json() == []
+    assert not [deed for deed in operator.get("/admin/audit").json() if deed["target"] == name_of(alice)]
 
 
 def test_a_note_with_a_null_character_is_no_500(alice: httpx.Client, operator: httpx.Client) -> None:
-    alice.get("/v1/me")
-    answer = operator.post("/admin/grant", json={"hub_username": "alice", "delta": 1, "reason": "a\0b"})
+    answer = operator.post(
+        "/admin/grant", json={"hub_username": name_of(alice), "delta": 1, "reason": "a\0b"}
+    )
     assert answer.status_code == 422
 
 
@@ -104,7 +111,7 @@ def test_the_kill_switch_is_shown_and_audited(operator: httpx.Client) -> None:
     assert operator.get("/readyz").json()["submissions_frozen"] is True
     assert operator.post("/admin/freeze?frozen=false").json() == {"submissions_frozen": False}
     assert operator.get("/readyz").json()["submissions_frozen"] is False
-    assert [deed["action"] for deed in operator.get("/admin/audit").json()] == ["unfreeze", "freeze"]
+    assert [deed["action"] for deed in operator.get("/admin/audit?limit=2").json()] == ["unfreeze", "freeze"]
 
 
 @pytest.mark.parametrize("query", ["", "?frozen=", "?frozen=maybe", "?frozen=2"])

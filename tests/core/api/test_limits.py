@@ -72,47 +72,52 @@ def test_several_server_processes_share_one_database(start_server: StartServer, 
 
 
 def test_killing_the_server_while_it_scores_leaves_no_half_submission(
-    platform: ServerProcess, oracle: pa.Table
+    fresh_platform: ServerProcess, oracle: pa.Table
 ) -> None:
-    headers = {"Authorization": f"Bearer {platform.add_user('alice')}"}
+    headers = {"Authorization": f"Bearer {fresh_platform.add_user('alice')}"}
     content = parquet(oracle)
     for moment in (0.0, 0.02, 0.05, 0.1, 0.3):
         with ThreadPoolExecutor(1) as thread:
             call = thread.submit(
                 httpx.post,
-                f"{platform.base_url}{SUBMIT}",
+                f"{fresh_platform.base_url}{SUBMIT}",
                 content=content,
                 headers=headers,
                 trust_env=False,
                 timeout=60,
             )
             wait([call], timeout=moment)
-            platform.kill()
+            fresh_platform.kill()
             call.exception()
-        platform.start()
-        assert files_below(platform.data_dir / "uploads") == []
-        places = httpx.get(f"{platform.base_url}/v1/leaderboard/tracking", trust_env=False).json()
-        balance = httpx.get(f"{platform.base_url}/v1/me", headers=headers, trust_env=False).json()["credits"]
+        fresh_platform.start()
+        assert files_below(fresh_platform.data_dir / "uploads") == []
+        places = httpx.get(f"{fresh_platform.base_url}/v1/leaderboard/tracking", trust_env=False).json()
+        balance = httpx.get(f"{fresh_platform.base_url}/v1/me", headers=headers, trust_env=False).json()[
+            "credits"
+        ]
         assert (len(places), balance) in {(0, 10), (1, 110)}
-        assert platform.run("ledger", "audit").returncode == 0
+        assert fresh_platform.run("ledger", "audit").returncode == 0
     answer = httpx.post(
-        f"{platform.base_url}{SUBMIT}", content=content, headers=headers, trust_env=False, timeout=60
+        f"{fresh_platform.base_url}{SUBMIT}", content=content, headers=headers, trust_env=False, timeout=60
     )
     assert answer.status_code == 200
-    assert httpx.get(f"{platform.base_url}/v1/me", headers=headers, trust_env=False).json()["credits"] == 110
+    assert (
+        httpx.get(f"{fresh_platform.base_url}/v1/me", headers=headers, trust_env=False).json()["credits"]
+        == 110
+    )
 
 
-def test_a_stop_lets_a_submission_in_flight_finish(platform: ServerProcess, oracle: pa.Table) -> None:
-    headers = {"Authorization": f"Bearer {platform.add_user('alice')}"}
+def test_a_stop_lets_a_submission_in_flight_finish(fresh_platform: ServerProcess, oracle: pa.Table) -> None:
+    headers = {"Authorization": f"Bearer {fresh_platform.add_user('alice')}"}
     with ThreadPoolExecutor(1) as thread:
         call = thread.submit(
             httpx.post,
-            f"{platform.base_url}{SUBMIT}",
+            f"{fresh_platform.base_url}{SUBMIT}",
             content=parquet(oracle),
             headers=headers,
             trust_env=False,
             timeout=60,
         )
-        eventually(lambda: bool(files_below(platform.data_dir / "uploads")))
-        assert platform.stop() == 0
+        eventually(lambda: bool(files_below(fresh_platform.data_dir / "uploads")))
+        assert fresh_platform.stop() == 0
     assert call.result().status_code == 200

@@ -22,9 +22,9 @@ from collidium.testing.server import ServerProcess
     ],
 )
 def test_every_error_is_a_problem_document(
-    server: ServerProcess, method: str, path: str, status: int
+    platform: ServerProcess, method: str, path: str, status: int
 ) -> None:
-    answer = httpx.request(method, server.base_url + path, trust_env=False)
+    answer = httpx.request(method, platform.base_url + path, trust_env=False)
     assert answer.status_code == status
     assert answer.headers["Content-Type"] == "application/problem+json"
     document = answer.json()
@@ -35,12 +35,12 @@ def test_every_error_is_a_problem_document(
         assert "GET" in answer.headers["Allow"]
 
 
-def test_health_and_readiness(server: ServerProcess) -> None:
-    assert httpx.get(f"{server.base_url}/healthz", trust_env=False).json() == {
+def test_health_and_readiness(platform: ServerProcess) -> None:
+    assert httpx.get(f"{platform.base_url}/healthz", trust_env=False).json() == {
         "status": "ok",
         "version": __version__,
     }
-    assert httpx.get(f"{server.base_url}/readyz", trust_env=False).json() == {
+    assert httpx.get(f"{platform.base_url}/readyz", trust_env=False).json() == {
         "status": "ready",
         "database": "ok",
         "submissions_frozen": False,
@@ -48,10 +48,10 @@ def test_health_and_readiness(server: ServerProcess) -> None:
     }
 
 
-def test_metrics_count_by_route_not_by_path(server: ServerProcess) -> None:
+def test_metrics_count_by_route_not_by_path(platform: ServerProcess) -> None:
     for n in range(5):
-        httpx.get(f"{server.base_url}/v1/submissions/{n}", trust_env=False)
-    text = httpx.get(f"{server.base_url}/metrics", trust_env=False).text
+        httpx.get(f"{platform.base_url}/v1/submissions/{n}", trust_env=False)
+    text = httpx.get(f"{platform.base_url}/metrics", trust_env=False).text
     assert (
         'collidium_http_requests_total{method="GET",route="/v1/submissions/<submission_id>",status="404"} 5.0'
         in text

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
@@ -67,7 +68,7 @@ def supervise(settings: Settings, listener: socket.socket, announce: Callable[[]
 
     A worker that dies later is replaced; one that dies before it was ready ends all, with CollidiumError.
     """
-    with _stop_signal() as stopped:
+    with _stop_signal() as stopped, _shared_metrics():
         workers = [Worker(settings, listener) for _ in range(settings.workers)]
         announced = False
         try:
@@ -102,6 +103,14 @@ def _alive_or_replaced(worker: Worker, settings: Settings, listener: socket.sock
     logger.error("worker %s ended with %s and is replaced", worker.process.pid, worker.process.exitcode)
     worker.join()
     return Worker(settings, listener)
+
+
+@contextmanager
+def _shared_metrics() -> Iterator[None]:
+    """Let the workers count into one place, so that whichever answers ``/metrics`` knows of all."""
+    with tempfile.TemporaryDirectory(prefix="collidium-metrics-") as directory:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = directory
+        yield
 
 
 @contextmanager
