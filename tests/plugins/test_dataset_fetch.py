@@ -38,7 +38,9 @@ def source(hub: HubServer, request: pytest.FixtureRequest) -> HubDataset:
         "data/ttbar_pu0_particles/train-00000-of-00001.parquet": shard(range(30)),
     }
     for path, content in files.items():
-        api.upload_file(path_or_fileobj=content, path_in_repo=path, repo_id=repo, repo_type="dataset")
+        api.upload_file(
+            path_or_fileobj=io.BytesIO(content), path_in_repo=path, repo_id=repo, repo_type="dataset"
+        )
     return HubDataset(repo, hub.url, token=hub.token("ada"))
 
 

@@ -66,13 +66,19 @@ class Address:
     caller: Account | None
 
 
+def find(db: sqlite3.Connection, kind: Kind, namespace: str, name: str) -> Repo | None:
+    """The repository, whoever asks; names count whatever their case."""
+    if not (is_name(namespace) and is_name(name)):
+        return None
+    row = db.execute(
+        select("WHERE r.kind = ? AND a.name = ? AND r.name = ?"), (kind, namespace, name)
+    ).fetchone()
+    return repo_of_row(row) if row else None
+
+
 def readable(db: sqlite3.Connection, address: Address) -> Repo:
     """The repository, if the caller may see it."""
-    row = db.execute(
-        select("WHERE r.kind = ? AND a.name = ? AND r.name = ?"),
-        (address.kind, address.namespace, address.name),
-    ).fetchone()
-    repo = repo_of_row(row) if row else None
+    repo = find(db, address.kind, address.namespace, address.name)
     caller = address.caller
     if repo is None or (repo.private and (caller is None or caller.id != repo.owner_id)):
         raise repo_not_found(anonymous=caller is None)
@@ -107,9 +113,7 @@ def create(
         raise invalid("A repository is of type model, dataset or space")
     if not is_name(name):
         raise invalid("A repository needs another name: letters, digits and single - _ . inside")
-    if namespace not in {None, ""} and (
-        not isinstance(namespace, str) or namespace.lower() != caller.name.lower()
-    ):
+    if namespace and (not isinstance(namespace, str) or namespace.lower() != caller.name.lower()):
         raise HubError(403, f"{caller.name} cannot make repositories for others")
     address = Address(kind, caller.name, name, caller)
     time = now()

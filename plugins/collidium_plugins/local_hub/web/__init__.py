@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from quart import Blueprint, Response, current_app
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import BaseConverter
 
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.failures import HubError
@@ -36,19 +37,19 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("DELETE", "/api/repos/delete", repos.delete),
     ("GET", f"/api/{_KIND}", repos.list_),
     ("GET", _REPO, repos.info),
-    ("GET", f"{_REPO}/revision/<path:rest>", repos.info),
+    ("GET", f"{_REPO}/revision/<anything:rest>", repos.info),
     ("GET", f"{_REPO}/refs", repos.refs),
-    ("GET", f"{_REPO}/commits/<path:rest>", repos.commits),
-    ("POST", f"{_REPO}/branch/<path:rest>", repos.add_branch),
-    ("DELETE", f"{_REPO}/branch/<path:rest>", repos.delete_branch),
-    ("POST", f"{_REPO}/tag/<path:rest>", repos.add_tag),
-    ("DELETE", f"{_REPO}/tag/<path:rest>", repos.delete_tag),
-    ("GET", f"{_REPO}/tree/<path:rest>", files.tree),
-    ("POST", f"{_REPO}/paths-info/<path:rest>", files.paths_info),
-    ("GET", "/<namespace>/<name>/resolve/<path:rest>", files.resolve_model),
-    ("GET", f"/{_PAGES}/<namespace>/<name>/resolve/<path:rest>", files.resolve),
-    ("POST", f"{_REPO}/preupload/<path:rest>", uploads.preupload),
-    ("POST", f"{_REPO}/commit/<path:rest>", uploads.commit),
+    ("GET", f"{_REPO}/commits/<anything:rest>", repos.commits),
+    ("POST", f"{_REPO}/branch/<anything:rest>", repos.add_branch),
+    ("DELETE", f"{_REPO}/branch/<anything:rest>", repos.delete_branch),
+    ("POST", f"{_REPO}/tag/<anything:rest>", repos.add_tag),
+    ("DELETE", f"{_REPO}/tag/<anything:rest>", repos.delete_tag),
+    ("GET", f"{_REPO}/tree/<anything:rest>", files.tree),
+    ("POST", f"{_REPO}/paths-info/<anything:rest>", files.paths_info),
+    ("GET", "/<namespace>/<name>/resolve/<anything:rest>", files.resolve_model),
+    ("GET", f"/{_PAGES}/<namespace>/<name>/resolve/<anything:rest>", files.resolve),
+    ("POST", f"{_REPO}/preupload/<anything:rest>", uploads.preupload),
+    ("POST", f"{_REPO}/commit/<anything:rest>", uploads.commit),
     ("POST", f"{_LFS}/objects/batch", uploads.lfs_batch_model),
     ("POST", f"/{_PAGES}{_LFS}/objects/batch", uploads.lfs_batch),
     ("POST", f"{_LFS}/verify", uploads.lfs_verify_model),
@@ -57,15 +58,23 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
 ]
 
 
+class Anything(BaseConverter):
+    """The rest of an address, whatever it holds: slashes at either end, line breaks."""
+
+    regex = "(?s:.+)"
+    part_isolating = False
+
+
 def make_blueprint(directory: Path) -> Blueprint:
     """The hub, keeping its files below ``directory``, which it makes when the server starts."""
     blueprint = Blueprint("local_hub", __name__, url_prefix=PREFIX)
+    blueprint.record(lambda state: state.app.url_map.converters.update(anything=Anything))
     for number, (method, rule, handler) in enumerate(ROUTES):
         endpoint = f"{handler.__name__}_{number}"
         blueprint.add_url_rule(rule, endpoint, handler, methods=[method], merge_slashes=False)
     # Last, so that whatever is no address of the hub is answered in the hub's own way.
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-    for rule in ("/", "/<path:rest>"):
+    for rule in ("/", "/<anything:rest>"):
         blueprint.add_url_rule(rule, f"nothing_{len(rule)}", _nothing, methods=methods, merge_slashes=False)
     blueprint.before_request(authenticate)
     blueprint.register_error_handler(HubError, _refuse)
