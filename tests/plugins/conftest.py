@@ -21,6 +21,19 @@ from collidium.testing.processes import end_with_parent
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
 
+#: What the hub's own client does that Python or its own authors would rather not see.
+CLIENT_WARNINGS = (
+    "ignore:Use 'content=:DeprecationWarning",
+    "ignore:It seems that you are about to commit a data file:UserWarning",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            for warning in CLIENT_WARNINGS:
+                item.add_marker(pytest.mark.filterwarnings(warning))
+
 
 class HubServer:
     """hub_server.py on a directory; can be killed and started again on the same port."""

@@ -35,12 +35,6 @@ from huggingface_hub.errors import (
 if TYPE_CHECKING:
     from conftest import HubServer
 
-pytestmark = [
-    # The client itself uploads in a way that its HTTP library calls outdated.
-    pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:It seems that you are about to commit a data file:UserWarning"),
-]
-
 
 @pytest.fixture
 def ada(hub: HubServer) -> HfApi:
