@@ -39,12 +39,7 @@ class Connection:
         address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
         token = token or os.environ.get("HF_TOKEN") or saved_token(address)
         admin_token = admin_token or os.environ.get("ADMIN_TOKEN")
-        return cls(
-            address,
-            check_secret(token, "the hub token"),
-            check_secret(admin_token, "the admin token"),
-            timeout,
-        )
+        return cls(address, token and token.strip(), admin_token and admin_token.strip(), timeout)
 
     @property
     def trust_environment(self) -> bool:
@@ -56,7 +51,7 @@ class Connection:
             return host != "localhost"
 
     def request(self, call: Call[Any], upload: Upload | None = None) -> httpx.Request:
-        """The call as it goes out. Raises Unauthenticated when it needs a secret that is not there."""
+        """The call as it goes out. Raises Unauthenticated when it lacks the secret it needs."""
         headers = {
             "User-Agent": f"collidium/{__version__}",
             "Accept": "application/json",
@@ -76,13 +71,13 @@ class Connection:
 
     def _secret(self, call: Call[Any]) -> dict[str, str]:
         if call.credential is Credential.TOKEN:
-            if self.token is None:
+            if not self.token:
                 raise Unauthenticated("no token: run `collidium login`, or set HF_TOKEN")
-            return {"Authorization": f"Bearer {self.token}"}
+            return {"Authorization": f"Bearer {sendable(self.token, 'the hub token')}"}
         if call.credential is Credential.ADMIN:
-            if self.admin_token is None:
+            if not self.admin_token:
                 raise Unauthenticated("no admin token: set ADMIN_TOKEN", challenge="X-Admin-Token")
-            return {"X-Admin-Token": self.admin_token}
+            return {"X-Admin-Token": sendable(self.admin_token, "the admin token")}
         return {}
 
     def _patience(self, call: Call[Any]) -> httpx.Timeout:
@@ -138,14 +133,11 @@ def check_backend(address: str) -> str:
     return str(url).rstrip("/")
 
 
-def check_secret(secret: str | None, name: str) -> str | None:
+def sendable(secret: str, name: str) -> str:
     """The secret, if it can travel in a header. Raises ConfigurationError that does not show it."""
-    if secret is None:
-        return None
-    secret = secret.strip()
     if not secret.isascii() or not secret.isprintable() or " " in secret:
         raise ConfigurationError(f"{name} is not one: it holds characters that no token has")
-    return secret or None
+    return secret
 
 
 def _reason(error: httpx.RequestError) -> str:

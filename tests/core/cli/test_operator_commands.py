@@ -1,0 +1,162 @@
+"""task, truth, plugin, db and ledger, on a machine of their own."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.core.cli.conftest import RunCommand
+from tests.distributions import install
+
+from collidium.demo import EVENTS_DIRECTORY
+
+TASK = """
+from dataclasses import replace
+from collidium.hookspecs import hookimpl
+from collidium_tasks.tracking import TrackingTask
+
+class Other(TrackingTask):
+    card = replace(TrackingTask.card, name="other", title="Another task")
+
+@hookimpl
+def collidium_tasks():
+    return [Other()]
+"""
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "collidium.sqlite3"
+
+
+def data(collidium: RunCommand, *arguments: str) -> Any:
+    done = collidium(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_tasks_are_listed_added_and_removed(collidium: RunCommand, site: Path) -> None:
+    install(site, "other-task", {"other_task": TASK})
+    tasks = {task["name"]: task for task in data(collidium, "task", "list")}
+    assert tasks["tracking"]["listed"]
+    assert (tasks["other"]["listed"], tasks["other"]["distribution"]) == (False, "other-task")
+    added = collidium("task", "add", "other")
+    assert added.returncode == 0
+    assert "Task other is listed." in added.stderr
+    assert "no truth yet" in added.stderr
+    assert data(collidium, "task", "show", "other")["status"]["listed"]
+    assert not data(collidium, "task", "remove", "other")["listed"]
+    assert "other-task" in collidium("task", "list").stdout
+
+
+def test_a_card(collidium: RunCommand) -> None:
+    shown = collidium("task", "show", "tracking").stdout
+    assert "trackml_weighted_efficiency" in shown
+    assert "event_id" in shown
+    card = data(collidium, "task", "show", "tracking")["card"]
+    assert card["eval_events"] == {"start": 90000, "stop": 100000}
+
+
+@pytest.mark.parametrize("command", ["show", "add", "remove"])
+def test_a_task_that_is_not_there(collidium: RunCommand, command: str) -> None:
+    done = collidium("task", command, "nothing")
+    assert done.returncode == 3
+    assert "nothing" in done.stderr
+
+
+def test_truth_is_imported_and_listed(collidium: RunCommand) -> None:
+    source = ("--from", str(EVENTS_DIRECTORY), "--config", "ttbar_pu0")
+    record = data(collidium, "truth", "import", "tracking", *source, "--events", "3:5")
+    assert record["events"] == {"start": 3, "stop": 5}
+    assert record["current"]
+    assert data(collidium, "truth", "list") == [record]
+    assert record["version"] in collidium("truth", "list").stdout
+    assert data(collidium, "task", "show", "tracking")["status"]["reason"] is None
+
+
+def test_truth_that_cannot_be_imported(collidium: RunCommand, tmp_path: Path) -> None:
+    source = ("--from", str(EVENTS_DIRECTORY), "--config", "ttbar_pu0")
+    lacking = collidium("truth", "import", "tracking", *source, "--events", "3:9")
+    assert lacking.returncode in (1, 3)
+    assert "lacks 4 of the 6 events" in lacking.stderr
+    nowhere = collidium("truth", "import", "tracking", "--from", str(tmp_path / "nowhere"), "--events", "3:5")
+    assert nowhere.returncode in (1, 3)
+    assert "Traceback" not in lacking.stderr + nowhere.stderr
+    assert data(collidium, "truth", "list") == []
+
+
+def test_plugins_are_listed_with_what_they_bring(collidium: RunCommand, site: Path) -> None:
+    install(site, "broken", {"broken": "raise RuntimeError('out of order')"})
+    listed = data(collidium, "plugin", "list")
+    plugins = {plugin["name"]: plugin for plugin in listed["plugins"]}
+    assert plugins["tracking"]["brings"] == ["task tracking"]
+    assert (plugins["broken"]["state"], plugins["broken"]["error"]) == (
+        "failed",
+        "RuntimeError: out of order",
+    )
+    done = collidium("plugin", "list")
+    assert done.returncode == 0
+    assert "RuntimeError: out of order" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_two_plugins_that_claim_one_name(collidium: RunCommand, site: Path) -> None:
+    install(site, "thief", {"thief": TASK.replace('"other"', '"tracking"')})
+    assert "task 'tracking' of plugin 'thief' is refused" in collidium("plugin", "list").stderr
+
+
+def test_a_broken_plugin_is_told_and_stops_nobody(collidium: RunCommand, site: Path) -> None:
+    install(site, "broken", {"broken": "raise RuntimeError('out of order')"})
+    done = collidium("task", "list")
+    assert done.returncode == 0
+    assert done.stderr == "Warning: plugin 'broken' of broken: RuntimeError: out of order\n"
+
+
+# -- database and ledger ------------------------------------------------------------------------------------
+
+
+def test_the_schema_is_checked_and_brought_up(collidium: RunCommand) -> None:
+    fresh = collidium("db", "check")
+    assert fresh.returncode == 1
+    assert "collidium db migrate" in fresh.stdout
+    assert collidium("db", "migrate").returncode == 0
+    assert collidium("db", "migrate").returncode == 0
+    assert data(collidium, "db", "check") == {"problems": []}
+
+
+def test_a_schema_of_a_newer_release_is_refused(collidium: RunCommand, database: Path) -> None:
+    collidium("db", "migrate")
+    with sqlite3.connect(database) as connection:
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE name LIKE '%migrations%'"
+        ).fetchall()
+        connection.execute(
+            f"INSERT INTO {tables[0][0]} (app, name, applied_at) "  # noqa: S608 -- a name from the schema
+            "VALUES ('collidium', '9999_from_the_future', '2030-01-01 00:00:00')"
+        )
+    connection.close()
+    assert "9999_from_the_future" in collidium("db", "check").stdout
+    for arguments in (("db", "migrate"), ("task", "list"), ("serve", "--port", "0")):
+        done = collidium(*arguments)
+        assert done.returncode == 1
+        assert "9999_from_the_future" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_the_ledger_is_audited(collidium: RunCommand, database: Path) -> None:
+    assert collidium("ledger", "audit").stdout == "Every balance is the sum of its entries.\n"
+    with sqlite3.connect(database) as connection:
+        connection.execute(
+            "INSERT INTO accounts (hub_username, credits, banned, created_at) "
+            "VALUES ('forger', '7.000', 0, '2026-01-01 00:00:00')"
+        )
+    connection.close()
+    done = collidium("ledger", "audit", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["mismatches"] == [
+        {"hub_username": "forger", "balance": 7.0, "entries_sum": 0.0}
+    ]
+    assert "forger" in collidium("ledger", "audit").stdout

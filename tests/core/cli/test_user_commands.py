@@ -1,0 +1,188 @@
+"""login, me, submit, check and leaderboard, as a user types them against a real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.core.cli.conftest import RunCommand
+from tests.core.servers import benchmark_server, write_oracle
+
+from collidium.testing.server import ServerProcess
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with benchmark_server(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def token(server: ServerProcess) -> str:
+    return server.add_user("alice")
+
+
+@pytest.fixture
+def alice(collidium: RunCommand, server: ServerProcess, token: str) -> RunCommand:
+    """Runs a command as alice."""
+
+    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return collidium(*arguments, **{"PLATFORM_BACKEND": server.base_url, "HF_TOKEN": token, **variables})
+
+    return run
+
+
+@pytest.fixture
+def bad_file(tmp_path: Path) -> Path:
+    path = tmp_path / "bad.parquet"
+    pq.write_table(pa.table({"event_id": [3, 3], "hit_id": [-5, -5], "track_id": [0, -9]}), path)
+    return path
+
+
+# -- login -------------------------------------------------------------------------------------------------
+
+
+def login(
+    environment: dict[str, str], typed: str, *arguments: str, backend: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "collidium", "login", *arguments],
+        env=environment | {"PLATFORM_BACKEND": backend},
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_login_keeps_a_token_that_works(
+    server: ServerProcess, token: str, isolated_environment: dict[str, str], collidium: RunCommand
+) -> None:
+    done = login(isolated_environment, token + "\n", "--token-stdin", backend=server.base_url)
+    assert done.returncode == 0, done.stderr
+    assert "as alice" in done.stderr
+    assert token not in done.stdout + done.stderr
+    kept = Path(isolated_environment["HOME"]) / ".config" / "collidium" / "login.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert collidium("me", PLATFORM_BACKEND=server.base_url).returncode == 0
+    assert collidium("me", PLATFORM_BACKEND=server.base_url, HF_TOKEN="wrong").returncode == 3  # noqa: S106
+    assert login(isolated_environment, "", "--forget", backend=server.base_url).returncode == 0
+    assert collidium("me", PLATFORM_BACKEND=server.base_url).returncode == 3
+
+
+def test_login_keeps_nothing_that_does_not_work(
+    server: ServerProcess, isolated_environment: dict[str, str]
+) -> None:
+    for typed, backend, code in (
+        ("wrong\n", server.base_url, 3),
+        ("\n", server.base_url, 2),
+        ("any\n", "http://127.0.0.1:1", 4),
+    ):
+        assert login(isolated_environment, typed, "--token-stdin", backend=backend).returncode == code
+    assert not (Path(isolated_environment["HOME"]) / ".config").exists()
+
+
+def test_a_token_that_is_typed_is_not_shown(
+    server: ServerProcess, token: str, isolated_environment: dict[str, str]
+) -> None:
+    terminal, its_end = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "collidium", "login"],
+        env=isolated_environment | {"PLATFORM_BACKEND": server.base_url},
+        stdin=its_end,
+        stdout=its_end,
+        stderr=its_end,
+        start_new_session=True,
+    )
+    os.close(its_end)
+    shown = b""
+    while b"Hub token: " not in shown:
+        shown += os.read(terminal, 1024)
+    os.write(terminal, token.encode() + b"\n")
+    while True:
+        try:
+            shown += os.read(terminal, 1024)
+        except OSError:  # the terminal's other end is closed
+            break
+    assert process.wait(30) == 0
+    assert b"as alice" in shown
+    assert token.encode() not in shown
+    os.close(terminal)
+
+
+# -- me ------------------------------------------------------------------------------------------------------
+
+
+def test_me(alice: RunCommand) -> None:
+    assert "alice" in alice("me").stdout
+    account = json.loads(alice("me", "--json").stdout)
+    assert account["hub_username"] == "alice"
+    assert account["credits"] >= 10
+
+
+def test_the_ledger(alice: RunCommand) -> None:
+    alice("me")
+    entries = json.loads(alice("me", "--transactions", "--json").stdout)
+    assert entries[-1]["reason"] == "signup_grant"
+    assert "signup_grant" in alice("me", "--transactions").stdout
+    assert len(json.loads(alice("me", "--transactions", "--json", "--limit", "1").stdout)) == 1
+
+
+# -- submit, check, leaderboard -----------------------------------------------------------------------------
+
+
+def test_from_check_to_leaderboard(alice: RunCommand, tmp_path: Path) -> None:
+    path = tmp_path / "oracle.parquet"
+    rows = write_oracle(path).num_rows
+    checked = alice("check", "tracking", str(path))
+    assert (checked.returncode, checked.stdout) == (0, f"oracle.parquet is valid: {rows} rows.\n")
+    submitted = alice("submit", "tracking", str(path), "--json", "--model-repo", "alice/oracle")
+    assert submitted.returncode == 0, submitted.stderr
+    assert submitted.stderr == ""
+    receipt = json.loads(submitted.stdout)
+    assert receipt["scores"]["trackml_weighted_efficiency"] == 1.0
+    assert receipt["credits_earned"] == 100
+    again = alice("submit", "tracking", str(path))
+    assert "You sent this very file before" in again.stderr
+    assert receipt["submission_id"] in again.stdout
+    places = json.loads(alice("leaderboard", "tracking", "--json").stdout)
+    assert [place["submission_id"] for place in places] == [receipt["submission_id"]]
+    table = alice("leaderboard", "tracking").stdout
+    assert "trackml_weighted_efficiency" in table
+    assert "alice/oracle" in table
+
+
+def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> None:
+    for command in ("check", "submit"):
+        done = alice(command, "tracking", str(bad_file))
+        assert done.returncode == 3
+        assert done.stdout == ""
+        assert "column hit_id" in done.stderr
+        assert "column track_id" in done.stderr
+        assert "for example" in done.stderr
+        assert "What to do: mend the file" in done.stderr
+
+
+def test_the_same_problems_for_programs(alice: RunCommand, bad_file: Path) -> None:
+    done = alice("check", "tracking", str(bad_file), "--json")
+    assert done.returncode == 3
+    problem = json.loads(done.stderr)
+    assert problem["status"] == 422
+    assert {item.get("column") for item in problem["errors"]} >= {"hit_id", "track_id"}
+
+
+def test_an_unknown_task(alice: RunCommand, bad_file: Path) -> None:
+    for arguments in (("leaderboard", "nothing"), ("submit", "nothing", str(bad_file))):
+        done = alice(*arguments)
+        assert done.returncode == 3
+        assert "nothing" in done.stderr
