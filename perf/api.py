@@ -2,9 +2,9 @@
 
     python perf/api.py [--quick]
 
-One server process on loopback with the embedded defaults; 16 connections from a process of their own. CPU is
-the server's user and system time from /proc. The last row sends a submission of five million hits and asks
-for /healthz all the while.
+One server process on loopback, on SQLite and on PostgreSQL; 16 connections from a process of their own.
+CPU is the server's user and system time from /proc. The last line of each sends a submission of five
+million hits and asks for /healthz all the while.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import argparse
 import asyncio
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,6 +26,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from collidium.testing.databases import PostgresDatabases
+from collidium.testing.postgres import PostgresServer
 from collidium.testing.server import ServerProcess
 
 CONNECTIONS = 16
@@ -100,50 +103,54 @@ def publish_truth(server: ServerProcess, directory: Path, hits: int, events: int
     return directory / "predictions.parquet"
 
 
-def health_while_scoring(server: ServerProcess, headers: dict[str, str], predictions: Path) -> str:
+def health_while_scoring(server: ServerProcess, token: str, predictions: Path) -> str:
+    """Ask for /healthz while another process submits the predictions."""
+    command = [sys.executable, "-m", "collidium", "submit", "tracking", str(predictions), "--json"]
+    environment = server.environment | {"PLATFORM_BACKEND": server.base_url, "HF_TOKEN": token}
     delays = []
-    with ThreadPoolExecutor(1) as thread, httpx.Client(base_url=server.base_url, trust_env=False) as client:
-        started = time.perf_counter()
-        call = thread.submit(
-            httpx.post,
-            f"{server.base_url}/v1/benchmark/tracking/submit",
-            content=predictions.read_bytes(),
-            headers=headers,
-            timeout=300,
-            trust_env=False,
-        )
-        while not call.done():
+    started = time.perf_counter()
+    with httpx.Client(base_url=server.base_url, trust_env=False) as client:
+        upload = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+        while upload.poll() is None:
             before = time.perf_counter()
             assert client.get("/healthz").status_code == 200
             delays.append((time.perf_counter() - before) * 1000)
-        wall = time.perf_counter() - started
-    assert call.result().status_code == 200, call.result().text
+    wall = time.perf_counter() - started
+    assert upload.returncode == 0
     return (
-        f"\n/healthz while {pq.read_metadata(predictions).num_rows:,} hits were received and scored "
-        f"({wall:.1f} s): {len(delays)} calls, median {statistics.median(delays):.1f} ms, "
-        f"largest {max(delays):.1f} ms"
+        f"\n/healthz while {pq.read_metadata(predictions).num_rows:,} hits were sent and scored "
+        f"({wall:.1f} s): "
+        f"{len(delays)} calls, median {statistics.median(delays):.1f} ms, largest {max(delays):.1f} ms"
     )
+
+
+def measure(database_url: str | None, quick: bool) -> None:
+    requests, hits, events = (800, 200_000, 4) if quick else (16_000, 5_000_000, 40)
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        with ServerProcess(directory / "server", database_url, {"PLATFORM_LOG_LEVEL": "warning"}) as server:
+            token = server.add_user("alice")
+            predictions = publish_truth(server, directory, hits, events)
+            health = health_while_scoring(server, token, predictions)
+            print(f"| {CONNECTIONS} connections | requests/s | CPU per request (ms) |\n|---|---:|---:|")
+            for label, path, headers in (
+                ("GET /healthz", "/healthz", {}),
+                ("GET /v1/me", "/v1/me", {"Authorization": f"Bearer {token}"}),
+                ("GET /v1/leaderboard/tracking", "/v1/leaderboard/tracking", {}),
+            ):
+                print(throughput(server, label, path, headers, requests))
+            print(health)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run of a few seconds")
     quick = parser.parse_args().quick
-    requests, hits, events = (800, 200_000, 4) if quick else (16_000, 5_000_000, 40)
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        with ServerProcess(directory / "server", env={"PLATFORM_LOG_LEVEL": "warning"}) as server:
-            headers = {"Authorization": f"Bearer {server.add_user('alice')}"}
-            predictions = publish_truth(server, directory, hits, events)
-            health = health_while_scoring(server, headers, predictions)
-            print(f"| {CONNECTIONS} connections | requests/s | CPU per request (ms) |\n|---|---:|---:|")
-            for label, path, sent in (
-                ("GET /healthz", "/healthz", {}),
-                ("GET /v1/me", "/v1/me", headers),
-                ("GET /v1/leaderboard/tracking", "/v1/leaderboard/tracking", {}),
-            ):
-                print(throughput(server, label, path, sent, requests))
-            print(health)
+    print("\nSQLite\n")
+    measure(None, quick)
+    with PostgresServer() as postgres, PostgresDatabases(postgres).migrated() as url:
+        print("\nPostgreSQL\n")
+        measure(url, quick)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from quart import Blueprint, Response
 from quart_schema import document_response, security_scheme, tag, validate_querystring
 
 from collidium import accounts
-from collidium.api.answers import Page, answer, answer_list, cut, id_cursor
+from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import caller
 from collidium.api.schemas import Me, Transaction
 
@@ -33,4 +33,4 @@ async def transactions(query_args: Page) -> Response:
     entries = await accounts.entries(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
     page, last = cut(entries, query_args.limit)
     items = [Transaction.model_validate(entry) for entry in page]
-    return answer_list(items, query_args, last.id if last else None)
+    return page_of(items, query_args, last.id if last else None).response()

@@ -6,7 +6,7 @@ from quart import Blueprint, Response
 from quart_schema import document_response, security_scheme, tag, validate_querystring, validate_request
 
 from collidium import accounts, operations
-from collidium.api.answers import Page, answer, answer_list, cut, id_cursor
+from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import request_id, require_operator
 from collidium.api.schemas import (
     AuditModel,
@@ -87,4 +87,4 @@ async def audit(query_args: Page) -> Response:
     records = await operations.audit_log(limit=query_args.limit + 1, before=id_cursor(query_args))
     page, last = cut(records, query_args.limit)
     items = [AuditModel.model_validate(record) for record in page]
-    return answer_list(items, query_args, last.id if last else None)
+    return page_of(items, query_args, last.id if last else None).response()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -43,15 +44,37 @@ def answer(model: BaseModel, status: int = 200) -> Response:
     return Response(model.model_dump_json(), status=status, content_type=JSON)
 
 
-def answer_list(
-    models: Sequence[BaseModel], page: Page | None = None, next_cursor: str | int | None = None
-) -> Response:
-    """Many things as JSON, with the Link to the next page if there is one."""
-    response = Response(f"[{','.join(model.model_dump_json() for model in models)}]", content_type=JSON)
-    if page is not None and next_cursor is not None:
+@dataclass(frozen=True, slots=True)
+class WrittenPage:
+    """Many things as JSON, and the Link to the next page if there is one."""
+
+    body: str
+    link: str | None
+
+    def response(self) -> Response:
+        """The page as an answer."""
+        response = Response(self.body, content_type=JSON)
+        if self.link is not None:
+            response.headers["Link"] = self.link
+        return response
+
+
+def page_of(models: Sequence[BaseModel], page: Page, next_cursor: str | int | None) -> WrittenPage:
+    """Write a page of the list at this request's path."""
+    link = None
+    if next_cursor is not None:
         query = urlencode({"limit": page.limit, "cursor": next_cursor})
-        response.headers["Link"] = f'<{request.base_url}?{query}>; rel="next"'
-    return response
+        link = f'<{request.path}?{query}>; rel="next"'
+    return WrittenPage(_array(models), link)
+
+
+def answer_list(models: Sequence[BaseModel]) -> Response:
+    """Many things as JSON, all of them."""
+    return Response(_array(models), content_type=JSON)
+
+
+def _array(models: Sequence[BaseModel]) -> str:
+    return f"[{','.join(model.model_dump_json() for model in models)}]"
 
 
 def cut(items: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:

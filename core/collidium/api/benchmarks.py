@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from cachetools import LRUCache
 from quart import Blueprint, Response, request
 from quart_schema import document_response, security_scheme, tag, validate_querystring
 
 from collidium.api import metrics
-from collidium.api.answers import Page, answer, answer_list
+from collidium.api.answers import Page, WrittenPage, answer, answer_list, page_of
 from collidium.api.authentication import caller
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import Checked, Place, Receipt, SubmissionModel, SubmitQuery, TaskModel
 from collidium.benchmarks import cards, submissions, tasklist
-from collidium.benchmarks.leaderboard import RankedSubmission
-from collidium.benchmarks.leaderboard import leaderboard as ranked
+from collidium.benchmarks import leaderboard as boards
+from collidium.benchmarks.leaderboard import Edition, RankedSubmission
 from collidium.benchmarks.submissions import Predictions, as_mapping
+from collidium.settings import MEBIBYTE
 
 blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")
 
 #: The form part that holds the file, when it is not the body itself.
 PART = "predictions"
+
+#: Pages of leaderboards as they were written out; a page of an edition never changes.
+_pages: LRUCache[tuple[Edition, int, str | None], WrittenPage] = LRUCache(
+    16 * MEBIBYTE, getsizeof=lambda page: len(page.body)
+)
 
 
 @blueprint.get("/benchmark/tasks")
@@ -96,9 +103,18 @@ async def submission(submission_id: str) -> Response:
 @validate_querystring(Page)
 @document_response(list[Place])
 async def leaderboard(task: str, query_args: Page) -> Response:
-    """The leaderboard of a task: best primary metric first, ties earlier first."""
-    places, cursor = await ranked(platform(), task, limit=query_args.limit, cursor=query_args.cursor)
-    return answer_list([_place(place) for place in places], query_args, cursor)
+    """The leaderboard of a task: best primary metric first, ties earlier first.
+
+    The answer has an ETag, so that asking again with If-None-Match costs next to nothing.
+    """
+    edition = await boards.current_edition(task)
+    key = (edition, query_args.limit, query_args.cursor)
+    if key not in _pages:
+        places, cursor = await boards.places(edition, limit=query_args.limit, cursor=query_args.cursor)
+        _pages[key] = page_of([_place(place) for place in places], query_args, cursor)
+    response = _pages[key].response()
+    response.set_etag(f"{edition.truth_version}-{edition.revision}")
+    return await response.make_conditional(request)
 
 
 @asynccontextmanager

@@ -7,16 +7,12 @@ import binascii
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from tortoise.expressions import Q
 
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.submissions import SubmissionView, view
 from collidium.errors import InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    from collidium.platform import Platform
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +56,34 @@ class Cursor:
         return cursor
 
 
-async def leaderboard(
-    platform: Platform, task_name: str, *, limit: int, cursor: str | None = None
-) -> tuple[list[RankedSubmission], str | None]:
-    """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """A leaderboard at one moment; two equal editions show the same places."""
 
-    Submissions scored against the task's current truth, by the primary metric, ties earlier first; one
-    without a finite primary score never ranks. Raises NotFound for a task that was never listed.
-    """
+    task: str
+    truth_version: str | None
+    revision: int
+
+
+async def current_edition(task_name: str) -> Edition:
+    """The edition there is now; raises NotFound for a task that was never listed."""
     listed = await ListedTask.get_or_none(name=task_name)
     if listed is None:
         raise NotFound(f"there is no task {task_name!r}; GET /v1/benchmark/tasks lists those there are")
-    query = Submission.filter(task=task_name, truth_version=listed.truth_version, rank_score__isnull=False)
+    return Edition(task_name, listed.truth_version, listed.revision)
+
+
+async def places(
+    edition: Edition, *, limit: int, cursor: str | None = None
+) -> tuple[list[RankedSubmission], str | None]:
+    """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
+
+    Submissions scored against the edition's truth, by the primary metric, ties earlier first; one without a
+    finite primary score never ranks. Raises InvalidInput for a cursor that is none.
+    """
+    query = Submission.filter(
+        task=edition.task, truth_version=edition.truth_version, rank_score__isnull=False
+    )
     after = Cursor.decode(cursor) if cursor else None
     if after is not None:
         query = query.filter(
@@ -81,9 +93,9 @@ async def leaderboard(
         )
     rows = await query.order_by("-rank_score", "submitted_at", "id").limit(limit + 1)
     first_rank = after.rank + 1 if after else 1
-    places = [RankedSubmission(first_rank + i, view(row)) for i, row in enumerate(rows[:limit])]
+    ranked = [RankedSubmission(first_rank + i, view(row)) for i, row in enumerate(rows[:limit])]
     if len(rows) <= limit:
-        return places, None
+        return ranked, None
     last = rows[limit - 1]
     assert last.rank_score is not None  # noqa: S101 -- by the filter above
-    return places, Cursor(places[-1].rank, last.rank_score, last.submitted_at, last.id).encode()
+    return ranked, Cursor(ranked[-1].rank, last.rank_score, last.submitted_at, last.id).encode()

@@ -16,6 +16,8 @@ class ListedTask(Model):
     listed = fields.BooleanField(default=True)
     #: The truth that submissions are scored against, None until one was imported.
     truth_version = fields.CharField(max_length=64, null=True)
+    #: Counts the submissions kept: with the truth version, it names an edition of the leaderboard.
+    revision = fields.BigIntField(default=0)
     changed_at = fields.DatetimeField(auto_now=True)
 
     class Meta:

@@ -168,6 +168,8 @@ async def _keep_once(
         task.card, submission, floors, platform.settings.benchmark_reward
     )
     await submission.save(force_create=True)
+    listed.revision += 1
+    await listed.save(update_fields=["revision"])
     return Outcome(view(submission), deduplicated=False)
 
 

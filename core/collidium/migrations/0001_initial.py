@@ -141,6 +141,13 @@ class Migration(migrations.Migration):
                         max_length=64,
                     ),
                 ),
+                (
+                    "revision",
+                    fields.BigIntField(
+                        default=0,
+                        description="How many submissions the task has kept: with the truth version, which edition of its leaderboard this is.",
+                    ),
+                ),
                 ("changed_at", fields.DatetimeField(auto_now=True, auto_now_add=False)),
             ],
             options={

@@ -233,3 +233,16 @@ def test_a_task_off_the_list_takes_nothing_and_keeps_its_scores(
     assert alice.get("/v1/leaderboard/tracking").status_code == 200
     platform.run("task", "add", "tracking")
     assert submit(alice, oracle).json()["deduplicated"] is True
+
+
+def test_a_leaderboard_that_has_not_changed_is_not_sent_again(alone: httpx.Client, oracle: pa.Table) -> None:
+    url = "/v1/leaderboard/tracking"
+    before = alone.get(url).headers["ETag"]
+    assert alone.get(url, headers={"If-None-Match": before}).status_code == 304
+    submit(alone, oracle)
+    after = alone.get(url, headers={"If-None-Match": before})
+    assert after.status_code == 200
+    assert len(after.json()) == 1
+    assert after.headers["ETag"] != before
+    submit(alone, oracle)
+    assert alone.get(url, headers={"If-None-Match": after.headers["ETag"]}).status_code == 304
