@@ -79,7 +79,8 @@ def _example(example: object) -> str:
 
 
 def _advice(error: errors.CollidiumError) -> str | None:
-    if wait := error.headers.get("Retry-After"):
+    wait = error.headers.get("Retry-After", "")
+    if wait.isdecimal():  # a proxy may put a date there
         return f"try again in {wait} s"
     if any("column" in item for item in error.errors):
         return "mend the file; `collidium check TASK FILE` tries it and costs nothing"

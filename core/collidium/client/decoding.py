@@ -67,17 +67,21 @@ def _decode_union(hints: tuple[Any, ...], value: object, where: str) -> object:
 
 
 def _decode_scalar(hint: Any, value: object, where: str) -> object:
-    # bool is an int to Python, never to JSON.
-    number = isinstance(value, int | Decimal) and not isinstance(value, bool)
     if hint is Any:
         return value
-    if hint in (float, Decimal) and number:
-        return hint(value)
+    if hint in (int, float, Decimal):
+        return _decode_number(hint, value, where)
     if hint is datetime:
         return _decode_time(_expect(str, value, where), where)
-    if hint is int and not number:
-        raise UnexpectedAnswer(f"{where} is {_name(value)}, not int")
     return _expect(hint, value, where)
+
+
+def _decode_number(kind: type[int | float | Decimal], value: object, where: str) -> int | float | Decimal:
+    # bool is an int to Python, never to JSON.
+    accepted = int if kind is int else int | Decimal
+    if isinstance(value, bool) or not isinstance(value, accepted):
+        raise UnexpectedAnswer(f"{where} is {_name(value)}, not {kind.__name__}")
+    return kind(value)
 
 
 def _decode_time(text: str, where: str) -> datetime:

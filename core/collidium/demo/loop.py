@@ -133,7 +133,8 @@ def _outcome(url: str, tokens: dict[str, str], submissions: tuple[Submitted, ...
         with Client(url, token) as client:
             accounts.append(client.me())
             ledger[name] = client.transactions().items
-            card, board = client.task(TASK), client.leaderboard(TASK)
+    with Client(url) as client:
+        card, board = client.task(TASK), client.leaderboard(TASK)
     return Outcome(
         url=url,
         card=card,
