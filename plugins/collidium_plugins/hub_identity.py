@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from cachetools import TTLCache
+
 from collidium import hookspecs
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
 
 if TYPE_CHECKING:
     import httpx
-    from cachetools import TTLCache
 
     from collidium.settings import Settings
 
@@ -58,20 +59,21 @@ class HubIdentity(IdentityProvider):
     def __init__(self, hub_url: str, *, timeout_seconds: float, cache_seconds: float) -> None:
         self._url = f"{hub_url}/api/whoami-v2"
         self._timeout_seconds = timeout_seconds
-        self._cache_seconds = cache_seconds
         self._asking: dict[str, asyncio.Task[Answer]] = {}
         self._client: httpx.AsyncClient | None = None
-        self._known: TTLCache[str, Identity] | None = None
-        self._refused: TTLCache[str, bool] | None = None
+        # Apart, so that a flood of bad tokens drives no good one out.
+        self._known: TTLCache[str, Identity] = TTLCache[str, Identity](KNOWN_TOKENS, cache_seconds)
+        self._refused: TTLCache[str, bool] = TTLCache[str, bool](
+            REFUSED_TOKENS, min(cache_seconds, REFUSED_SECONDS)
+        )
 
     async def identify(self, token: str) -> Identity | None:
         if not _TOKEN.fullmatch(token):
             return None
         key = hashlib.sha256(token.encode()).hexdigest()
-        known, refused = self._caches()
-        if identity := known.get(key):
+        if identity := self._known.get(key):
             return identity
-        if key in refused:
+        if key in self._refused:
             return None
         # Shielded: one caller that gives up must not take the answer from the others.
         answer = await asyncio.shield(self._asking.get(key) or self._start(key, token))
@@ -95,11 +97,10 @@ class HubIdentity(IdentityProvider):
 
     async def _ask_once(self, key: str, token: str) -> Answer:
         answer = await self._ask(token)
-        known, refused = self._caches()
         if isinstance(answer, Identity):
-            known[key] = answer
+            self._known[key] = answer
         elif answer is None:
-            refused[key] = True
+            self._refused[key] = True
         return answer
 
     async def _ask(self, token: str) -> Answer:
@@ -135,15 +136,6 @@ class HubIdentity(IdentityProvider):
                 mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")},
             )
         return self._client
-
-    def _caches(self) -> tuple[TTLCache[str, Identity], TTLCache[str, bool]]:
-        """What is known and what was refused, apart: a flood of bad tokens drives no good one out."""
-        if self._known is None or self._refused is None:
-            from cachetools import TTLCache
-
-            self._known = TTLCache(KNOWN_TOKENS, self._cache_seconds)
-            self._refused = TTLCache(REFUSED_TOKENS, min(self._cache_seconds, REFUSED_SECONDS))
-        return self._known, self._refused
 
 
 async def _read(response: httpx.Response) -> bytes:

@@ -29,6 +29,7 @@ class Sink(Protocol):
 
     def finish(self) -> dict[str, str]:
         """The body is whole; returns the small fields that came with the file."""
+        ...
 
 
 class RawSink:
