@@ -125,15 +125,14 @@ def load(**overrides: object) -> Settings:
 
     Raises :class:`~collidium.errors.ConfigurationError` that lists every unknown name and bad value.
     """
-    unknown = _unknown_names()
+    problems = []
+    settings = None
     try:
         settings = Settings(**overrides)  # type: ignore[arg-type]  # checked by pydantic
     except ValidationError as error:
-        problems = [f"{_variable(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False)]
-    else:
-        problems = []
-    problems += [f"{name}: no such setting" for name in unknown]
-    if problems:
+        problems += [f"{_variable(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False)]
+    problems += [f"{name}: no such setting" for name in _unknown_names()]
+    if settings is None or problems:
         raise ConfigurationError(
             "settings: " + "; ".join(problems), errors=[{"detail": problem} for problem in problems]
         )

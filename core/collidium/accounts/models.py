@@ -19,7 +19,7 @@ class Account(Model):
     signed_up_at = fields.DatetimeField(null=True)
     last_seen_at = fields.DatetimeField(null=True)
 
-    class Meta:
+    class Meta(Model.Meta):
         table = "accounts"
 
 
@@ -39,6 +39,6 @@ class CreditTransaction(Model):
     note = fields.TextField(default="")
     created_at = fields.DatetimeField(auto_now_add=True)
 
-    class Meta:
+    class Meta(Model.Meta):
         table = "credit_transactions"
         unique_together = (("account", "reason", "reference"),)

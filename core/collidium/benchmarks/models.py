@@ -20,7 +20,7 @@ class ListedTask(Model):
     revision = fields.BigIntField(default=0)
     changed_at = fields.DatetimeField(auto_now=True)
 
-    class Meta:
+    class Meta(Model.Meta):
         table = "listed_tasks"
 
 
@@ -33,7 +33,7 @@ class TruthVersion(Model):
     manifest: Any = fields.JSONField()
     imported_at = fields.DatetimeField(auto_now_add=True)
 
-    class Meta:
+    class Meta(Model.Meta):
         table = "truth_versions"
         unique_together = (("task", "version"),)
 
@@ -58,7 +58,7 @@ class Submission(Model):
     truth_version = fields.CharField(max_length=64)
     submitted_at = fields.DatetimeField()
 
-    class Meta:
+    class Meta(Model.Meta):
         table = "submissions"
         unique_together = (("account_id", "task", "sha256", "scorer_version", "truth_version"),)
         indexes = (("task", "truth_version", "rank_score", "submitted_at", "id"),)
@@ -74,6 +74,6 @@ class Best(Model):
     value = fields.FloatField()
     submission_id = fields.CharField(max_length=32)
 
-    class Meta:
+    class Meta(Model.Meta):
         table = "benchmark_bests"
         unique_together = (("task", "truth_version", "metric"),)

@@ -145,7 +145,7 @@ class Migration(migrations.Migration):
                     "revision",
                     fields.BigIntField(
                         default=0,
-                        description="How many submissions the task has kept: with the truth version, which edition of its leaderboard this is.",
+                        description="Counts the submissions kept: with the truth version, it names an edition of the leaderboard.",
                     ),
                 ),
                 ("changed_at", fields.DatetimeField(auto_now=True, auto_now_add=False)),

@@ -15,7 +15,7 @@ class GlobalConfig(Model):
     submissions_frozen = fields.BooleanField(default=False)
     updated_at = fields.DatetimeField(auto_now=True)
 
-    class Meta:
+    class Meta(Model.Meta):
         table = "global_config"
 
 
@@ -30,5 +30,5 @@ class AuditEntry(Model):
     details: Any = fields.JSONField(default=dict)
     http_request_id = fields.CharField(max_length=64, default="")
 
-    class Meta:
+    class Meta(Model.Meta):
         table = "audit_log"
