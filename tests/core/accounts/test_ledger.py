@@ -23,9 +23,7 @@ async def balance(name: str) -> Decimal:
 
 async def test_an_entry_changes_the_balance_by_exactly_its_delta(connected: str) -> None:
     account = await accounts.recognise("alice", signup_grant=GRANT)
-    entry = await accounts.post(
-        account.id, Decimal("-0.001"), reason="admin_grant", reference="a", note="w"
-    )
+    entry = await accounts.post(account.id, Decimal("-0.001"), reason="admin_grant", reference="a", note="w")
     assert entry.balance_after == await balance("alice") == Decimal("9.999")
     newest = (await accounts.entries(account.id, limit=10))[0]
     assert (newest.delta, newest.reason, newest.note) == (Decimal("-0.001"), "admin_grant", "w")
