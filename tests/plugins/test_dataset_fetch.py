@@ -16,6 +16,12 @@ from collidium.errors import NotFound, UnusableDataset, UpstreamError
 
 from .conftest import HubServer
 
+# Of the client's own: how it uploads.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:It seems that you are about to commit a data file:UserWarning"),
+]
+
 
 def shard(events: Sequence[int], **options: object) -> bytes:
     table = pa.table({"event_id": pa.array(events, pa.uint32()), "x": [[float(event)] for event in events]})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.errors import NotFound, Unauthenticated, UnusableDataset, UpstreamError
+from collidium.errors import CollidiumError, NotFound, Unauthenticated, UnusableDataset, UpstreamError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi, HfFileSystem
@@ -55,9 +55,8 @@ async def fetch(
 def _fetch(
     source: HubDataset, tables: Sequence[str], cache: Path, config: str | None, events: EventRange | None
 ) -> Fetched:
-    import httpx
     from huggingface_hub import HfApi, HfFileSystem
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     # False, not None: a token that happens to lie on this machine must not go to a hub it is not meant for.
     token = source.token or False
@@ -77,7 +76,9 @@ def _fetch(
         raise Unauthenticated(f"the hub does not let you read {source.repo}") from error
     except RepositoryNotFoundError as error:
         raise NotFound(f"there is no dataset repository {source.repo} at {source.endpoint}") from error
-    except (HfHubHTTPError, httpx.HTTPError, OSError) as error:
+    except CollidiumError:
+        raise
+    except Exception as error:  # the errors of whatever HTTP library this version of the hub's client has
         raise UpstreamError(f"fetching {source.repo} from {source.endpoint} failed: {error}") from error
     return Fetched(_snapshot(cache, source.repo, commit), commit)
 

@@ -58,7 +58,10 @@ def _owner(path: str, table: str) -> str | None:
         return None
     if len(parts) == 1:
         return "" if parts[0] == f"{table}.parquet" else None
-    if parts[0].endswith(f"_{table}"):
+    match = _CONFIG.fullmatch(parts[0])
+    if match and match["table"]:
+        return match["config"] if match["table"] == table else None
+    if not match and parts[0].endswith(f"_{table}"):
         return parts[0].removesuffix(f"_{table}")
     return parts[0] if _table_of(parts[1:]) == table else None
 

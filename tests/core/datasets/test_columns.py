@@ -1,0 +1,35 @@
+"""Names of columns, whatever a release calls them."""
+
+from __future__ import annotations
+
+import pytest
+
+from collidium.datasets.columns import ALIASES, canonical
+
+
+@pytest.mark.parametrize(
+    ("table", "stored", "expected"),
+    [
+        (
+            "tracker_hits",
+            ["event_id", "tx", "ty", "tz"],
+            {"event_id": "event_id", "x": "tx", "y": "ty", "z": "tz"},
+        ),
+        ("tracker_hits", ["x", "tx"], {"x": "x"}),
+        ("tracker_hits", ["tx", "x"], {"x": "x"}),
+        ("tracker_hits", ["majority_particle_id"], {"particle_id": "majority_particle_id"}),
+        ("tracks", ["particle_id"], {"majority_particle_id": "particle_id"}),
+        ("tracks", ["tx"], {"tx": "tx"}),
+        ("tracker_hits", ["weight", "true_x"], {"weight": "weight", "true_x": "true_x"}),
+        ("a_table_of_somebody_else", ["tx", "x"], {"tx": "tx", "x": "x"}),
+    ],
+)
+def test_every_name_finds_its_meaning(table: str, stored: list[str], expected: dict[str, str]) -> None:
+    assert canonical(table, stored) == expected
+
+
+def test_no_alias_means_two_things() -> None:
+    for aliases in ALIASES.values():
+        names = [alias for names in aliases.values() for alias in names]
+        assert len(names) == len(set(names))
+        assert all(names[0] == name for name, names in aliases.items())
