@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -32,6 +31,9 @@ if TYPE_CHECKING:
     from collidium.benchmarks.truth import Truth
 
 logger = logging.getLogger(__name__)
+
+#: What is sorted on disk lies in a directory of the file's name with this at its end.
+SCRATCH_SUFFIX = ".sorting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class _Evaluation:
                 return _Account.of(await self.workers.score(self._jobs(plan.spans), self.progress))
             except Disordered as error:
                 logger.info("%s: %s; sorting it by event", self.path.name, error)
-        async with _scratch(self.path.parent) as directory:
+        async with _scratch(self.path) as directory:
             return await self._sort_and_score(plan, directory)
 
     async def conclude(self, plan: Plan, account: _Account) -> Evaluation:
@@ -169,9 +171,10 @@ class _Evaluation:
 
 
 @asynccontextmanager
-async def _scratch(beside: Path) -> AsyncIterator[Path]:
-    """A directory for the time being, on the disk that has taken the file itself."""
-    directory = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="sorting-", dir=beside))
+async def _scratch(path: Path) -> AsyncIterator[Path]:
+    """A directory for the time being, beside the file and named after it: who sweeps one sweeps both."""
+    directory = path.with_name(path.name + SCRATCH_SUFFIX)
+    await asyncio.to_thread(directory.mkdir)
     try:
         yield directory
     finally:

@@ -1,6 +1,7 @@
 """Request bodies against a real Hypercorn on loopback."""
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -194,6 +195,20 @@ def test_a_file_moved_away_is_kept_and_not_swept(tmp_path: Path) -> None:
     assert (tmp_path / "kept" / "predictions").read_bytes() == b"hits"
     assert bodies.sweep(tmp_path / "received") == 0
     assert bodies.sweep(tmp_path / "missing") == 0
+
+
+def test_a_sweep_takes_what_was_made_beside_a_file_only_with_the_file(tmp_path: Path) -> None:
+    orphan, held = (tmp_path / f"received-{name}.part.sorting" for name in ("a", "b"))
+    for scratch in (orphan, held):
+        scratch.mkdir()
+        (scratch / "0.arrow").write_bytes(b"rows")
+    with (tmp_path / "received-b.part").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        bodies.sweep(tmp_path)
+        assert (held / "0.arrow").exists()
+        assert not orphan.exists()
+    bodies.sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 # -- answers before the end of a body -----------------------------------------------------------------------

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 import threading
 from pathlib import Path
@@ -76,7 +77,10 @@ class HeldFile:
 
 
 def sweep(directory: Path) -> int:
-    """Delete files left by processes that were killed; returns how many. Safe at any time."""
+    """Delete files left by processes that were killed, and directories named after them that others made.
+
+    Returns how many files. Safe at any time.
+    """
     swept = 0
     for path in directory.glob(f"{PREFIX}*{SUFFIX}"):
         try:
@@ -89,6 +93,9 @@ def sweep(directory: Path) -> int:
                 swept += 1
         finally:
             os.close(descriptor)
+    for scratch in directory.glob(f"{PREFIX}*{SUFFIX}.*/"):
+        if not scratch.with_suffix("").exists():
+            shutil.rmtree(scratch, ignore_errors=True)
     return swept
 
 
