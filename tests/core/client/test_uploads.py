@@ -147,13 +147,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 async def test_a_cancelled_upload_ends(large_file: Path) -> None:
-    begun, reading = asyncio.Event(), threading.Event()
+    begun, reading, ended = asyncio.Event(), threading.Event(), threading.Event()
+    received: list[int] = []
 
     def slow(connection: socket.socket) -> None:
         read_headers(connection)
         reading.wait(20)
-        while connection.recv(MEBIBYTE):
-            pass
+        while piece := connection.recv(MEBIBYTE):
+            received.append(len(piece))
+        ended.set()
 
     def progress(sent: int, total: int) -> None:
         begun.set()
@@ -165,5 +167,7 @@ async def test_a_cancelled_upload_ends(large_file: Path) -> None:
             upload.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await upload
-            # The thread that sends finds that nobody waits and hangs up: the server sees the end.
+            # The thread that sends finds that nobody waits and hangs up.
             reading.set()
+            assert await asyncio.to_thread(ended.wait, 20)
+    assert sum(received) < 32 * MEBIBYTE
