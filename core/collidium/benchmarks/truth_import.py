@@ -159,7 +159,11 @@ async def _scratch(beside: Path) -> AsyncIterator[Path]:
 def _publish(truth: Truth, place: Path) -> Truth:
     """Move the truth to its place, at once; one of this version that is there already stays."""
     truth.save()
-    if not place.exists():
-        truth.directory.chmod(0o755)
+    truth.directory.chmod(0o755)
+    try:
         truth.directory.rename(place)
+    except OSError:
+        # A directory that has files is never replaced: another import was first.
+        if not place.exists():
+            raise
     return Truth.open(place)
