@@ -31,7 +31,7 @@ PICTURES = Path(__file__).with_name("pictures")
 
 EVENT = 3
 #: Columns of the terminal whose output is shown.
-WIDTH = 100
+WIDTH = 132
 
 Floats = npt.NDArray[np.float64]
 
@@ -87,6 +87,7 @@ def demo_in_terminal() -> str:
             [sys.executable, "-m", "collidium", "demo"],
             check=True,
             stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             cwd=home,
             env=isolated_environment(Path(home), {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1"}),

@@ -79,7 +79,7 @@ class Reader:
         if self.port:
             assert self.server.stop() == 0, self.server.log()
         else:
-            self.servers.callback(self.server.kill)
+            self.servers.callback(self.server.close)
         self.server.start(*options, port=self.port)
         self.port = urlsplit(self.server.base_url).port or 0
         self.environment["PLATFORM_BACKEND"] = self.server.base_url

@@ -49,9 +49,9 @@ class Multiplicity(Task):
         events = np.asarray(block.predictions["event_id"])
         particles = np.asarray(block.predictions["particles"])
         problems = []
-        if repeated := np.count_nonzero(events[1:] == events[:-1]):
+        if repeated := int(np.count_nonzero(events[1:] == events[:-1])):
             problems.append(Problem("duplicate-row", "Give each event once.", "event_id", count=repeated))
-        if negative := np.count_nonzero(particles < 0):
+        if negative := int(np.count_nonzero(particles < 0)):
             problems.append(Problem("negative", "Give 0 or more.", "particles", count=negative))
         return problems
 

@@ -34,7 +34,8 @@ class ServerProcess:
     ``collidium`` is called. A stopped or killed server can be started again on the same data.
     """
 
-    base_url: str
+    #: Where it listens; empty until it was started.
+    base_url: str = ""
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class ServerProcess:
         env: Mapping[str, str] | None = None,
         program: Sequence[str] = COLLIDIUM,
     ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.program = program
         self.data_dir = directory / "data"
@@ -61,14 +63,12 @@ class ServerProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self.kill()
+        self.close()
 
     # -- life -----------------------------------------------------------------------------------------
 
     def start(self, *options: str, port: int = 0) -> None:
         """Start it and return when ``/readyz`` says yes; ``options`` go to ``collidium serve``."""
-        self.directory.mkdir(parents=True, exist_ok=True)
         command = [*self.program, "serve", "--port", str(port), *options]
         with self._output.open("wb") as output, self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
@@ -104,6 +104,11 @@ class ServerProcess:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
+    def close(self) -> None:
+        """End it if it runs."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
     @property
     def pid(self) -> int:
         return self._running().pid
@@ -118,7 +123,8 @@ class ServerProcess:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run ``collidium`` with these arguments on this server and its data; the caller checks the code."""
-        environment = self.environment | {"PLATFORM_BACKEND": self.base_url}
+        backend = {"PLATFORM_BACKEND": self.base_url} if self.base_url else {}
+        environment = self.environment | backend
         return run_command(arguments, environment, self.directory, self.program)
 
     def add_user(self, name: str) -> str:

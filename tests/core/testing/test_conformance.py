@@ -110,7 +110,6 @@ def test_a_broken_promise_of_a_task_is_told(
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"name": "Multi plicity"}, "a task needs a name"),
         ({"title": " "}, "title is empty"),
         ({"truth_sources": ()}, "truth_sources"),
     ],
