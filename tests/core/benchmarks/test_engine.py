@@ -279,6 +279,23 @@ async def test_cancelling_leaves_neither_work_nor_files(
         os.kill(int(told.read_text()), 0)
 
 
+async def test_workers_import_what_scoring_needs_and_no_server(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    write_predictions(answers(), tmp_path / "p.parquet")
+    await score(executor, truth, tmp_path / "p.parquet")
+    async for loaded in executor.map(toy_task.loaded_modules, [None] * 8, LIMITS):
+        assert not loaded & {
+            "quart",
+            "hypercorn",
+            "tortoise",
+            "pydantic",
+            "httpx",
+            "huggingface_hub",
+            "pluggy",
+        }
+
+
 async def test_the_loop_stays_free_while_a_task_scores(
     executor: Processes, truth: Truth, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -223,3 +224,8 @@ class Waits(Toy):
             while self.path.exists():
                 time.sleep(0.01)
         return super().score(block)
+
+
+def loaded_modules(_: object) -> set[str]:
+    """Top-level packages that the worker has imported so far."""
+    return {name.partition(".")[0] for name in sys.modules}
