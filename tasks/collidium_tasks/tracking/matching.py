@@ -163,7 +163,7 @@ class _Runs:
 
 def _most_labels(hits: int, bits: int) -> int:
     """How many labels leave ``bits`` of a 32-bit key to particles, and memory in proportion to the hits."""
-    return min(2 ** (32 - bits) - 1, max(2**12, 8 * hits))
+    return min((1 << (32 - bits)) - 1, max(2**12, 8 * hits))
 
 
 def _dominated(runs: _Runs, particle_hits: Integers) -> Matched:

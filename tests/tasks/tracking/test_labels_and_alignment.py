@@ -49,7 +49,7 @@ def test_labels_of_scattered_ids(tracks: int) -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(
-    st.lists(st.one_of(st.integers(0, 30), st.integers(2**63, 2**64 - 1)), unique=True),
+    st.lists(st.one_of(st.integers(0, 30), st.integers(2**64 - 4, 2**64 - 1)), unique=True),
     st.lists(st.integers(-3, 40)),
 )
 def test_hits_are_found_where_they_stand(known: list[int], wanted: list[int]) -> None:

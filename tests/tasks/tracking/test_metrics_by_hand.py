@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from .blocks import TASK, dataset, metrics, one_block, predictions
@@ -112,6 +113,14 @@ def test_an_event_without_predictions_counts() -> None:
     result = metrics(truth, [Row(0, 0, 1)])
     assert result["trackml_weighted_efficiency"] == 0.5
     assert result["physics_eff_pt1"] == 0
+
+
+def test_event_ids_in_fewer_bits_than_the_truth_needs() -> None:
+    # 300 is 44 in eight bits: the rows of event 44 must not serve for event 300 too.
+    truth = {44: TrueEvent([Hit(0, A)]), 300: TrueEvent([Hit(0, A)])}
+    block = one_block(dataset(truth), predictions([Row(44, 0, 1)], event_ids=pa.int8()))
+    assert TASK.check(block) == []
+    assert TASK.metrics(TASK.score(block))["trackml_weighted_efficiency"] == 0.5
 
 
 def test_weights_count_and_those_of_noise_do_not() -> None:
