@@ -144,16 +144,17 @@ async def measure(truth: Truth, path: Path, rounds: int) -> tuple[list[float], l
 
 
 async def wall(truth: Truth, path: Path, workers: int) -> float:
-    """Seconds that a submission takes with so many workers, the second time."""
+    """Seconds that a submission takes with so many workers: the best of some, as other work interferes."""
     executor = Processes(workers)
+    seconds = []
     try:
-        for _ in range(2):
+        for _ in range(4):
             start = time.perf_counter()
             await evaluate(QuietTask(), truth, path, executor=executor, limits=LIMITS)
-            seconds = time.perf_counter() - start
+            seconds.append(time.perf_counter() - start)
     finally:
         await executor.close()
-    return seconds
+    return min(seconds)
 
 
 async def prepare(directory: Path, events: list[Event], count: int) -> Truth:
