@@ -82,11 +82,11 @@ def test_the_changelog_tells_of_this_version() -> None:
     assert collidium.__version__ in headings(ROOT / "CHANGELOG.md")
 
 
-def test_every_performance_script_is_smoked() -> None:
+def test_every_performance_script_is_smoked_or_said_to_be_left_out() -> None:
     tox = (ROOT / "tox.ini").read_text()
     for script in sorted((ROOT / "perf").glob("*.py")):
         if "__main__" in script.read_text():
-            assert f"python perf/{script.name} " in tox, script.name
+            assert f"perf/{script.name} " in tox, script.name
 
 
 def test_nothing_names_a_place_where_packages_are_kept() -> None:

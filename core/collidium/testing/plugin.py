@@ -11,6 +11,8 @@
 ``isolated_environment``          the variables of a process that knows nothing of the caller's settings
 ================================  =========================================================================
 
+Tests that use a database get the marker ``database``: ``-m database`` runs them alone.
+
 During the run the caller's own settings, tokens and caches are out of ``os.environ``.
 """
 
@@ -52,6 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home = Path(tempfile.mkdtemp(prefix="collidium-home-"))
     config.stash[_home] = home
     config.stash[_environment_before] = dict(os.environ)
+    config.addinivalue_line("markers", "database: set on every test that uses a database; not by hand")
     isolated = environment.isolated_environment(home)
     # The interpreter's and pytest's own look-ups keep the caller's home; only the caches move.
     isolated["HOME"] = os.environ.get("HOME", str(home))
@@ -69,6 +72,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         chosen = metafunc.config.getoption("--database")
         kinds = KINDS if chosen == "all" else (chosen,)
         metafunc.parametrize("database_kind", kinds, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "database_kind" in getattr(item, "fixturenames", ()):
+            item.add_marker("database")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
