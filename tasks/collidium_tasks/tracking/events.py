@@ -69,7 +69,8 @@ class _Column:
 
     def __init__(self, column: pa.ChunkedArray[Any]) -> None:
         self.chunks = [np.asarray(chunk) for chunk in column.chunks if len(chunk)]
-        self.dtype = self.chunks[0].dtype if self.chunks else column.type.to_pandas_dtype()
+        # Asking the type itself would need pandas.
+        self.dtype = self.chunks[0].dtype if self.chunks else np.asarray(pa.nulls(0, column.type)).dtype
         lengths = [len(chunk) for chunk in self.chunks]
         self.starts = [sum(lengths[:number]) for number in range(len(lengths))]
 
