@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 def list_lengths(table: pa.Table, column: str) -> npt.NDArray[np.int64]:
     """Length of each event's list in ``column``, shape (events,); a null list has length 0."""
-    lengths = pc.fill_null(pc.list_value_length(table.column(column)), 0)
+    lengths = pc.list_value_length(table.column(column)).fill_null(0)
     return np.asarray(lengths, dtype=np.int64)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
@@ -90,7 +90,7 @@ def _holds(files: HfFileSystem, path: str, events: EventRange) -> bool:
 
     try:
         with files.open(path, "rb", block_size=256 * 1024) as file:
-            metadata = pq.read_metadata(file)
+            metadata = pq.read_metadata(cast(IO[bytes], file))
     except pa.ArrowException as error:
         raise UnusableDataset(f"{path}: cannot be read as parquet: {error}") from error
     for number in range(metadata.num_row_groups):

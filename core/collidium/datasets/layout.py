@@ -68,9 +68,8 @@ def _owner(path: str, table: str) -> str | None:
 
 def _table_of(parts: tuple[str, ...]) -> str:
     """The table a file of the older layout belongs to: its folder, or its name without a shard number."""
-    if len(parts) > 1:
-        return parts[0]
-    return re.sub(r"([-_.]\d+(-of-\d+)?)*\.parquet$", "", parts[0])
+    *folders, name = parts
+    return folders[0] if folders else re.sub(r"([-_.]\d+(-of-\d+)?)*\.parquet$", "", name)
 
 
 def _parts(path: str) -> tuple[str, ...]:
