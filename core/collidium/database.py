@@ -13,7 +13,8 @@ import functools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
@@ -23,7 +24,7 @@ from tortoise.backends.base.client import BaseDBAsyncClient
 from tortoise.backends.base.config_generator import expand_db_url
 from tortoise.backends.base.executor import EXECUTOR_CACHE
 from tortoise.backends.sqlite.client import SqliteClient
-from tortoise.connection import get_connection
+from tortoise.connection import get_connection, get_connections
 from tortoise.exceptions import BaseORMException
 from tortoise.migrations.executor import MigrationExecutor
 from tortoise.transactions import in_transaction
@@ -37,10 +38,6 @@ APP = "collidium"
 BUSY_TIMEOUT_MS = 20_000
 #: Any number, the same in every process: the advisory lock that a migration holds on PostgreSQL.
 MIGRATION_LOCK = 7266021
-
-#: Transactions under way, so that the connection stays open until they have ended.
-_running: set[asyncio.Future[Any]] = set()
-_inside: ContextVar[bool] = ContextVar("inside_transaction", default=False)
 
 
 def config(url: str) -> dict[str, Any]:
@@ -113,9 +110,8 @@ async def ping() -> None:
 async def migrate(url: str) -> None:
     """Bring the schema up to this release. Safe to repeat, and to run from several processes at once."""
     async with _reachable(url):
-        unknown = [problem for problem in await _problems() if "newer" in problem]
-        if unknown:
-            raise ConfigurationError("; ".join(unknown))
+        if unknown := (await _schema()).unknown:
+            raise ConfigurationError(_newer(unknown))
         async with _migration_lock():
             await _executor().migrate()
 
@@ -123,13 +119,12 @@ async def migrate(url: str) -> None:
 async def check(url: str) -> list[str]:
     """What is wrong with the schema, a line each; nothing when it is the one this release knows."""
     async with _reachable(url):
-        return await _problems()
+        return (await _schema()).problems
 
 
 async def require_known_schema() -> None:
     """Raise ConfigurationError unless the connected database has exactly this release's schema."""
-    problems = await _problems()
-    if problems:
+    if problems := (await _schema()).problems:
         raise ConfigurationError("the database cannot be used: " + "; ".join(problems))
 
 
@@ -147,19 +142,34 @@ def _executor() -> MigrationExecutor:
     return MigrationExecutor(connection(), {APP: config("sqlite:///any")["apps"][APP]})
 
 
-async def _problems() -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """The migrations that this release knows and the database lacks, and the other way round."""
+
+    missing: list[str]
+    unknown: list[str]
+
+    @property
+    def problems(self) -> list[str]:
+        problems = []
+        if self.missing:
+            names = ", ".join(self.missing)
+            problems.append(f"migrations not applied: {names} (run: collidium db migrate)")
+        if self.unknown:
+            problems.append(_newer(self.unknown))
+        return problems
+
+
+async def _schema() -> _Schema:
     executor = _executor()
     applied = {key.name for key in await executor.recorder.applied_migrations() if key.app_label == APP}
     await executor.loader.build_graph()
     known = {key.name for key in executor.loader.graph.nodes if key.app_label == APP}
-    problems = []
-    if missing := sorted(known - applied):
-        problems.append(f"migrations not applied: {', '.join(missing)} (run: collidium db migrate)")
-    if unknown := sorted(applied - known):
-        problems.append(
-            f"its schema is newer than this release: {', '.join(unknown)} (install a newer release)"
-        )
-    return problems
+    return _Schema(missing=sorted(known - applied), unknown=sorted(applied - known))
+
+
+def _newer(unknown: list[str]) -> str:
+    return f"its schema is newer than this release: {', '.join(unknown)} (install a newer release)"
 
 
 @asynccontextmanager
@@ -186,23 +196,46 @@ async def _migration_lock() -> AsyncIterator[None]:
 # -- transactions ------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
+class _Transaction:
+    """A transaction that may have ended: tasks started inside it inherit this, and may outlive it."""
+
+    #: The connection that it was begun on.
+    outside: BaseDBAsyncClient
+    open: bool = True
+
+
+_transaction: ContextVar[_Transaction | None] = ContextVar("transaction", default=None)
+
+#: Transactions under way, so that the connection stays open until they have ended.
+_running: set[asyncio.Future[Any]] = set()
+
+
 def transactional(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """Run ``function`` in one transaction, or in the caller's when there is one already.
+    """Run ``function`` in one transaction, or in the caller's when one is under way.
 
     The transaction lives in a task of its own: a caller who is cancelled (a client that hangs up) neither
     tears it nor leaves a connection behind; it commits or rolls back as if the caller had waited.
     """
 
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        _inside.set(True)
-        async with in_transaction():
-            return await function(*args, **kwargs)
+        transaction = _Transaction(connection())
+        _transaction.set(transaction)
+        try:
+            async with in_transaction():
+                return await function(*args, **kwargs)
+        finally:
+            transaction.open = False
 
     @functools.wraps(function)
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _inside.get():
+        outer = _transaction.get()
+        if outer is not None and outer.open:
             return await function(*args, **kwargs)
-        task = asyncio.ensure_future(run(*args, **kwargs))
+        context = copy_context()
+        if outer is not None:
+            context.run(get_connections().set, "default", outer.outside)
+        task = asyncio.get_running_loop().create_task(run(*args, **kwargs), context=context)
         _running.add(task)
         task.add_done_callback(_running.discard)
         return await asyncio.shield(task)

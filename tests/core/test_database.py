@@ -100,3 +100,26 @@ async def test_cancelled_callers_leave_no_lock_behind(connected: str) -> None:
     async with asyncio.timeout(30):
         await write(99)
     assert await Account.exists(hub_username="user99")
+
+
+async def test_a_task_that_outlives_its_transaction_gets_one_of_its_own(connected: str) -> None:
+    ended = asyncio.Event()
+
+    @database.transactional
+    async def fail() -> None:
+        await Account.create(hub_username="ghost")
+        raise LookupError
+
+    async def later() -> None:
+        await ended.wait()
+        await fail()
+
+    @database.transactional
+    async def outer() -> asyncio.Task[None]:
+        return asyncio.ensure_future(later())
+
+    task = await outer()
+    ended.set()
+    with pytest.raises(LookupError):
+        await task
+    assert not await Account.exists(hub_username="ghost")

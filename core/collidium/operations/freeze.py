@@ -9,18 +9,13 @@ _ROW = "platform"
 
 
 async def is_frozen() -> bool:
-    """Whether submissions are frozen, for those who only want to know.
-
-    Who decides by it calls this inside the transaction that decides: there it holds the row, so that a
-    freeze waits for decisions already begun and none begins unseen after it.
-    """
-    config = await GlobalConfig.select_for_update().get(name=_ROW)
-    return config.submissions_frozen
+    """Whether submissions are frozen, for those who only want to know."""
+    return (await GlobalConfig.get(name=_ROW)).submissions_frozen
 
 
 @transactional
 async def set_frozen(frozen: bool) -> None:
-    """Turn the kill switch; it waits for decisions in flight."""
+    """Turn the kill switch."""
     config = await GlobalConfig.select_for_update().get(name=_ROW)
     config.submissions_frozen = frozen
     await config.save()
