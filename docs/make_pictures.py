@@ -31,7 +31,7 @@ PICTURES = Path(__file__).with_name("pictures")
 
 EVENT = 3
 #: Columns of the terminal whose output is shown.
-WIDTH = 132
+WIDTH = 144
 
 Floats = npt.NDArray[np.float64]
 

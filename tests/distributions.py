@@ -16,7 +16,7 @@ def install(
     """Write a distribution into ``site``.
 
     ``modules`` are sources by module name; ``entry_points`` of group ``collidium`` map names to modules
-    (default: each module under its own name); ``commands`` declares which module brings a command.
+    (default: each module under its own name), ``commands`` those of group ``collidium.commands``.
     """
     site.mkdir(parents=True, exist_ok=True)
     for name, source in modules.items():
@@ -26,9 +26,8 @@ def install(
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {distribution}\nVersion: 1.0\n")
     points = entry_points if entry_points is not None else {name: name for name in modules}
     groups = {"collidium": points, "collidium.commands": commands or {}}
-    lines = [
-        line
-        for group, members in groups.items()
-        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in members.items()))
-    ]
-    (metadata / "entry_points.txt").write_text("\n".join([*lines, ""]))
+    (metadata / "entry_points.txt").write_text("".join(_group(*group) for group in groups.items()))
+
+
+def _group(name: str, points: Mapping[str, str]) -> str:
+    return f"[{name}]\n" + "".join(f"{point} = {target}\n" for point, target in points.items())

@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from tests.distributions import install
 from tests.documents import ROOT, code_blocks
@@ -25,6 +26,7 @@ from collidium.testing.conformance import (
     check_runner,
     check_storage,
 )
+from collidium.testing.server import ServerProcess, run_command
 
 Install = Callable[..., None]
 
@@ -55,8 +57,13 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Installs a distribution: ``installed("name", {"module": source}, {"entry point": "module"})``."""
 
-    def put(distribution: str, modules: dict[str, str], points: dict[str, str] | None = None) -> None:
-        install(site, distribution, modules, points)
+    def put(
+        distribution: str,
+        modules: dict[str, str],
+        points: dict[str, str] | None = None,
+        commands: dict[str, str] | None = None,
+    ) -> None:
+        install(site, distribution, modules, points, commands)
         for module in modules:
             monkeypatch.delitem(sys.modules, module, raising=False)
 
@@ -192,16 +199,16 @@ def test_asking_for_what_a_broken_plugin_should_have_brought_tells_of_it(install
 
 
 @pytest.fixture
-def documented(installed: Install) -> Callable[[str], Plugins]:
+def documented(installed: Install) -> Callable[..., Plugins]:
     """Installs the example of a hook and loads it."""
 
-    def load(hook: str) -> Plugins:
+    def load(hook: str, *, commands: dict[str, str] | None = None) -> Plugins:
         (example,) = [
             block.code
             for block in code_blocks(ROOT / "docs/plugins.md")
             if block.section == hook and block.language == "python"
         ]
-        installed("documented", {f"documented_{hook}": example})
+        installed("documented", {f"documented_{hook}": example}, commands=commands)
         loaded = plugins.load()
         assert loaded.failures == []
         return loaded
@@ -209,7 +216,7 @@ def documented(installed: Install) -> Callable[[str], Plugins]:
     return load
 
 
-Documented = Callable[[str], Plugins]
+Documented = Callable[..., Plugins]
 
 
 def test_hook_collidium_tasks(documented: Documented) -> None:
@@ -253,13 +260,21 @@ async def test_hook_collidium_executors(documented: Documented, configured: Sett
     assert [result async for result in results] == ["1", "2"]
 
 
-def test_hook_collidium_blueprints(documented: Documented, configured: Settings) -> None:
-    provided = documented("collidium_blueprints").blueprints(configured)
-    assert provided.origins["/greeting"] == "documented_collidium_blueprints"
+def test_hook_collidium_blueprints(documented: Documented, site: Path, tmp_path: Path) -> None:
+    documented("collidium_blueprints")
+    with ServerProcess(tmp_path / "server", env={"PYTHONPATH": str(site)}) as server:
+        answer = httpx.get(f"{server.base_url}/greeting/", trust_env=False)
+    assert answer.json() == {"greeting": "Welcome to the experiment."}
 
 
-def test_hook_collidium_commands(documented: Documented) -> None:
-    assert documented("collidium_commands").commands().get("greet").name == "greet"
+def test_hook_collidium_commands(
+    documented: Documented, site: Path, isolated_environment: dict[str, str], tmp_path: Path
+) -> None:
+    documented("collidium_commands", commands={"greet": "documented_collidium_commands"})
+    environment = isolated_environment | {"PYTHONPATH": str(site)}
+    done = run_command(["greet", "Anna"], environment, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "Welcome, Anna.\n"), done.stderr
+    assert "greet  From documented." in run_command(["--help"], environment, tmp_path).stdout
 
 
 @pytest.mark.parametrize("hook", ["collidium_submission_scored", "collidium_request_finished"])
