@@ -50,8 +50,8 @@ async def build(
 ) -> Truth:
     """Prepare the truth of ``events`` (the card's where None) below ``directory``, at ``<task>/<version>``.
 
-    The same input gives the same version; one that is there already is left as it is. The task's baseline,
-    where it has one, is scored like any submission; its metrics are the floors. ``progress`` is called from
+    The same input gives the same version; one that is there already is left as it is. The first of the task's
+    baselines, if any, is scored like a submission; its metrics are the floors. ``progress`` is called from
     another thread.
 
     Raises UnusableDataset where events are missing or the dataset lacks what the task needs, and whatever
@@ -81,6 +81,7 @@ class _Builder:
         """Write tables, and the baseline's predictions where there are any, into ``directory``."""
         card = self.task.card
         names = tuple(dict.fromkeys([*card.truth_sources, *card.inputs]))
+        reconstruct = next(iter(self.task.baselines().values()), None)
         with ExitStack() as stack:
             writer = stack.enter_context(TruthWriter(directory, card.rows_of, self.events, self.block_rows))
             baseline = stack.enter_context(_Baseline(directory / "baseline.predictions"))
@@ -89,7 +90,8 @@ class _Builder:
                     writer.add(block, self.task.prepare({name: tables[name] for name in card.truth_sources}))
                 except UnusableTruth as error:
                     raise UnusableDataset(str(error)) from error
-                baseline.add(self.task.baseline({name: tables[name] for name in card.inputs}))
+                if reconstruct is not None:
+                    baseline.add(reconstruct({name: tables[name] for name in card.inputs}))
                 if self.progress:
                     self.progress(block.stop - self.events.start, len(self.events))
             described = writer.finish()
@@ -121,7 +123,7 @@ class _Builder:
 
 
 class _Baseline:
-    """Predictions of a task's baseline on their way to the disk; a context manager."""
+    """Predictions of a task's first baseline on their way to the disk; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -135,9 +137,9 @@ class _Baseline:
         if self._writer is not None:
             self._writer.close()
 
-    def add(self, predictions: pa.Table | None) -> None:
-        """Add the predictions of the next events; None where the task has no baseline."""
-        if predictions is None or not predictions.num_rows:
+    def add(self, predictions: pa.Table) -> None:
+        """Add the predictions of the next events."""
+        if not predictions.num_rows:
             return
         if self._writer is None:
             self._writer = pq.ParquetWriter(self.path, predictions.schema)

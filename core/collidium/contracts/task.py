@@ -181,18 +181,12 @@ class Task(ABC):
         """What a submitter should know although the submission is valid."""
         return []
 
-    def baseline(self, tables: Tables) -> pa.Table | None:
-        """Naive predictions for a block of events from the card's ``inputs``, or None.
-
-        The engine scores them when truth is imported; a first best must beat them.
-        """
-        return None
-
     def baselines(self) -> Mapping[str, Reconstruction]:
         """Complete, honest answers to the task by name, simplest first: ``{"naive": ..., "helix": ...}``.
 
-        Each makes predictions from the card's ``inputs`` alone. They show the way (``collidium demo`` submits
-        every one) and take no part in scoring.
+        Each makes valid predictions from the card's ``inputs`` alone. The first is the floor: it is scored
+        when truth is imported, and a first best must beat it. Without any, a first best must beat zero. All
+        show the way: ``collidium demo`` submits every one.
         """
         return {}
 

@@ -87,8 +87,5 @@ class TrackingTask(Task):
     def warnings(self, tally: EventTallies) -> list[str]:
         return tallying.warnings(tally)
 
-    def baseline(self, tables: Tables) -> pa.Table | None:
-        return naive.reconstruct(tables)
-
     def baselines(self) -> Mapping[str, Reconstruction]:
         return {"naive": naive.reconstruct, "helix": helix.reconstruct}

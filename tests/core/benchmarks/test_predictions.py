@@ -315,5 +315,5 @@ async def test_a_file_too_large_for_a_workers_memory_is_the_files_fault(
 
 
 class NoBaseline(toy_task.Toy):
-    def baseline(self, tables: object) -> None:
-        return None
+    def baselines(self) -> dict[str, toy_task.Reconstruction]:
+        return {}

@@ -18,7 +18,7 @@ from toy_task import SIZES, Toy
 from collidium.benchmarks.truth import MANIFEST, Truth
 from collidium.benchmarks.truth_import import Origin, build
 from collidium.contracts.executor import Limits
-from collidium.contracts.task import EventRange, Tables, UnusableTruth
+from collidium.contracts.task import EventRange, Reconstruction, Tables, UnusableTruth
 from collidium.datasets import Dataset
 from collidium.errors import ConfigurationError, ScoringFailed, UnusableDataset
 from collidium_plugins.executor_processes import Processes
@@ -195,8 +195,8 @@ async def test_the_manifest_is_plain_json(executor: Processes, dataset: Dataset,
 
 
 class NoBaseline(Toy):
-    def baseline(self, tables: Tables) -> None:
-        return None
+    def baselines(self) -> dict[str, Reconstruction]:
+        return {}
 
 
 class OtherVersion(NoBaseline):

@@ -15,7 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.tables import flatten
-from collidium.contracts.task import Block, Card, Column, EventRange, Metric, Problem, Tables, Task
+from collidium.contracts.task import (
+    Block,
+    Card,
+    Column,
+    EventRange,
+    Metric,
+    Problem,
+    Reconstruction,
+    Tables,
+    Task,
+)
 
 EVENTS = EventRange(10, 17)
 #: Items of each event; the third has none.
@@ -129,9 +139,19 @@ class Toy(Task):
     def warnings(self, tally: ToyTally) -> list[str]:
         return ["some items have no value"] if tally.rows < tally.total else []
 
-    def baseline(self, tables: Tables) -> pa.Table | None:
-        flat = flatten(tables["items"], ["item_id"])
-        return flat.append_column("value", pa.array(np.full(flat.num_rows, 500.0)))
+    def baselines(self) -> dict[str, Reconstruction]:
+        return {"constant": constant, "zero": zero}
+
+
+def constant(tables: Tables) -> pa.Table:
+    """500 for every item."""
+    return zero(tables, 500)
+
+
+def zero(tables: Tables, value: float = 0) -> pa.Table:
+    """Nothing for every item: a second baseline, which sets no floor."""
+    flat = flatten(tables["items"], ["item_id"])
+    return flat.append_column("value", pa.array(np.full(flat.num_rows, float(value))))
 
 
 def _keys(table: pa.Table) -> Any:

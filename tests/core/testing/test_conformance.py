@@ -60,6 +60,19 @@ def test_given_predictions_are_scored_instead_of_the_baseline(example: ModuleTyp
     assert check_task(example.Multiplicity(), tables, oracle)["within_ten_percent"] == 1
 
 
+def test_without_predictions_the_first_baseline_is_scored_and_there_must_be_one(
+    example: ModuleType, tables: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = example.Multiplicity()
+    told = pa.table({"event_id": tables["tracker_hits"]["event_id"], "particles": [0, 0, 0, 0, 0]})
+    first_is_zero = {"zero": lambda tables: told, **task.baselines()}
+    monkeypatch.setattr(example.Multiplicity, "baselines", lambda self: first_is_zero)
+    assert check_task(task, tables)["within_ten_percent"] == 0
+    monkeypatch.setattr(example.Multiplicity, "baselines", lambda self: {})
+    with pytest.raises(ValueError, match="has no baselines"):
+        check_task(task, tables)
+
+
 def _last_tally_wins(self: Any, tallies: Any) -> Any:
     return tallies[-1]
 

@@ -21,7 +21,7 @@ def check_task(task: Task, tables: Tables, predictions: pa.Table | None = None) 
     """Check the card, truth, scoring, and that the score does not depend on how events are cut.
 
     ``tables`` are dataset tables of a few events, one row per event: the card's ``truth_sources`` and
-    ``inputs``. ``predictions`` must be valid; without them the task's own baseline is scored. Returns the
+    ``inputs``. ``predictions`` must be valid; without them the first baseline's are scored. Returns the
     metrics.
     """
     _check_card(task.card)
@@ -30,9 +30,7 @@ def check_task(task: Task, tables: Tables, predictions: pa.Table | None = None) 
     tables = {name: table.sort_by("event_id") for name, table in tables.items()}
     truth = _check_truth(task, tables)
     if predictions is None:
-        predictions = task.baseline(tables)
-        if predictions is None:
-            raise ValueError(f"task {task.card.name!r} has no baseline: give predictions to score")
+        predictions = _floor(task, tables)
     return _check_scoring(task, truth, predictions.select(task.card.column_names).sort_by("event_id"))
 
 
@@ -68,6 +66,13 @@ def _check_pickling(task: Task) -> Task:
     copy: Task = pickle.loads(pickle.dumps(task))  # noqa: S301 -- made in the same line
     promise(copy.card == task.card, "a task must come out of a pickle as it went in: workers get it so")
     return copy
+
+
+def _floor(task: Task, tables: Tables) -> pa.Table:
+    """Predictions of the first baseline, which is given the card's inputs and nothing else."""
+    for reconstruct in task.baselines().values():
+        return reconstruct({name: tables[name] for name in task.card.inputs})
+    raise ValueError(f"task {task.card.name!r} has no baselines: give predictions to score")
 
 
 # -- truth ---------------------------------------------------------------------------------------------
