@@ -30,7 +30,6 @@ CONNECTIONS: Final = 20
 ANSWER_BYTES: Final = 256 * 1024
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,4096}")
-_USERNAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
 #: The token's owner, None when it is not valid, or a sentence that says why that cannot be known.
 Answer = Identity | str | None
@@ -153,8 +152,11 @@ def _owner(content: bytes) -> Answer:
     except (ValueError, RecursionError):
         return "the hub's answer to whoami is not JSON"
     name = document.get("name") if isinstance(document, dict) else None
-    if not isinstance(name, str) or not _USERNAME.fullmatch(name):
+    if not isinstance(name, str):
         return "the hub's answer to whoami has no usable name"
-    if document.get("type", "user") != "user":
-        return None  # an organisation's token stands for nobody in particular
-    return Identity(name)
+    try:
+        owner = Identity(name)
+    except ValueError:
+        return "the hub's answer to whoami has no usable name"
+    # An organisation's token stands for nobody in particular.
+    return owner if document.get("type", "user") == "user" else None

@@ -1,7 +1,15 @@
 """Accounts and the credit ledger."""
 
-from collidium.accounts.accounts import AccountView, find, recognise, set_banned
-from collidium.accounts.ledger import Entry, InsufficientCredits, Mismatch, audit, entries, post
+from collidium.accounts.accounts import AccountView, find, recognise, require_not_banned, set_banned
+from collidium.accounts.ledger import (
+    Entry,
+    InsufficientCredits,
+    Mismatch,
+    audit,
+    count_entries,
+    entries,
+    post,
+)
 
 __all__ = [
     "AccountView",
@@ -9,9 +17,11 @@ __all__ = [
     "InsufficientCredits",
     "Mismatch",
     "audit",
+    "count_entries",
     "entries",
     "find",
     "post",
     "recognise",
+    "require_not_banned",
     "set_banned",
 ]

@@ -9,7 +9,8 @@ from decimal import Decimal
 from tortoise.timezone import now
 
 from collidium.accounts import ledger
-from collidium.accounts.models import Account
+from collidium.accounts.models import Account, name_key
+from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import Forbidden, NotFound
 
@@ -35,23 +36,37 @@ async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
     The ban is read from the database on every call. Raises :class:`~collidium.errors.Forbidden` for a
     banned account.
     """
-    account = await Account.get_or_none(hub_username=hub_username)
+    account = await Account.get_or_none(name_key=name_key(hub_username))
     if account is None or account.signed_up_at is None:
         account = await _sign_up(hub_username, signup_grant)
     elif account.last_seen_at is None or now() - account.last_seen_at > LAST_SEEN_PRECISION:
         account.last_seen_at = now()
         await Account.filter(id=account.id).update(last_seen_at=account.last_seen_at)
     if account.banned:
-        raise Forbidden(f"the account {hub_username} is banned")
+        raise _banned(hub_username)
     return _view(account)
 
 
 async def find(hub_username: str) -> AccountView:
-    """The account of that name; raises NotFound."""
-    account = await Account.get_or_none(hub_username=hub_username)
+    """The account of that name, in any case; raises NotFound."""
+    account = None
+    if USERNAME.fullmatch(hub_username):
+        account = await Account.get_or_none(name_key=name_key(hub_username))
     if account is None:
-        raise NotFound(f"there is no account {hub_username!r}")
+        raise NotFound(f"there is no account {hub_username[:100]!r}")
     return _view(account)
+
+
+@transactional
+async def require_not_banned(account_id: int) -> None:
+    """Raise Forbidden for a banned account.
+
+    In a transaction the account stays as it is until that ends: a ban comes before or after it, never in
+    between.
+    """
+    account = await Account.select_for_update().get(id=account_id)
+    if account.banned:
+        raise _banned(account.hub_username)
 
 
 @transactional
@@ -59,9 +74,9 @@ async def set_banned(hub_username: str, banned: bool) -> AccountView:
     """Ban or unban. A name that never signed in is banned in advance; unbanning such a name is NotFound."""
     if banned:
         await _ensure_row(hub_username)
-    account = await Account.select_for_update().get_or_none(hub_username=hub_username)
+    account = await Account.select_for_update().get_or_none(name_key=name_key(hub_username))
     if account is None:
-        raise NotFound(f"there is no account {hub_username!r}")
+        raise NotFound(f"there is no account {hub_username[:100]!r}")
     account.banned = banned
     await account.save(update_fields=["banned"])
     return _view(account)
@@ -71,10 +86,12 @@ async def set_banned(hub_username: str, banned: bool) -> AccountView:
 async def _sign_up(hub_username: str, signup_grant: Decimal) -> Account:
     """Exactly one grant for a name, however many first calls arrive at once; none for a banned name."""
     await _ensure_row(hub_username)
-    account = await Account.select_for_update().get(hub_username=hub_username)
+    account = await Account.select_for_update().get(name_key=name_key(hub_username))
     if account.signed_up_at is None and not account.banned:
         account.signed_up_at = account.last_seen_at = now()
-        await account.save(update_fields=["signed_up_at", "last_seen_at"])
+        # As the hub spells it: an operator who banned the name in advance may have typed another case.
+        account.hub_username = hub_username
+        await account.save(update_fields=["hub_username", "signed_up_at", "last_seen_at"])
         if signup_grant:
             entry = await ledger.post(account.id, signup_grant, reason="signup_grant", reference="signup")
             account.credits = entry.balance_after
@@ -83,6 +100,10 @@ async def _sign_up(hub_username: str, signup_grant: Decimal) -> Account:
 
 async def _ensure_row(hub_username: str) -> None:
     await Account.bulk_create([Account(hub_username=hub_username)], ignore_conflicts=True)
+
+
+def _banned(hub_username: str) -> Forbidden:
+    return Forbidden(f"the account {hub_username} is banned")
 
 
 def _view(account: Account) -> AccountView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -91,6 +92,12 @@ async def entries(account_id: int, *, limit: int, before: int | None = None) -> 
     if before is not None:
         query = query.filter(id__lt=before)
     return [_entry(row) for row in await query.order_by("-id").limit(limit)]
+
+
+async def count_entries(account_id: int, reason: Reason, references: Collection[str]) -> int:
+    """How many of the ``references`` an account has an entry for."""
+    query = CreditTransaction.filter(account_id=account_id, reason=reason, reference__in=list(references))
+    return await query.count() if references else 0
 
 
 async def audit() -> list[Mismatch]:

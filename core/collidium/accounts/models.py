@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from tortoise import fields
 from tortoise.models import Model
@@ -13,6 +14,8 @@ class Account(Model):
 
     id = fields.BigIntField(primary_key=True)
     hub_username = fields.CharField(max_length=96, unique=True)
+    #: The name without its case: to a hub, Alice and alice are one account.
+    name_key = fields.CharField(max_length=96, unique=True)
     credits = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     banned = fields.BooleanField(default=False)
     created_at = fields.DatetimeField(auto_now_add=True)
@@ -21,6 +24,16 @@ class Account(Model):
 
     class Meta(Model.Meta):
         table = "accounts"
+
+    def __init__(self, **values: Any) -> None:
+        if "hub_username" in values:
+            values["name_key"] = name_key(values["hub_username"])
+        super().__init__(**values)
+
+
+def name_key(hub_username: str) -> str:
+    """What two spellings of one account's name have in common."""
+    return hub_username.casefold()
 
 
 class CreditTransaction(Model):

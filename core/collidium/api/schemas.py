@@ -6,12 +6,32 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from collidium.contracts.identity import USERNAME
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("not a number")
+    return value
+
 
 #: Credits leave as JSON numbers; three decimal places survive a float64 up to 10^12.
 Credits = Annotated[Decimal, PlainSerializer(float, return_type=float), WithJsonSchema({"type": "number"})]
 
-HubUsername = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$", max_length=96)]
+#: Credits as they come in: a JSON number; text that looks like one is refused.
+Amount = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
+
+HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
 
 
 #: What a person typed: PostgreSQL stores no null character.
@@ -183,7 +203,7 @@ class GrantBody(Body):
     """A grant or, with a negative delta, a deduction."""
 
     hub_username: HubUsername
-    delta: Decimal = Field(description="Credits, to three decimal places.")
+    delta: Amount = Field(description="Credits, to three decimal places.")
     reason: Text = Field(description="Kept as the entry's note.")
 
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Final
+
+#: The names that accounts may have, everywhere on the platform.
+USERNAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An account of the hub."""
+    """An account of the hub; raises ValueError for a name that no account may have.
+
+    A provider whose source tells such a name raises :class:`IdentityUnavailable`.
+    """
 
     username: str
+
+    def __post_init__(self) -> None:
+        if not USERNAME.fullmatch(self.username):
+            raise ValueError(f"no account may be named {self.username[:100]!r}")
 
 
 class IdentityProvider(ABC):

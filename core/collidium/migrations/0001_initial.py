@@ -19,6 +19,14 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", fields.BigIntField(generated=True, primary_key=True, unique=True, db_index=True)),
                 ("hub_username", fields.CharField(unique=True, max_length=96)),
+                (
+                    "name_key",
+                    fields.CharField(
+                        unique=True,
+                        description="The name without its case: to a hub, Alice and alice are one account.",
+                        max_length=96,
+                    ),
+                ),
                 ("credits", fields.DecimalField(default=Decimal("0"), max_digits=18, decimal_places=3)),
                 ("banned", fields.BooleanField(default=False)),
                 ("created_at", fields.DatetimeField(auto_now=False, auto_now_add=True)),

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from collidium import accounts
+from collidium.contracts.identity import Identity
 from collidium.errors import Forbidden, NotFound
 
 
@@ -50,3 +51,31 @@ async def test_an_unknown_account_is_not_found(connected: str) -> None:
 
 async def test_the_last_call_is_remembered(connected: str) -> None:
     assert (await accounts.recognise("alice", signup_grant=Decimal(10))).last_seen_at is not None
+
+
+async def test_a_name_is_one_account_in_any_case(connected: str) -> None:
+    await accounts.set_banned("Alice", True)
+    for name in ("alice", "ALICE", "Alice"):
+        with pytest.raises(Forbidden):
+            await accounts.recognise(name, signup_grant=Decimal(10))
+    await accounts.set_banned("ALICE", False)
+    first = await accounts.recognise("alice", signup_grant=Decimal(10))
+    assert first.hub_username == "alice"
+    assert (await accounts.recognise("aLiCe", signup_grant=Decimal(10))).id == first.id
+    assert (await accounts.find("Alice")).credits == 10
+
+
+async def test_a_ban_during_a_transaction_is_seen(connected: str) -> None:
+    account = await accounts.recognise("alice", signup_grant=Decimal(10))
+    await accounts.require_not_banned(account.id)
+    await accounts.set_banned("alice", True)
+    with pytest.raises(Forbidden, match="alice"):
+        await accounts.require_not_banned(account.id)
+
+
+@pytest.mark.parametrize("name", ["a" * 97, "", "a b", "-a", "a\n", "\ud800", "ä"])
+async def test_a_name_that_no_account_may_have_is_not_found(connected: str, name: str) -> None:
+    with pytest.raises(NotFound):
+        await accounts.find(name)
+    with pytest.raises(ValueError, match="named"):
+        Identity(name)

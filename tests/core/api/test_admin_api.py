@@ -63,6 +63,12 @@ def test_a_deduction_below_zero_is_409(alice: httpx.Client, operator: httpx.Clie
         ('{"hub_username": "alice", "delta": NaN, "reason": "x"}', "delta"),
         ('{"hub_username": "alice", "delta": Infinity, "reason": "x"}', "delta"),
         ('{"hub_username": "alice", "delta": "much", "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": "1", "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": "1_0", "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": " 1 ", "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": true, "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": null, "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": [1], "reason": "x"}', "delta"),
         ('{"hub_username": "alice", "delta": 0, "reason": "x"}', None),
         ('{"hub_username": "alice", "delta": 0.0001, "reason": "x"}', None),
         ('{"hub_username": "alice", "delta": 1e30, "reason": "x"}', None),
@@ -132,3 +138,15 @@ def test_a_name_can_be_banned_before_its_first_call(platform: ServerProcess, ope
     assert httpx.get(f"{platform.base_url}/v1/me", headers=headers, trust_env=False).status_code == 403
     assert operator.get("/admin/accounts/mallory").json()["credits"] == 0
     assert operator.get("/admin/accounts/nobody").status_code == 404
+
+
+def test_a_ban_holds_for_every_spelling_of_the_name(platform: ServerProcess, operator: httpx.Client) -> None:
+    headers = {"Authorization": f"Bearer {platform.add_user('trudy')}"}
+    operator.post("/admin/ban", json={"hub_username": "Trudy", "banned": True})
+    assert httpx.get(f"{platform.base_url}/v1/me", headers=headers, trust_env=False).status_code == 403
+    assert operator.get("/admin/accounts/TRUDY").json()["banned"] is True
+
+
+@pytest.mark.parametrize("name", ["a" * 97, "a" * 5000, "%ed%a0%80", "%ff", "a%0ab", "-"])
+def test_a_name_that_no_account_may_have_is_404(operator: httpx.Client, name: str) -> None:
+    assert operator.get(f"/admin/accounts/{name}").status_code == 404
