@@ -34,14 +34,23 @@ class Multiplicity(Task):
         eval_events=EventRange(90_000, 100_000),
         inputs=("tracker_hits",),
         columns=(
-            Column("event_id", "integer", "Each event once."),
-            Column("particles", "integer", "Number of particles with at least three hits."),
+            Column(name="event_id", kind="integer", description="Each event once."),
+            Column(name="particles", kind="integer", description="Particles with at least three hits."),
         ),
         truth_sources=("tracker_hits",),
         rows_of="events",
         metrics=(
-            Metric("within_ten_percent", True, "Fraction of events whose number is right to 10%.", reward=5),
-            Metric("mean_error", False, "Mean distance between the number told and the true one."),
+            Metric(
+                name="within_ten_percent",
+                higher_is_better=True,
+                description="Fraction of events whose number is right to 10%.",
+                reward=5,
+            ),
+            Metric(
+                name="mean_error",
+                higher_is_better=False,
+                description="Mean distance between the number told and the true one.",
+            ),
         ),
     )
     version = "1"

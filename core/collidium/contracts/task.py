@@ -56,7 +56,7 @@ class EventRange:
         return self.start <= event_id < self.stop
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column that predictions must have.
 
@@ -69,7 +69,7 @@ class Column:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """A number that tells submissions apart; the first metric of a card is the primary one."""
 

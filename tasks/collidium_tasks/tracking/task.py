@@ -38,25 +38,38 @@ CARD = Card(
     eval_events=EventRange(90_000, 100_000),
     inputs=("tracker_hits",),
     columns=(
-        Column("event_id", "integer", "Event of the hit."),
-        Column("hit_id", "integer", "The hit within its event; each hit at most once."),
-        Column("track_id", "integer", "Track of the hit, 0 or more; -1 for a hit that belongs to none."),
+        Column(name="event_id", kind="integer", description="Event of the hit."),
+        Column(name="hit_id", kind="integer", description="The hit within its event; each hit at most once."),
+        Column(
+            name="track_id",
+            kind="integer",
+            description="Track of the hit, 0 or more; -1 for a hit that belongs to none.",
+        ),
     ),
     truth_sources=("tracker_hits", "particles"),
     rows_of="hits",
     metrics=(
         Metric(
-            "trackml_weighted_efficiency",
-            True,
-            "Weight of the hits that correct tracks have of their particle, over the weight of all hits.",
+            name="trackml_weighted_efficiency",
+            higher_is_better=True,
+            description="Weight of the hits that correct tracks have of their particle, over the weight of all "
+            "hits.",
         ),
-        Metric("fake_rate", False, "Fraction of tracks of which no particle owns at least half the hits."),
-        Metric("duplicate_rate", False, "Fraction of particles that dominate more than one track."),
         Metric(
-            "physics_eff_pt1",
-            True,
-            "Fraction of primary particles with transverse momentum above 1 GeV that dominate a track "
-            "which holds at least 3 of their hits.",
+            name="fake_rate",
+            higher_is_better=False,
+            description="Fraction of tracks of which no particle owns at least half the hits.",
+        ),
+        Metric(
+            name="duplicate_rate",
+            higher_is_better=False,
+            description="Fraction of particles that dominate more than one track.",
+        ),
+        Metric(
+            name="physics_eff_pt1",
+            higher_is_better=True,
+            description="Fraction of primary particles with transverse momentum above 1 GeV that dominate a "
+            "track which holds at least 3 of their hits.",
         ),
     ),
 )

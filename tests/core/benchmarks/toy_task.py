@@ -74,15 +74,17 @@ class Toy(Task):
         eval_events=EVENTS,
         inputs=("items",),
         columns=(
-            Column("event_id", "integer", "Event of the item."),
-            Column("item_id", "integer", "The item."),
-            Column("value", "float", "Its value."),
+            Column(name="event_id", kind="integer", description="Event of the item."),
+            Column(name="item_id", kind="integer", description="The item."),
+            Column(name="value", kind="float", description="Its value."),
         ),
         truth_sources=("items",),
         rows_of="answers",
         metrics=(
-            Metric("accuracy", True, "Fraction of items whose value is right."),
-            Metric("missing", False, "Fraction of items without a value."),
+            Metric(
+                name="accuracy", higher_is_better=True, description="Fraction of items whose value is right."
+            ),
+            Metric(name="missing", higher_is_better=False, description="Fraction of items without a value."),
         ),
     )
     version: ClassVar[str] = "1"
