@@ -52,8 +52,8 @@ CARD = Card(
         Metric(
             name="trackml_weighted_efficiency",
             higher_is_better=True,
-            description="Weight of the hits that correct tracks have of their particle, over the weight of all "
-            "hits.",
+            description="Weight of the hits that correct tracks have of their particle, over the weight of "
+            "all hits.",
         ),
         Metric(
             name="fake_rate",
