@@ -120,7 +120,7 @@ class AsyncClient:
         return await self._transport.send(calls.admin_grant(hub_username, delta, reason))
 
     async def admin_ban(self, hub_username: str, banned: bool = True) -> Banned:
-        """Banned an account, or end its ban."""
+        """Ban an account, or end its ban."""
         return await self._transport.send(calls.admin_ban(hub_username, banned))
 
     async def admin_freeze(self, frozen: bool = True) -> Frozen:

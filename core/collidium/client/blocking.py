@@ -123,7 +123,7 @@ class Client:
         return self._transport.send(calls.admin_grant(hub_username, delta, reason))
 
     def admin_ban(self, hub_username: str, banned: bool = True) -> Banned:
-        """Banned an account, or end its ban."""
+        """Ban an account, or end its ban."""
         return self._transport.send(calls.admin_ban(hub_username, banned))
 
     def admin_freeze(self, frozen: bool = True) -> Frozen:
