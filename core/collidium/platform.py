@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from collidium import database, plugins
 from collidium.benchmarks import tasklist
@@ -17,6 +18,9 @@ from collidium.plugins import Plugins, Provided
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
+
+#: How long plugins that observe may go on when the platform closes.
+OBSERVERS_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +36,16 @@ class Platform:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings) -> AsyncIterator[Platform]:
+    async def open(cls, settings: Settings, loaded: Plugins | None = None) -> AsyncIterator[Platform]:
         """Connect the database and choose the parts that the settings name; close all of it at the end.
+
+        ``loaded`` are the plugins of this process, if they are loaded already.
 
         The embedded SQLite database is brought up to this release; any other is its operator's to migrate.
         Raises :class:`~collidium.errors.ConfigurationError` for a schema that this release does not know
         and for a part that is not installed.
         """
-        loaded = plugins.load(settings.plugins_blocked)
+        loaded = loaded or plugins.load(settings.plugins_blocked)
         platform = cls(
             settings=settings,
             plugins=loaded,
@@ -56,5 +62,6 @@ class Platform:
             try:
                 yield platform
             finally:
+                await asyncio.to_thread(loaded.observers.finish, OBSERVERS_SECONDS)
                 for part in (platform.executor, platform.identity, platform.storage):
                     await part.close()

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -16,8 +18,12 @@ import pluggy
 
 from collidium import hookspecs
 from collidium.errors import ConfigurationError
+from collidium.observers import Observers
 
 if TYPE_CHECKING:
+    import click
+    from quart import Blueprint
+
     from collidium.contracts.executor import Executor
     from collidium.contracts.identity import IdentityProvider
     from collidium.contracts.runner import Runner
@@ -27,7 +33,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: The group of entry points that name plugins.
 GROUP = "collidium"
+#: The platform's own distribution.
+DISTRIBUTION = "collidium"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,6 @@ class Named(Protocol):
 
 
 T = TypeVar("T")
-N = TypeVar("N", bound=Named)
 
 
 @dataclass(slots=True)
@@ -58,6 +66,8 @@ class Provided(Generic[T]):
     """Things of one kind by name, each with the plugin that brought it."""
 
     kind: str
+    #: The variable that chooses one of them by its name, if one does.
+    setting: str = ""
     things: dict[str, T] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     #: What went wrong while loading, a line each: the thing asked for may be missing for it.
@@ -70,8 +80,9 @@ class Provided(Generic[T]):
         except KeyError:
             known = ", ".join(sorted(self.things)) or "none"
             failed = "".join(f"; {failure}" for failure in self.failures)
+            setting = f"{self.setting}: " if self.setting else ""
             raise ConfigurationError(
-                f"no {self.kind} named {name!r} is installed (there are: {known}){failed}"
+                f"{setting}no {self.kind} named {name!r} is installed (there are: {known}){failed}"
             ) from None
 
 
@@ -83,6 +94,7 @@ class Plugins:
         self.manager.add_hookspecs(hookspecs)
         self.records: dict[str, PluginRecord] = {}
         self.clashes: list[str] = []
+        self.observers = Observers()
         for point in points:
             self._load(point, blocked)
         self._refuse_unknown_hooks()
@@ -105,12 +117,26 @@ class Plugins:
         else:
             try:
                 self.manager.register(point.load(), name=point.name)
+                self._refuse_wrappers(point.name)
             except (Exception, SystemExit) as error:
                 # Whatever a stranger's module raises on import is that plugin's failure alone.
                 logger.exception("plugin %s of %s does not load", point.name, distribution)
                 record("failed", f"{type(error).__name__}: {error}")
+                if self.manager.has_plugin(point.name):
+                    self.manager.unregister(name=point.name)
             else:
                 record("loaded")
+
+    def _refuse_wrappers(self, name: str) -> None:
+        """Raise TypeError for a hook wrapper: implementations are called alone, with nothing to wrap."""
+        for hook in self.manager.get_hookcallers(self.manager.get_plugin(name)) or ():
+            for implementation in hook.get_hookimpls():
+                if implementation.plugin_name == name and (
+                    implementation.wrapper or implementation.hookwrapper
+                ):
+                    raise TypeError(
+                        f"{hook.name} is a hook wrapper; write a plain @hookimpl that returns a list"
+                    )
 
     def _refuse_unknown_hooks(self) -> None:
         while True:
@@ -127,9 +153,11 @@ class Plugins:
                 return
 
     def fail(self, name: str, error: str) -> None:
-        """Record that a loaded plugin failed later."""
+        """Record that a loaded plugin failed later; what it failed with before stays told."""
         old = self.records[name]
-        self.records[name] = PluginRecord(old.name, old.distribution, old.version, "failed", error)
+        if old.error is not None:
+            error = old.error if error in old.error else f"{old.error}; {error}"
+        self.records[name] = replace(old, state="failed", error=error)
 
     @property
     def failures(self) -> list[str]:
@@ -148,47 +176,49 @@ class Plugins:
     # -- what plugins bring ---------------------------------------------------------------------------
 
     def tasks(self) -> Provided[Task]:
-        return self._provided("task", "collidium_tasks", lambda task: task.card.name)
+        return self._provided(Provided("task"), "collidium_tasks", lambda task: task.card.name)
 
     def runners(self, settings: Settings) -> Provided[Runner]:
-        return self._provided("runner", "collidium_runners", _name, settings=settings)
+        return self._provided(_chosen("runner"), "collidium_runners", _name, settings=settings)
 
     def storages(self, settings: Settings) -> Provided[Storage]:
-        return self._provided("storage", "collidium_storages", _name, settings=settings)
+        return self._provided(_chosen("storage"), "collidium_storages", _name, settings=settings)
 
     def identity_providers(self, settings: Settings) -> Provided[IdentityProvider]:
-        return self._provided("identity provider", "collidium_identity_providers", _name, settings=settings)
+        kind = Provided[Any]("identity provider", "PLATFORM_IDENTITY")
+        return self._provided(kind, "collidium_identity_providers", _name, settings=settings)
 
     def executors(self, settings: Settings) -> Provided[Executor]:
-        return self._provided("executor", "collidium_executors", _name, settings=settings)
+        return self._provided(_chosen("executor"), "collidium_executors", _name, settings=settings)
 
-    def blueprints(self, settings: Settings) -> Provided[Any]:
-        return self._provided("blueprint", "collidium_blueprints", lambda b: b.url_prefix, settings=settings)
+    def blueprints(self, settings: Settings) -> Provided[Blueprint]:
+        """By their ``url_prefix``."""
+        kind = Provided[Any]("blueprint")
+        return self._provided(kind, "collidium_blueprints", lambda b: b.url_prefix, settings=settings)
 
-    def commands(self) -> Provided[Any]:
-        return self._provided("command", "collidium_commands", _name)
+    def commands(self) -> Provided[click.Command]:
+        return self._provided(Provided("command"), "collidium_commands", _name)
 
     def announce(self, hook: str, **arguments: object) -> None:
-        """Tell every plugin that something happened; what one raises is logged and stops nobody."""
+        """Tell every plugin soon that something happened: each in a thread, with a copy of ``arguments``.
+
+        Returns at once. What a plugin raises is logged and stops nobody.
+        """
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
-            try:
-                implementation.function(**_accepted(implementation, arguments))
-            except Exception:
-                # A stranger's observer must not undo what has already been committed.
-                logger.exception("plugin %s failed in %s", implementation.plugin_name, hook)
+            told = deepcopy(_accepted(implementation, arguments))
+            self.observers.tell(implementation.plugin_name, partial(implementation.function, **told))
 
     def _provided(
-        self, kind: str, hook: str, key: Callable[[Any], str], **arguments: object
+        self, provided: Provided[Any], hook: str, key: Callable[[Any], object], **arguments: object
     ) -> Provided[Any]:
-        provided: Provided[Any] = Provided(kind)
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
             origin = implementation.plugin_name
             try:
                 things = [
-                    (key(thing), thing)
+                    (_text(key(thing), provided.kind), thing)
                     for thing in implementation.function(**_accepted(implementation, arguments))
                 ]
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 # As in _load: isolated, recorded, shown.
                 logger.exception("plugin %s failed in %s", origin, hook)
                 self.fail(origin, f"{hook}: {type(error).__name__}: {error}")
@@ -223,11 +253,22 @@ def load(blocked: Sequence[str] = ()) -> Plugins:
 
 def is_own(point: EntryPoint) -> bool:
     """Whether the entry point belongs to the platform's own distribution."""
-    return point.dist is not None and point.dist.name == GROUP
+    return point.dist is not None and point.dist.name == DISTRIBUTION
 
 
 def _name(thing: Named) -> str:
     return thing.name
+
+
+def _chosen(kind: str) -> Provided[Any]:
+    """Things of which the setting of that name chooses one."""
+    return Provided(kind, f"PLATFORM_{kind.upper()}")
+
+
+def _text(name: object, kind: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"a {kind} is known by {name!r}, which is no name")
+    return name
 
 
 def _accepted(implementation: Any, arguments: Mapping[str, object]) -> dict[str, object]:

@@ -284,7 +284,9 @@ def test_an_observer_that_fails_is_logged_and_changes_nothing(
     argument = hook.split("_")[1]
     source = f"from collidium.hookspecs import hookimpl\n@hookimpl\ndef {hook}({argument}):\n    1 / 0\n"
     installed("failing", {"failing_observer": source})
-    plugins.load().announce(hook, **{argument: {}})
+    loaded = plugins.load()
+    loaded.announce(hook, **{argument: {}})
+    loaded.observers.finish(20)
     assert "failing_observer" in caplog.text
 
 
@@ -293,7 +295,9 @@ def test_hook_collidium_submission_scored(
 ) -> None:
     monkeypatch.setenv("SCORES_FILE", str(tmp_path / "scores"))
     submission: dict[str, Any] = {"submission_id": "s1", "scores": {"fake_rate": 0.5}}
-    documented("collidium_submission_scored").announce("collidium_submission_scored", submission=submission)
+    loaded = documented("collidium_submission_scored")
+    loaded.announce("collidium_submission_scored", submission=submission)
+    loaded.observers.finish(20)
     assert json.loads((tmp_path / "scores").read_text()) == submission
 
 
@@ -302,5 +306,7 @@ def test_hook_collidium_request_finished(
 ) -> None:
     monkeypatch.setenv("REQUESTS_FILE", str(tmp_path / "requests"))
     request = {"request_id": "r1", "state": "completed"}
-    documented("collidium_request_finished").announce("collidium_request_finished", request=request)
+    loaded = documented("collidium_request_finished")
+    loaded.announce("collidium_request_finished", request=request)
+    loaded.observers.finish(20)
     assert (tmp_path / "requests").read_text() == "r1 completed\n"

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic_core import to_jsonable_python
 from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
@@ -108,7 +109,7 @@ async def submit(
     await platform.storage.put(f"predictions/{predictions.sha256}.parquet", predictions.path)
     outcome = await _keep(platform, task, submission, evaluation)
     if not outcome.deduplicated:
-        platform.plugins.announce("collidium_submission_scored", submission=as_mapping(outcome.submission))
+        platform.plugins.announce("collidium_submission_scored", submission=as_json(outcome.submission))
     return outcome
 
 
@@ -186,6 +187,12 @@ async def _same_file(submission: Submission) -> Submission | None:
 def as_mapping(submission: SubmissionView) -> dict[str, Any]:
     """The fields of a submission, unconverted."""
     return {name: getattr(submission, name) for name in SubmissionView.__slots__}
+
+
+def as_json(submission: SubmissionView) -> dict[str, Any]:
+    """The same as JSON: what ``GET /v1/submissions/{id}`` shows."""
+    record: dict[str, Any] = to_jsonable_python(as_mapping(submission))
+    return {**record, "credits_earned": float(submission.credits_earned)}
 
 
 def view(row: Submission) -> SubmissionView:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from collidium.benchmarks.models import ListedTask
 from collidium.database import transactional
 from collidium.errors import NotFound, Unavailable
-from collidium.plugins import GROUP
+from collidium.plugins import DISTRIBUTION
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -60,7 +60,7 @@ async def list_new_built_ins(platform: Platform) -> None:
     own = [
         ListedTask(name=name)
         for name, origin in platform.tasks.origins.items()
-        if platform.plugins.distribution_of(origin) == GROUP
+        if platform.plugins.distribution_of(origin) == DISTRIBUTION
     ]
     await ListedTask.bulk_create(own, ignore_conflicts=True)
 

@@ -29,6 +29,7 @@ def list_(as_json: bool) -> None:
     collidium plugin list
     """
     from collidium import plugins
+    from collidium.api.app import create_app
 
     settings = quiet_settings()
     loaded = plugins.load(settings.plugins_blocked)
@@ -41,6 +42,8 @@ def list_(as_json: bool) -> None:
         loaded.blueprints(settings),
         loaded.commands(),
     ]
+    # As a server does it: a blueprint that cannot be mounted is its plugin's failure.
+    create_app(settings, loaded)
     brings: dict[str, list[str]] = {name: [] for name in loaded.records}
     for provided in kinds:
         for name, origin in provided.origins.items():

@@ -7,12 +7,13 @@ import logging
 
 import click
 
-from collidium import logs
+from collidium import logs, plugins
 from collidium.cli.server.admin_token import ensure_admin_token
 from collidium.cli.server.listener import listen
 from collidium.cli.server.supervisor import supervise
-from collidium.cli.server.worker import serve_here
+from collidium.cli.server.worker import serve_here, tell_of_plugins
 from collidium.platform import Platform
+from collidium.plugins import Plugins
 from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -25,19 +26,21 @@ def run(settings: Settings) -> None:
     with listen(settings.host, settings.port) as listener:
         # The real port: the local hub's address is made from it.
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-        asyncio.run(_rehearse(settings))
+        tell_of_plugins()
+        loaded = plugins.load(settings.plugins_blocked)
+        asyncio.run(_rehearse(settings, loaded))
 
         def announce() -> None:
             click.echo(f"Collidium is at {settings.base_url}")
 
         if settings.workers == 1:
-            serve_here(settings, listener, announce)
+            serve_here(settings, listener, announce, loaded)
         else:
             supervise(settings, listener, announce)
 
 
-async def _rehearse(settings: Settings) -> None:
+async def _rehearse(settings: Settings, loaded: Plugins) -> None:
     """Open the platform once: what is wrong shows here, plainly, and the schema is brought up only once."""
-    async with Platform.open(settings) as platform:
-        for failure in platform.plugins.failures:
+    async with Platform.open(settings, loaded):
+        for failure in loaded.failures:
             logger.warning("%s", failure)

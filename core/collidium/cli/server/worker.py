@@ -15,6 +15,7 @@ from hypercorn.utils import LifespanFailureError
 
 from collidium.api.app import create_app
 from collidium.errors import ConfigurationError
+from collidium.plugins import Plugins
 from collidium.settings import Settings
 
 #: How long requests in flight may take when the server stops.
@@ -24,15 +25,21 @@ GRACE_SECONDS = 30.0
 KEEP_ALIVE_SECONDS = 75.0
 
 
-def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
+def serve_here(
+    settings: Settings,
+    listener: socket.socket,
+    announce: Callable[[], None],
+    loaded: Plugins | None = None,
+) -> None:
     """Serve from this process; ``announce`` is called when it is ready. Takes the listener over.
+
+    ``loaded`` are the plugins of this process, if they are loaded already.
 
     Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
     ConfigurationError when the application does not start.
     """
-    # The command is quiet about what a broken plugin raised; the server's log is where to look.
-    logging.getLogger("collidium.plugins").setLevel(logging.NOTSET)
-    app = create_app(settings)
+    tell_of_plugins()
+    app = create_app(settings, loaded)
     config = hypercorn_config(listener, settings.log_level)
 
     async def until_stopped() -> None:
@@ -43,6 +50,11 @@ def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[
         asyncio.run(serve(app, config, shutdown_trigger=until_stopped))
     except LifespanFailureError as error:
         raise ConfigurationError(f"the server does not start: {error}") from error
+
+
+def tell_of_plugins() -> None:
+    """Log what a broken plugin raised: the command is quiet about it, the server's log is where to look."""
+    logging.getLogger("collidium.plugins").setLevel(logging.NOTSET)
 
 
 def hypercorn_config(listener: socket.socket, log_level: str) -> Config:
