@@ -22,7 +22,7 @@ from collidium.benchmarks.partitioning import PartitionJob
 from collidium.benchmarks.planning import Plan, PlanRequest
 from collidium.benchmarks.predictions import Unreadable
 from collidium.benchmarks.reading import Disordered
-from collidium.benchmarks.scoring import Job, JobResult
+from collidium.benchmarks.scoring import ScoringJob, ScoringResult
 from collidium.benchmarks.workers import Progress, Workers
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import Problem, Tally, Task
@@ -67,14 +67,14 @@ async def evaluate(
     run = _Evaluation(Workers(task, executor, limits), truth, path, progress)
     try:
         plan = await run.inspect(job_rows)
-        account = await run.score(plan)
+        findings = await run.score(plan)
     except Unreadable as error:
         raise problems.refusal([error.problem]) from error
-    return await run.conclude(plan, account)
+    return await run.conclude(plan, findings)
 
 
 @dataclass(frozen=True, slots=True)
-class _Account:
+class _Findings:
     """What all jobs together have found."""
 
     tallies: list[Tally]
@@ -82,7 +82,7 @@ class _Account:
     rows: int
 
     @classmethod
-    def of(cls, results: Iterable[JobResult]) -> _Account:
+    def of(cls, results: Iterable[ScoringResult]) -> _Findings:
         results = list(results)
         return cls(
             [result.tally for result in results if result.tally is not None],
@@ -107,31 +107,33 @@ class _Evaluation:
             raise problems.refusal(found)
         return plan
 
-    async def score(self, plan: Plan) -> _Account:
+    async def score(self, plan: Plan) -> _Findings:
         """Score all spans: streamed from the file where that is possible, else sorted by event first."""
         if plan.spans is not None:
             try:
-                return _Account.of(await self.workers.score(self._jobs(plan.spans), self.progress))
+                return _Findings.of(await self.workers.score(self._jobs(plan.spans), self.progress))
             except Disordered as error:
                 logger.info("%s: %s; sorting it by event", self.path.name, error)
         async with _scratch(self.path) as directory:
             return await self._sort_and_score(plan, directory)
 
-    async def conclude(self, plan: Plan, account: _Account) -> Evaluation:
+    async def conclude(self, plan: Plan, findings: _Findings) -> Evaluation:
         """Merge the tallies. Raises InvalidInput where there are problems instead."""
-        if account.problems:
-            raise problems.refusal(account.problems)
-        if account.rows != plan.rows:
-            self.workers.fail(f"{account.rows} rows were scored, the file has {plan.rows}")
-        made = await self.workers.conclude(account.tallies)
+        if findings.problems:
+            raise problems.refusal(findings.problems)
+        if findings.rows != plan.rows:
+            self.workers.fail(f"{findings.rows} rows were scored, the file has {plan.rows}")
+        made = await self.workers.conclude(findings.tallies)
         self._check_metrics(made.metrics)
-        return Evaluation(dict(made.metrics), made.tally, list(made.warnings), account.rows)
+        return Evaluation(dict(made.metrics), made.tally, list(made.warnings), findings.rows)
 
-    def _jobs(self, spans: Iterable[Span], files: Mapping[int, tuple[Path, ...]] | None = None) -> list[Job]:
+    def _jobs(
+        self, spans: Iterable[Span], files: Mapping[int, tuple[Path, ...]] | None = None
+    ) -> list[ScoringJob]:
         """A job for each span; ``files`` hold the sorted rows of some spans, by number."""
         truth = self.truth
         return [
-            Job(
+            ScoringJob(
                 *(self.workers.task, truth.events, span, truth.paths, self.path),
                 partitions=None if files is None else files[number],
             )
@@ -139,7 +141,7 @@ class _Evaluation:
             if files is None or number in files
         ]
 
-    async def _sort_and_score(self, plan: Plan, directory: Path) -> _Account:
+    async def _sort_and_score(self, plan: Plan, directory: Path) -> _Findings:
         spans = partitioning.spans_of(self.truth.blocks)
         starts = tuple(span.events.start for span in spans)
         columns = self.workers.task.card.columns
@@ -159,7 +161,7 @@ class _Evaluation:
                 paths = (part.files[number] for part in parts)
                 files[number] = tuple(path for path in paths if path is not None)
         results = await self.workers.score(self._jobs(spans, files), self.progress)
-        return _Account.of([JobResult(None, tuple(found), dropped), *results])
+        return _Findings.of([ScoringResult(None, tuple(found), dropped), *results])
 
     def _check_metrics(self, metrics: Mapping[str, float]) -> None:
         wanted = [metric.name for metric in self.workers.task.card.metrics]

@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 from collidium.benchmarks.blocks import Span, TruthBlock
 from collidium.benchmarks.problems import merge
 from collidium.benchmarks.reading import PredictionsReader
-from collidium.benchmarks.streaming import Account, by_block, from_partitions, from_row_groups
+from collidium.benchmarks.streaming import Findings, by_block, from_partitions, from_row_groups
 from collidium.contracts.task import Block, EventRange, Problem, Tally, Task
 
 BlockPredictions = tuple[TruthBlock, pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ScoringJob:
     """What one worker scores in one call."""
 
     task: Task
@@ -35,7 +35,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class JobResult:
+class ScoringResult:
     """``tally`` is None where there are problems. ``rows``: how many the job has answered for."""
 
     tally: Tally | None
@@ -52,35 +52,35 @@ class Conclusion:
     warnings: Sequence[str]
 
 
-def score(job: Job) -> JobResult:
+def score(job: ScoringJob) -> ScoringResult:
     """Check and score the blocks of a job.
 
     Raises Unreadable and Disordered for what is wrong with the file; anything else that it raises is the
     fault of the task or of the truth.
     """
-    account = Account()
+    findings = Findings()
     tallies: list[Tally] = []
-    with _blocks(job, account) as blocks, _truth(job.truth) as truth:
+    with _blocks(job, findings) as blocks, _truth(job.truth) as truth:
         for block, predictions in blocks:
             tables = {
                 name: file.read_row_group(block.index, use_threads=False) for name, file in truth.items()
             }
             data = Block(block.events, predictions, tables)
-            account.problems += job.task.check(data)
-            if account.problems:
-                account.problems = merge(account.problems)
+            findings.problems += job.task.check(data)
+            if findings.problems:
+                findings.problems = merge(findings.problems)
             else:
                 tallies.append(job.task.score(data))
-    tally = None if account.problems else job.task.merge(tallies)
-    return JobResult(tally, tuple(account.problems), account.rows)
+    tally = None if findings.problems else job.task.merge(tallies)
+    return ScoringResult(tally, tuple(findings.problems), findings.rows)
 
 
-def decode(job: Job) -> None:
+def decode(job: ScoringJob) -> None:
     """Read what :func:`score` reads of the predictions, and nothing else.
 
     Tells, after a worker died or ran over its limits, whether the file did that or the task.
     """
-    with _blocks(job, Account()) as blocks:
+    with _blocks(job, Findings()) as blocks:
         for _ in blocks:
             pass
 
@@ -93,13 +93,13 @@ def conclude(request: tuple[Task, Sequence[Tally]]) -> Conclusion:
 
 
 @contextmanager
-def _blocks(job: Job, account: Account) -> Iterator[Iterator[BlockPredictions]]:
+def _blocks(job: ScoringJob, findings: Findings) -> Iterator[Iterator[BlockPredictions]]:
     with PredictionsReader(job.predictions, job.task.card.columns, job.events) as reader:
         if job.partitions is None:
-            chunks = from_row_groups(reader, job.span, account)
+            chunks = from_row_groups(reader, job.span, findings)
         else:
             chunks = from_partitions(job.partitions, job.span.events)
-        yield by_block(job.span.blocks, chunks, reader.empty, account)
+        yield by_block(job.span.blocks, chunks, reader.empty, findings)
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from collidium.contracts.task import EventRange, Problem
 
 
 @dataclass(slots=True)
-class Account:
-    """What has become of the rows so far: each row of the file is on exactly one account."""
+class Findings:
+    """What the rows so far have shown; each row of the file is counted exactly once."""
 
     rows: int = 0
     problems: list[Problem] = field(default_factory=list)
@@ -41,14 +41,14 @@ class Chunk:
         return taken
 
 
-def from_row_groups(reader: PredictionsReader, span: Span, account: Account) -> Iterator[Chunk]:
+def from_row_groups(reader: PredictionsReader, span: Span, findings: Findings) -> Iterator[Chunk]:
     """Decode the pieces of a span in turn. Raises Unreadable and Disordered."""
     start, stop = span.events.start, span.events.stop
     for piece, complete_below in span.steps():
         rows = reader.read(piece.group)
         if piece.tells:
-            account.rows += rows.dropped
-            account.problems += rows.problems
+            findings.rows += rows.dropped
+            findings.problems += rows.problems
         first, last = (content.rows_below(rows.events, edge) for edge in (start, stop))
         yield Chunk(rows.table.slice(first, last - first), rows.events[first:last], complete_below)
 
@@ -65,7 +65,7 @@ def from_partitions(paths: Sequence[Path], events: EventRange) -> Iterator[Chunk
 
 
 def by_block(
-    blocks: Iterable[TruthBlock], chunks: Iterable[Chunk], empty: pa.Table, account: Account
+    blocks: Iterable[TruthBlock], chunks: Iterable[Chunk], empty: pa.Table, findings: Findings
 ) -> Iterator[tuple[TruthBlock, pa.Table]]:
     """Yield each block with its predictions, sorted by event; ``empty`` where it has none."""
     source = iter(chunks)
@@ -78,7 +78,7 @@ def by_block(
             complete_below = chunk.complete_below
         table = in_order([empty, *(chunk.take(stop) for chunk in waiting)])
         waiting = [chunk for chunk in waiting if len(chunk.events)]
-        account.rows += table.num_rows
+        findings.rows += table.num_rows
         yield block, table
 
 

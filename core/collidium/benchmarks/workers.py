@@ -48,9 +48,11 @@ class Workers:
         except Exception as error:  # a full disk, a broken executor: nothing that a submitter can mend
             self.fail("reading the predictions failed", error)
 
-    async def score(self, jobs: Sequence[scoring.Job], progress: Progress | None) -> list[scoring.JobResult]:
+    async def score(
+        self, jobs: Sequence[scoring.ScoringJob], progress: Progress | None
+    ) -> list[scoring.ScoringResult]:
         """Score jobs, in order of events. Raises Unreadable, Disordered and ScoringFailed."""
-        done: list[scoring.JobResult] = []
+        done: list[scoring.ScoringResult] = []
         try:
             async with aclosing(self.executor.map(scoring.score, jobs, self.limits)) as results:
                 async for result in results:
