@@ -95,6 +95,7 @@ class Plugins:
         self.records: dict[str, PluginRecord] = {}
         self.clashes: list[str] = []
         self.observers = Observers()
+        self._blueprints: Provided[Blueprint] | None = None
         for point in points:
             self._load(point, blocked)
         self._refuse_unknown_hooks()
@@ -192,9 +193,12 @@ class Plugins:
         return self._provided(_chosen("executor"), "collidium_executors", _name, settings=settings)
 
     def blueprints(self, settings: Settings) -> Provided[Blueprint]:
-        """By their ``url_prefix``."""
-        kind = Provided[Any]("blueprint")
-        return self._provided(kind, "collidium_blueprints", lambda b: b.url_prefix, settings=settings)
+        """By their ``url_prefix``; made once, as one that is mounted cannot be changed any more."""
+        if self._blueprints is None:
+            self._blueprints = self._provided(
+                Provided("blueprint"), "collidium_blueprints", lambda b: b.url_prefix, settings=settings
+            )
+        return self._blueprints
 
     def commands(self) -> Provided[click.Command]:
         return self._provided(Provided("command"), "collidium_commands", _name)
