@@ -7,7 +7,7 @@ import logging
 import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 #: The id of the request being handled, empty outside one; set by the API.
 http_request_id: ContextVar[str] = ContextVar("http_request_id", default="")
@@ -17,6 +17,24 @@ class _WithRequestId(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.http_request_id = http_request_id.get() or "-"
         return True
+
+
+#: No line may begin or end where a client wants it to; tracebacks keep their line breaks.
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+
+
+class TextFormatter(logging.Formatter):
+    """A line a message, control characters escaped; tracebacks below."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- the library's name
+        return super().formatMessage(record).translate(_ESCAPES)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 -- the library's name
+        # Indented, so that no line of an error's text passes for one of the log.
+        return "\n".join(f"  {line.translate(_ESCAPES)}" for line in super().formatException(ei).splitlines())
 
 
 class JsonFormatter(logging.Formatter):
@@ -42,9 +60,11 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
     handler.setFormatter(
         JsonFormatter()
         if style == "json"
-        else logging.Formatter("%(asctime)s %(levelname)-7s %(name)s [%(http_request_id)s] %(message)s")
+        else TextFormatter("%(asctime)s %(levelname)-7s %(name)s [%(http_request_id)s] %(message)s")
     )
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # Those of libraries that log every call or statement, with values that may be private, stay quiet.
-    for chatty in ("httpx", "httpcore", "tortoise", "tortoise.db_client", "aiosqlite", "asyncio"):
+    # Those of libraries that log every call or statement, with values that may be private, stay quiet; so
+    # does Hypercorn, which tells the address a second time, as an error's logger.
+    chatty_loggers = ("httpx", "httpcore", "tortoise", "tortoise.db_client", "aiosqlite", "asyncio")
+    for chatty in (*chatty_loggers, "hypercorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

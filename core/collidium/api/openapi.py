@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
-from quart import Quart, render_template
+from quart import Quart, redirect, render_template
+from quart.typing import ResponseReturnValue
 from quart_schema import APIKeySecurityScheme, HttpSecurityScheme, Info, OpenAPIProvider, QuartSchema, hide
 from werkzeug.routing.rules import Rule
 
@@ -83,6 +84,12 @@ def install(app: Quart, version: str) -> None:
         conversion_preference="pydantic",
         openapi_provider_class=Provider,
     )
+
+    @app.get("/")
+    @hide
+    async def front() -> ResponseReturnValue:
+        """The printed address leads somewhere."""
+        return redirect("/docs")
 
     @app.get("/docs")
     @hide
