@@ -1,4 +1,4 @@
-"""The lists of what a room may not import leave nothing out: what is new is forbidden until someone decides."""
+"""The lists of forbidden imports leave nothing out: a new module is forbidden until someone decides."""
 
 from __future__ import annotations
 
