@@ -125,7 +125,14 @@ class _Evaluation:
             self.workers.fail(f"{findings.rows} rows were scored, the file has {plan.rows}")
         made = await self.workers.conclude(findings.tallies)
         self._check_metrics(made.metrics)
-        return Evaluation(dict(made.metrics), made.tally, list(made.warnings), findings.rows)
+        warnings = [*self._left_out(findings.rows), *made.warnings]
+        return Evaluation(dict(made.metrics), made.tally, warnings, findings.rows)
+
+    def _left_out(self, rows: int) -> list[str]:
+        """What a submitter of half a file should hear, since it is legal and costs score."""
+        table = self.workers.task.card.rows_of
+        total = self.truth.rows(table)
+        return [f"{total - rows:,} of {total:,} {table} have no prediction"] if rows < total else []
 
     def _jobs(
         self, spans: Iterable[Span], files: Mapping[int, tuple[Path, ...]] | None = None
