@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collidium.contracts.storage import MissingFile, Storage, check_key
+from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
 from collidium.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 #: Where files are written before they count; no key leads there, as keys have no upper-case letters.
 _INCOMING: Final = "INCOMING"
+
+#: What a disk says that is full, broken, or no longer mounted.
+_AWAY: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.EACCES}
+)
 
 
 @hookimpl
@@ -33,7 +39,12 @@ class LocalStorage(Storage):
         self.directory = directory
 
     async def put(self, key: str, path: Path) -> None:
-        await asyncio.to_thread(self._put, self._file(key), path)
+        try:
+            await asyncio.to_thread(self._put, self._file(key), path)
+        except OSError as error:
+            if error.errno in _AWAY:
+                raise StorageUnavailable(f"{self.directory}: {error.strerror}") from error
+            raise
 
     async def get(self, key: str, path: Path) -> None:
         source = self._file(key)

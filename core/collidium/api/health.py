@@ -9,6 +9,7 @@ from tortoise.exceptions import BaseORMException
 from collidium import __version__, database, operations
 from collidium.api.answers import answer
 from collidium.api.context import platform
+from collidium.api.database_errors import DATABASE_AWAY
 from collidium.api.schemas import Health, Readiness
 
 blueprint = Blueprint("health", __name__)
@@ -32,7 +33,7 @@ async def readyz() -> Response:
     try:
         await database.ping()
         frozen = await operations.is_frozen()
-    except (OSError, BaseORMException):
+    except (OSError, BaseORMException, *DATABASE_AWAY):
         away = Readiness(
             status="not ready", database="away", submissions_frozen=None, plugins_failed=failures
         )

@@ -24,6 +24,9 @@ DURATION = Histogram(
     ["route"],
     buckets=(0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300),
 )
+#: Any other word may stand where the method does, and each would be a series of its own.
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
 SUBMISSIONS = Counter("collidium_submissions", "Submissions kept.", ["task"])
 
 
@@ -33,7 +36,8 @@ def install(app: Quart) -> None:
     @app.after_request
     async def count(response: Response) -> Response:
         route = request.url_rule.rule if request.url_rule else "none"
-        REQUESTS.labels(request.method, route, response.status_code).inc()
+        method = request.method if request.method in METHODS else "other"
+        REQUESTS.labels(method, route, response.status_code).inc()
         DURATION.labels(route).observe(time.perf_counter() - g.started)
         return response
 

@@ -7,26 +7,18 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import asyncpg
 from pydantic import ValidationError
 from quart import Quart, Response, g, json
 from quart_schema import RequestSchemaValidationError
-from tortoise.exceptions import DBConnectionError, OperationalError
+from tortoise.exceptions import OperationalError
 from werkzeug.exceptions import HTTPException
 
+from collidium.api.database_errors import DATABASE_AWAY, comes_from_database
 from collidium.contracts.identity import IdentityUnavailable
+from collidium.contracts.storage import StorageUnavailable
 from collidium.errors import CollidiumError, InvalidInput, Unavailable
 
 logger = logging.getLogger(__name__)
-
-#: What a call raises when the database has gone.
-DATABASE_AWAY = (
-    DBConnectionError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.InterfaceError,
-    ConnectionError,
-)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -37,13 +29,10 @@ def install(app: Quart) -> None:
     app.register_error_handler(RequestSchemaValidationError, _invalid)
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(IdentityUnavailable, _identity_unavailable)
-    for error in (
-        DBConnectionError,
-        asyncpg.PostgresConnectionError,
-        asyncpg.InterfaceError,
-        ConnectionError,
-    ):
+    app.register_error_handler(StorageUnavailable, _storage_unavailable)
+    for error in DATABASE_AWAY:
         app.register_error_handler(error, _database_away)
+    app.register_error_handler(ConnectionError, _connection)
     app.register_error_handler(OperationalError, _operational)
     app.register_error_handler(Exception, _unexpected)
 
@@ -99,6 +88,17 @@ async def _http(error: HTTPException) -> Response:
 async def _identity_unavailable(error: IdentityUnavailable) -> Response:
     logger.warning("identity provider: %s", error)
     return await _own(Unavailable("the hub that checks tokens does not answer; try again soon"))
+
+
+async def _storage_unavailable(error: StorageUnavailable) -> Response:
+    logger.error("storage: %s", error, exc_info=error.__cause__)
+    return await _own(Unavailable("the storage that keeps files does not answer; try again soon"))
+
+
+async def _connection(error: ConnectionError) -> Response:
+    if comes_from_database(error):
+        return await _database_away(error)
+    return await _unexpected(error)
 
 
 async def _database_away(error: Exception) -> Response:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from typing import Final
 
 from quart import Quart, Response, g, request
 
-from collidium.errors import NotFound
+from collidium.errors import BadRequest, NotFound
 from collidium.logs import http_request_id
 
 logger = logging.getLogger("collidium.access")
+
+#: Characters of a path that are logged; a client may send tens of thousands.
+LOGGED_PATH: Final = 500
 
 
 def install(app: Quart) -> None:
@@ -22,6 +26,7 @@ def install(app: Quart) -> None:
         g.started = time.perf_counter()
         g.request_id = uuid.uuid4().hex
         http_request_id.set(g.request_id)
+        _refuse_ambiguous()
         # No name, id or cursor holds one, and PostgreSQL cannot even compare with it.
         if "\0" in request.path or any("\0" in value for value in request.args.values()):
             raise NotFound("no address here holds a null character")
@@ -31,5 +36,17 @@ def install(app: Quart) -> None:
         response.headers["X-Request-ID"] = g.request_id
         if logger.isEnabledFor(logging.INFO):
             milliseconds = (time.perf_counter() - g.started) * 1000
-            logger.info("%s %s %d %.1f ms", request.method, request.path, response.status_code, milliseconds)
+            method, path = request.method[:20], request.path[:LOGGED_PATH]
+            logger.info("%s %s %d %.1f ms", method, path, response.status_code, milliseconds)
         return response
+
+
+def _refuse_ambiguous() -> None:
+    """Raise BadRequest where a proxy in front may have read something else than what is read here."""
+    for name in ("Authorization", "X-Admin-Token"):
+        if len(request.headers.getlist(name)) > 1:
+            raise BadRequest(f"there are two {name} headers")
+    if "Transfer-Encoding" in request.headers and "Content-Length" in request.headers:
+        raise BadRequest(
+            "a body has a Content-Length or a Transfer-Encoding, not both", headers={"Connection": "close"}
+        )

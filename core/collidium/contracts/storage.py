@@ -18,7 +18,10 @@ def check_key(key: str) -> str:
 
 
 class Storage(ABC):
-    """Files by key. A file is there whole or not at all; putting a key again replaces it."""
+    """Files by key. A file is there whole or not at all; putting a key again replaces it.
+
+    Every method but ``close`` raises :class:`StorageUnavailable` while the backend cannot do its work.
+    """
 
     name: str
 
@@ -45,3 +48,7 @@ class Storage(ABC):
 
 class MissingFile(LookupError):
     """No file is kept under this key."""
+
+
+class StorageUnavailable(RuntimeError):
+    """The place where files are kept cannot be reached, is full, or broken: not now."""

@@ -143,6 +143,19 @@ async def test_a_body_of_exactly_the_limit_is_taken(client: httpx.AsyncClient) -
 # -- bodies that stand still or break off --------------------------------------------------------------------
 
 
+async def test_a_body_that_only_drips_is_given_up(server: BodyServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"POST /file HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n")
+    answer = asyncio.ensure_future(reader.readline())
+    async with asyncio.timeout(20):
+        while not answer.done():
+            writer.write(b"x")
+            await asyncio.wait({answer}, timeout=0.1)
+    assert b" 400 " in answer.result()
+    writer.close()
+    await until(lambda: server.left == [])
+
+
 async def test_a_body_that_stands_still_is_given_up(server: BodyServer) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"POST /file HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n" + b"x" * 1000)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import socket
+from pathlib import Path
 
 import httpx
+import pyarrow as pa
 import pytest
+from tests.distributions import install
 
 from collidium import __version__
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
+
+from .conftest import import_truth, parquet, signed_in
 
 
 @pytest.mark.parametrize(
@@ -99,3 +105,76 @@ def test_a_hub_that_is_down_is_503_never_401(start_server: StartServer) -> None:
     answer = httpx.get(f"{server.base_url}/v1/me", headers={"Authorization": "Bearer hf_x"}, trust_env=False)
     assert answer.status_code == 503
     assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_method_that_is_none_makes_no_series(platform: ServerProcess) -> None:
+    for n in range(3):
+        httpx.request(f"MADE-UP-{n}", f"{platform.base_url}/healthz", trust_env=False)
+    text = httpx.get(f"{platform.base_url}/metrics", trust_env=False).text
+    assert "MADE-UP" not in text
+    assert 'method="other"' in text
+
+
+@pytest.mark.parametrize("name", ["Authorization", "X-Admin-Token"])
+@pytest.mark.parametrize("path", ["/v1/me", "/hub/api/whoami-v2"])
+def test_two_credentials_are_refused(platform: ServerProcess, name: str, path: str) -> None:
+    answer = httpx.get(
+        platform.base_url + path, headers=[(name, "Bearer one"), (name, "Bearer two")], trust_env=False
+    )
+    assert answer.status_code == 400
+    assert name in answer.text
+
+
+def test_two_lengths_of_a_body_are_refused(platform: ServerProcess) -> None:
+    host, port = platform.base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as client:
+        client.sendall(
+            b"POST /admin/grant HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        )
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_a_path_cannot_forge_a_log_line(start_server: StartServer) -> None:
+    server = start_server()
+    httpx.get(f"{server.base_url}/x%0A2026-01-01%20INFO%20forged{'y' * 5000}", trust_env=False)
+    log = (server.directory / "server.log").read_text()
+    (line,) = [line for line in log.splitlines() if "forged" in line]
+    assert r"GET /x\x0a2026-01-01 INFO forged" in line
+    assert len(line) < 700
+
+
+STORAGE = """
+from collidium.contracts.storage import Storage, StorageUnavailable
+from collidium.hookspecs import hookimpl
+
+class Away(Storage):
+    def __init__(self, name, error):
+        self.name, self.error = name, error
+
+    async def put(self, key, path): raise self.error
+    async def get(self, key, path): raise self.error
+    async def exists(self, key): raise self.error
+    async def delete(self, key): raise self.error
+    async def close(self): pass
+
+@hookimpl
+def collidium_storages(settings):
+    return [Away("away", StorageUnavailable("not mounted")), Away("careless", ConnectionRefusedError("no"))]
+"""
+
+
+@pytest.mark.parametrize(("storage", "status"), [("away", 503), ("careless", 500)])
+def test_a_storage_that_is_down_is_not_taken_for_the_database(
+    start_server: StartServer, tmp_path: Path, oracle: pa.Table, storage: str, status: int
+) -> None:
+    install(tmp_path / "site", "away", {"away_storage": STORAGE})
+    server = start_server({"PYTHONPATH": str(tmp_path / "site"), "PLATFORM_STORAGE": storage})
+    import_truth(server)
+    with signed_in(server, "alice") as alice:
+        answer = alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle))
+    assert answer.status_code == status
+    assert "database" not in answer.json()["detail"]
+    assert ("storage" in answer.json()["detail"]) == (status == 503)

@@ -18,7 +18,7 @@ import pytest
 import collidium.demo
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner
-from collidium.contracts.storage import MissingFile, Storage, check_key
+from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
 from collidium.testing.conformance import (
     Nonconforming,
     check_identity_provider,
@@ -166,6 +166,14 @@ class Folder(Storage):
         pass
 
 
+class AwayFolder(Folder):
+    async def put(self, key: str, path: Path) -> None:
+        raise StorageUnavailable("not mounted")
+
+    async def get(self, key: str, path: Path) -> None:
+        raise StorageUnavailable("not mounted")
+
+
 class LinkingFolder(Folder):
     async def put(self, key: str, path: Path) -> None:
         target = self.root / check_key(key)
@@ -201,7 +209,10 @@ class TearingFolder(Folder):
 async def test_a_good_storage_passes(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (tmp_path / "scratch").mkdir()
-    await check_storage(Folder(root), tmp_path / "scratch")
+    away = AwayFolder(tmp_path / "away")
+    await check_storage(Folder(root), tmp_path / "scratch", unreachable=away)
+    with pytest.raises(Nonconforming, match="while the backend is down"):
+        await check_storage(Folder(root), tmp_path / "scratch", unreachable=Folder(root))
     assert [path for path in root.rglob("*") if path.is_file()] == []
 
 

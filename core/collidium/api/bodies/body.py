@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Generator
+from time import monotonic
 from typing import Any, Final
 
 from quart.wrappers.request import Body as QuartBody
@@ -18,12 +19,17 @@ HIGH_WATER: Final = 256 * 1024
 #: A declared body of this size is read to its end whatever the answer is, so that the connection lives on.
 SMALL: Final = 1024 * 1024
 
+#: Bytes a second that a body comes with at least, over the time that was waited for it: a byte now and then
+#: would otherwise hold a connection, a file and a handler for as long as a client likes.
+SLOWEST: Final = 1000
+
 
 class Body(QuartBody):
     """The bytes of a request, taken in pieces (``async for``) or as a whole (``await``).
 
     Raises :class:`~collidium.errors.TooLarge` past ``limit``, and :class:`~collidium.errors.BadRequest` for
-    a body that breaks off or stands still for longer than ``patience`` seconds.
+    a body that breaks off, stands still for longer than ``patience`` seconds, or comes slower than
+    ``SLOWEST`` once so long was waited in all.
     """
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
@@ -36,6 +42,7 @@ class Body(QuartBody):
         self._chunks: deque[bytes] = deque()
         self._buffered = 0
         self._received = 0
+        self._waited = 0.0
         self._whole: bytes | None = None
         self._broken = False
         self._stalled = False
@@ -81,12 +88,17 @@ class Body(QuartBody):
 
     async def _wait_for_news(self) -> None:
         self._news.clear()
+        since = monotonic()
         try:
             async with asyncio.timeout(self.patience):
                 await self._news.wait()
         except TimeoutError:
             self._stalled = True
             raise BadRequest(f"the body stood still for {self.patience:g} s and was given up") from None
+        self._waited += monotonic() - since
+        if self.patience is not None and self._waited > max(self.patience, self._received / SLOWEST):
+            self._stalled = True
+            raise BadRequest(f"the body came slower than {SLOWEST:,} bytes a second and was given up")
 
     def clear(self) -> None:
         """Forget what ``await`` returned."""

@@ -6,17 +6,18 @@ import asyncio
 from pathlib import Path
 from uuid import uuid4
 
-from collidium.contracts.storage import MissingFile, Storage
+from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable
 from collidium.testing.conformance.promise import check_close, check_name, promise, refuses
 
 _SIZE = 1_000_000
 _BAD_KEYS = ("", "/etc/passwd", "../outside", "a/../../outside", "a//b", "UPPER", "a\nb", "x" * 513)
 
 
-async def check_storage(storage: Storage, tmp_path: Path) -> None:
+async def check_storage(storage: Storage, tmp_path: Path, *, unreachable: Storage | None = None) -> None:
     """Check files by key, whole or not at all; keys are below ``conformance/`` and deleted again.
 
-    ``tmp_path`` is an empty directory for local files.
+    ``tmp_path`` is an empty directory for local files. ``unreachable``, if given, is a backend that is down:
+    it must say so, in its own words for it.
     """
     check_name(storage.name, "a storage backend")
     prefix = f"conformance/{uuid4().hex}"
@@ -25,6 +26,8 @@ async def check_storage(storage: Storage, tmp_path: Path) -> None:
     await _check_simultaneous_puts(storage, f"{prefix}/contended", tmp_path)
     await _check_keys(storage, tmp_path)
     await check_close(storage)
+    if unreachable is not None:
+        await _check_unreachable(unreachable, tmp_path)
 
 
 async def _check_a_file(storage: Storage, key: str, tmp_path: Path) -> None:
@@ -65,6 +68,16 @@ async def _check_simultaneous_puts(storage: Storage, key: str, tmp_path: Path) -
         "of simultaneous puts of one key one must win, whole; the file is a mixture",
     )
     await storage.delete(key)
+
+
+async def _check_unreachable(storage: Storage, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"never kept")
+    with refuses(StorageUnavailable, "put while the backend is down"):
+        await storage.put("conformance/unreachable", source)
+    with refuses(StorageUnavailable, "get while the backend is down"):
+        await storage.get("conformance/unreachable", tmp_path / "unreachable")
+    await check_close(storage)
 
 
 async def _check_keys(storage: Storage, tmp_path: Path) -> None:
