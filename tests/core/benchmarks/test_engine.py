@@ -156,7 +156,7 @@ async def test_rows_that_are_not_submitted_count_as_missing(
     evaluation = await score(executor, truth, tmp_path / "some.parquet", job_rows=1)
     assert evaluation.tally == expected(some)
     assert evaluation.metrics["missing"] == 1 - (31 + 33) / sum(SIZES)
-    left_out = f"{sum(SIZES) - 31 - 33} of {sum(SIZES)} items have no prediction"
+    left_out = f"{sum(SIZES) - 31 - 33} of {sum(SIZES)} answers have no prediction"
     assert evaluation.warnings == [left_out, "some items have no value"]
 
 
