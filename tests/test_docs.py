@@ -13,6 +13,7 @@ from tests.documents import ROOT, code_blocks, headings
 import collidium
 from collidium import hookspecs, settings
 from collidium.api.app import create_app
+from collidium.datasets.columns import ALIASES
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 HOOKS = [name for name in vars(hookspecs) if name.startswith("collidium_")]
@@ -37,6 +38,22 @@ def test_no_hook_is_documented_that_does_not_exist() -> None:
 
 def test_the_page_of_settings_is_current() -> None:
     assert settings_page() == PAGE.read_text(), "run: python docs/make_settings.py"
+
+
+def test_no_setting_is_promised_that_does_not_exist() -> None:
+    real = {f"{settings.PREFIX}{name.upper()}" for name in settings.Settings.model_fields}
+    contracts = (ROOT / "core/collidium/contracts").glob("*.py")
+    for file in [*DOCUMENTS, ROOT / "core/collidium/hookspecs.py", *contracts]:
+        promised = set(re.findall(rf"\b{settings.PREFIX}[A-Z][A-Z_]*", file.read_text()))
+        assert promised <= real | settings.CLIENT_NAMES, file.name
+
+
+def test_the_page_of_datasets_tells_all_names_that_columns_have() -> None:
+    page = (ROOT / "docs/datasets.md").read_text()
+    for table, columns in ALIASES.items():
+        assert f"`{table}`" in page
+        for name in {name for names in columns.values() for name in names}:
+            assert f"`{name}`" in page, name
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -50,9 +50,10 @@ def collidium_tasks() -> Sequence[Task]:  # type: ignore[empty-body]  # a specif
 
 @hookspec
 def collidium_runners(settings: Settings) -> Sequence[Runner]:  # type: ignore[empty-body]  # a specification
-    """Return the runners that this plugin brings; ``PLATFORM_RUNNER`` chooses one by its name.
+    """Return the runners that this plugin brings.
 
-    Called when a server or worker starts. Connect lazily: a runner that nobody chose is never used.
+    Part of the contract, and used once the platform takes simulation requests; no setting chooses one yet.
+    Connect lazily: a runner that nobody chose is never used.
     """
 
 
@@ -114,6 +115,7 @@ def collidium_submission_scored(submission: dict[str, Any]) -> None:
 def collidium_request_finished(request: dict[str, Any]) -> None:
     """A simulation request reached a terminal state.
 
-    Called once per request, after the database transaction, with the record as ``GET
-    /v1/requests/{request_id}`` shows it. What a plugin raises here is logged and changes nothing.
+    Part of the contract, and called once the platform takes simulation requests: once per request, after the
+    database transaction, with its record (at least ``request_id`` and ``state``). What a plugin raises here
+    is logged and changes nothing.
     """

@@ -228,7 +228,7 @@ async def test_hook_collidium_runners(documented: Documented, configured: Settin
     runner = documented("collidium_runners").runners(configured).get("instant")
     handle = await runner.submit(Job("r1", "ttbar", 10, 0, 42))
     assert (await runner.poll(handle)).node_hours == Decimal(0)
-    await check_runner(runner, tmp_path, interval=0)
+    await check_runner(runner, tmp_path, another=type(runner), interval=0)
 
 
 async def test_hook_collidium_storages(documented: Documented, configured: Settings, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The conformance suite passes what keeps its contract and tells exactly what does not."""
 
+from __future__ import annotations
+
 import asyncio
 import importlib.util
 import shutil
@@ -17,7 +19,7 @@ import pytest
 
 import collidium.demo
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
-from collidium.contracts.runner import Job, JobState, JobStatus, Runner
+from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
 from collidium.testing.conformance import (
     Nonconforming,
@@ -212,7 +214,7 @@ async def test_a_good_storage_passes(tmp_path: Path) -> None:
     away = AwayFolder(tmp_path / "away")
     await check_storage(Folder(root), tmp_path / "scratch", unreachable=away)
     with pytest.raises(Nonconforming, match="while the backend is down"):
-        await check_storage(Folder(root), tmp_path / "scratch", unreachable=Folder(root))
+        await check_storage(Folder(root), tmp_path / "scratch", unreachable=Folder(tmp_path / "here"))
     assert [path for path in root.rglob("*") if path.is_file()] == []
 
 
@@ -300,15 +302,18 @@ class Countdown(Runner):
     name = "countdown"
     path = (JobState.QUEUED, JobState.UNKNOWN, JobState.RUNNING, JobState.COMPLETED)
 
-    def __init__(self) -> None:
-        self.polled: dict[str, int] = {}
-        self.stopped: set[str] = set()
+    def __init__(self, machine: Countdown | None = None) -> None:
+        """Jobs are those of ``machine``, where it is given."""
+        self.polled: dict[str, int] = machine.polled if machine else {}
+        self.stopped: set[str] = machine.stopped if machine else set()
 
     async def submit(self, job: Job) -> str:
         self.polled.setdefault(job.request_id, 0)
         return job.request_id
 
     async def poll(self, handle: str) -> JobStatus:
+        if handle not in self.polled:
+            raise RunnerRefused(handle)
         if handle in self.stopped:
             return JobStatus(JobState.CANCELLED)
         step = min(self.polled[handle], len(self.path) - 1)
@@ -316,12 +321,14 @@ class Countdown(Runner):
         return JobStatus(self.path[step], Decimal("0.001"))
 
     async def cancel(self, handle: str) -> None:
-        if self.polled[handle] < len(self.path):
+        if self.polled.get(handle, len(self.path)) < len(self.path):
             self.stopped.add(handle)
 
     async def collect(self, handle: str, directory: Path) -> list[Path]:
-        file = directory / "events.txt"
-        file.write_text("one event\n")
+        if handle not in self.polled:
+            raise RunnerRefused(handle)
+        file = directory / "particles.parquet"
+        pq.write_table(pa.table({"event_id": [0], "particle_id": [[1]]}), file)
         return [file]
 
     async def close(self) -> None:
@@ -349,8 +356,39 @@ class Overeager(Countdown):
         self.stopped.add(handle)
 
 
+class Polite(Countdown):
+    async def poll(self, handle: str) -> JobStatus:
+        return await super().poll(handle) if handle in self.polled else JobStatus(JobState.FAILED)
+
+
+class Blunt(Countdown):
+    async def cancel(self, handle: str) -> None:
+        if self.polled[handle] < len(self.path):
+            self.stopped.add(handle)
+
+
+class Scribe(Countdown):
+    async def collect(self, handle: str, directory: Path) -> list[Path]:
+        file = directory / "particles.parquet"
+        file.write_text("one event\n")
+        return [file]
+
+
+class Nameless(Countdown):
+    async def collect(self, handle: str, directory: Path) -> list[Path]:
+        files = await super().collect(handle, directory)
+        pq.write_table(pa.table({"particle_id": [[1]]}), files[0])
+        return files
+
+
 async def test_a_good_runner_passes(tmp_path: Path) -> None:
-    await check_runner(Countdown(), tmp_path, interval=0)
+    runner = Countdown()
+    await check_runner(runner, tmp_path, another=lambda: Countdown(runner), interval=0)
+
+
+async def test_a_handle_that_only_its_own_instance_knows_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Nonconforming, match="good in every instance"):
+        await check_runner(Countdown(), tmp_path, another=Countdown, interval=0)
 
 
 @pytest.mark.parametrize(
@@ -360,6 +398,10 @@ async def test_a_good_runner_passes(tmp_path: Path) -> None:
         (Backwards, "must not go back"),
         (Forgetful, "must write below"),
         (Overeager, "must not change a completed job"),
+        (Polite, "poll of an unknown handle must raise RunnerRefused"),
+        (Blunt, "cancel of an unknown handle must do nothing"),
+        (Scribe, "must be a parquet table"),
+        (Nameless, "must be a parquet table"),
     ],
 )
 async def test_a_broken_promise_of_a_runner_is_told(

@@ -52,10 +52,11 @@ def check_name(name: object, what: str) -> None:
 async def check_close(thing: _Closes) -> None:
     """Closing works, and works again."""
     await thing.close()
-    await _quietly(thing.close(), "closing a second time must do nothing")
+    await quietly(thing.close(), "closing a second time must do nothing")
 
 
-async def _quietly(call: Awaitable[None], what: str) -> None:
+async def quietly(call: Awaitable[None], what: str) -> None:
+    """Await ``call``, which must raise nothing; ``what`` says so."""
     try:
         await call
     except Exception as error:

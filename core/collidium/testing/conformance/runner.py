@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from uuid import uuid4
 
-from collidium.contracts.runner import Job, JobState, JobStatus, Runner
-from collidium.testing.conformance.promise import check_close, check_name, promise
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused
+from collidium.testing.conformance.promise import (
+    Nonconforming,
+    check_close,
+    check_name,
+    promise,
+    quietly,
+    refuses,
+)
 
 _ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
 #: Which state may follow which; any state may repeat, and ``unknown`` says nothing.
@@ -16,26 +27,34 @@ _ORDER = {JobState.QUEUED: 0, JobState.RUNNING: 1} | dict.fromkeys(_ENDED, 2)
 
 
 async def check_runner(
-    runner: Runner, tmp_path: Path, *, seconds: float = 120, interval: float = 0.1
+    runner: Runner,
+    tmp_path: Path,
+    *,
+    another: Callable[[], Runner] | None = None,
+    seconds: float = 120,
+    interval: float = 0.1,
 ) -> None:
     """Run one tiny job to its end and cancel another; ``seconds`` is the patience with each.
 
-    ``interval`` is the time between two polls; ``tmp_path`` is an empty directory for output.
+    ``another`` makes a second instance with the same settings, as a restarted server has one; without it the
+    promise that handles outlive their instance is not checked. ``interval`` is the time between two polls;
+    ``tmp_path`` is an empty directory for output.
     """
     check_name(runner.name, "a runner")
-    handle = await _submit_twice(runner)
-    status = await _follow(runner, handle, seconds, interval)
+    other = runner if another is None else another()
+    job = _job()
+    handle = await _submit_twice(runner, job)
+    status = await _follow(other, handle, seconds, interval)
     promise(status.state == JobState.COMPLETED, f"a job of one event must complete, not end as {status}")
-    await _check_output(runner, handle, tmp_path)
-    await runner.cancel(handle)  # it has ended: nothing happens
+    again = await other.submit(job)
+    promise(handle == again, f"another instance must know the request: {handle!r}, not {again!r}")
+    await _check_output(other, handle, tmp_path)
+    await other.cancel(handle)  # it has ended: nothing happens
     promise((await runner.poll(handle)).state == JobState.COMPLETED, "cancel must not change a completed job")
-    cancelled = await runner.submit(_job())
-    await runner.cancel(cancelled)
-    status = await _follow(runner, cancelled, seconds, interval)
-    promise(
-        status.state in {JobState.CANCELLED, JobState.COMPLETED},
-        f"a cancelled job must end as cancelled (or completed, if it was faster), not {status}",
-    )
+    await _check_cancelled(runner, other, seconds, interval)
+    await _check_unknown_handle(other, tmp_path)
+    if other is not runner:
+        await check_close(other)
     await check_close(runner)
 
 
@@ -43,18 +62,36 @@ def _job() -> Job:
     return Job(request_id=uuid4().hex, channel="single_muon", events=1, pileup=0, seed=42)
 
 
-async def _submit_twice(runner: Runner) -> str:
-    job = _job()
+async def _submit_twice(runner: Runner, job: Job) -> str:
     handle, again = await asyncio.gather(runner.submit(job), runner.submit(job))
     promise(handle == again, f"submitting one request twice must give one job, not {handle!r} and {again!r}")
     return handle
+
+
+async def _check_cancelled(runner: Runner, other: Runner, seconds: float, interval: float) -> None:
+    handle = await runner.submit(_job())
+    await other.cancel(handle)
+    status = await _follow(runner, handle, seconds, interval)
+    promise(
+        status.state in {JobState.CANCELLED, JobState.COMPLETED},
+        f"a cancelled job must end as cancelled (or completed, if it was faster), not {status}",
+    )
+
+
+async def _check_unknown_handle(runner: Runner, tmp_path: Path) -> None:
+    handle = "no-such-job"
+    with refuses(RunnerRefused, "poll of an unknown handle"):
+        await runner.poll(handle)
+    with refuses(RunnerRefused, "collect of an unknown handle"):
+        await runner.collect(handle, tmp_path)
+    await quietly(runner.cancel(handle), "cancel of an unknown handle must do nothing")
 
 
 async def _follow(runner: Runner, handle: str, seconds: float, interval: float) -> JobStatus:
     deadline = monotonic() + seconds
     reached = 0
     while True:
-        status = await runner.poll(handle)
+        status = await _poll(runner, handle)
         promise(status.node_hours >= 0, f"node_hours must be finite and not negative: {status}")
         order = _ORDER.get(status.state, reached)
         promise(order >= reached, f"a job must not go back to {status.state}")
@@ -65,10 +102,26 @@ async def _follow(runner: Runner, handle: str, seconds: float, interval: float) 
         await asyncio.sleep(interval)
 
 
+async def _poll(runner: Runner, handle: str) -> JobStatus:
+    try:
+        return await runner.poll(handle)
+    except RunnerRefused as error:
+        raise Nonconforming(f"a handle must be good in every instance, but poll raises {error!r}") from error
+
+
 async def _check_output(runner: Runner, handle: str, tmp_path: Path) -> None:
     files = await runner.collect(handle, tmp_path)
     promise(bool(files), "a completed job must have output")
     promise(all(_lies_in(file, tmp_path) for file in files), f"collect must write below {tmp_path}: {files}")
+    for file in files:
+        promise(_event_ids(file) == [0], f"{file.name} must be a parquet table with a row for event 0 alone")
+
+
+def _event_ids(file: Path) -> list[object] | None:
+    try:
+        return list(pq.read_table(file, columns=["event_id"]).column("event_id").to_pylist())
+    except (pa.ArrowException, KeyError):
+        return None
 
 
 def _lies_in(file: Path, directory: Path) -> bool:
