@@ -44,6 +44,8 @@ async def pid():
 
 @hookimpl
 def collidium_blueprints(settings):
+    if (HERE / "deadly").exists():
+        os.kill(os.getpid(), 9)
     return [blueprint]
 """
 
@@ -216,6 +218,23 @@ def test_workers_share_the_port_and_one_that_dies_is_replaced(serve: StartServe)
     assert first not in pids(server, 2)
     assert server.stop() == 0
     assert not alive(second)
+
+
+def test_a_replacement_that_dies_before_it_is_ready_is_tried_again(serve: StartServe, site: Path) -> None:
+    server = serve(PLATFORM_WORKERS="2")
+    first, second = pids(server, 2)
+    (site / "deadly").touch()
+    os.kill(first, signal.SIGKILL)
+    # Twice, each later than the one before: it is not given up, nor tried without a pause.
+    eventually(lambda: "before it was ready; the next is tried in 1 s" in server.log())
+    assert get(server, "/gate/pid").json()["pid"] == second
+    # Not even the last one ends the service.
+    os.kill(second, signal.SIGKILL)
+    eventually(lambda: f"worker {second} ended with -9 and is replaced" in server.log())
+    eventually(lambda: server.log().count("before it was ready; the next is tried in 0.5 s") >= 2)
+    (site / "deadly").unlink()
+    assert not pids(server, 2) & {first, second}
+    assert server.stop() == 0
 
 
 def test_workers_do_not_outlive_a_supervisor_that_is_killed(serve: StartServe) -> None:

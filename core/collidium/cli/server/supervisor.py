@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from time import monotonic
 from types import FrameType
+from typing import Final
 
 from collidium import logs
 from collidium.cli.server.worker import GRACE_SECONDS, serve_here
@@ -20,6 +22,10 @@ from collidium.errors import CollidiumError
 from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+#: Seconds before another worker is tried after one that did not get ready; doubled each time.
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 30.0
 
 _spawn = multiprocessing.get_context("spawn")
 
@@ -63,46 +69,99 @@ class Worker:
         self.news.close()
 
 
+class Place:
+    """Where one worker works: it has its worker, or waits until the next one may be tried."""
+
+    def __init__(self, start: Callable[[], Worker]) -> None:
+        self._start = start
+        self.worker: Worker | None = start()
+        self._due = 0.0
+        self._failures = 0
+
+    @property
+    def is_ready(self) -> bool:
+        return self.worker is not None and self.worker.ready
+
+    @property
+    def pause(self) -> float | None:
+        """Seconds until the next worker may be tried; None when there is one."""
+        return None if self.worker is not None else max(0.0, self._due - monotonic())
+
+    def look_after(self, *, proven: bool) -> None:
+        """Replace a worker that has died.
+
+        One that dies before it was ready is tried again later where that is ``proven`` to work, and else
+        raises CollidiumError.
+        """
+        if self.worker is None:
+            self._try_again()
+            return
+        self.worker.hear()
+        pid, code = self.worker.process.pid, self.worker.process.exitcode
+        if code is None:
+            return
+        was_ready = self.worker.ready
+        if not was_ready and not proven:
+            raise CollidiumError(f"a worker ended with {code} before it was ready")
+        self.worker.join()
+        self.worker = None
+        if was_ready:
+            logger.error("worker %s ended with %s and is replaced", pid, code)
+            self._failures = 0
+            self._try_again()
+        else:
+            self._wait(f"worker {pid} ended with {code} before it was ready")
+
+    def _try_again(self) -> None:
+        if self._due > monotonic():
+            return
+        try:
+            self.worker = self._start()
+        except OSError as error:
+            self._wait(f"no worker can be started: {error}")
+
+    def _wait(self, reason: str) -> None:
+        seconds = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
+        self._failures += 1
+        self._due = monotonic() + seconds
+        logger.error("%s; the next is tried in %g s", reason, seconds)
+
+
 def supervise(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
     """Keep ``settings.workers`` processes serving until SIGTERM or SIGINT; ``announce`` when all are ready.
 
-    A worker that dies later is replaced; one that dies before it was ready ends all, with CollidiumError.
+    A worker that dies later is replaced, again and again if need be. Until all were ready once, one that dies
+    before it is ready ends all, with CollidiumError: then the service does not work here.
     """
     with _stop_signal() as stopped, _shared_metrics():
-        workers = [Worker(settings, listener) for _ in range(settings.workers)]
+        places: list[Place] = []
         announced = False
         try:
-            while not _wait(workers, stopped):
-                workers = [_alive_or_replaced(worker, settings, listener) for worker in workers]
-                if not announced and all(worker.ready for worker in workers):
+            places += (Place(lambda: Worker(settings, listener)) for _ in range(settings.workers))
+            while not _wait(places, stopped):
+                for place in places:
+                    place.look_after(proven=announced)
+                if not announced and all(place.is_ready for place in places):
                     announced = True
                     announce()
         finally:
             # With the workers' copies the last of it: from now on new connections are refused.
             listener.close()
+            workers = [place.worker for place in places if place.worker is not None]
             for worker in workers:
                 worker.stop()
             for worker in workers:
                 worker.join()
 
 
-def _wait(workers: list[Worker], stopped: int) -> bool:
-    """Wait until something happens; whether it is the signal to stop."""
+def _wait(places: list[Place], stopped: int) -> bool:
+    """Wait until something happens, or a worker is due; whether it is the signal to stop."""
     watched: list[Connection | int] = [stopped]
-    for worker in workers:
-        watched += worker.watched
-    return stopped in wait(watched)
-
-
-def _alive_or_replaced(worker: Worker, settings: Settings, listener: socket.socket) -> Worker:
-    worker.hear()
-    if worker.process.exitcode is None:
-        return worker
-    if not worker.ready:
-        raise CollidiumError(f"a worker ended with {worker.process.exitcode} before it was ready")
-    logger.error("worker %s ended with %s and is replaced", worker.process.pid, worker.process.exitcode)
-    worker.join()
-    return Worker(settings, listener)
+    for place in places:
+        if place.worker is not None:
+            watched += place.worker.watched
+    pauses = [place.pause for place in places if place.pause is not None]
+    return stopped in wait(watched, min(pauses, default=None))
 
 
 @contextmanager
