@@ -300,17 +300,19 @@ async def test_workers_import_what_scoring_needs_and_no_server(
 async def test_the_loop_stays_free_while_a_task_scores(
     executor: Processes, truth: Truth, tmp_path: Path
 ) -> None:
-    """Seven blocks that each take a while: the loop answers all the time."""
+    """A task computes for two seconds: the loop answers all the time."""
     path = tmp_path / "p.parquet"
     write_predictions(answers(), path)
     loop = asyncio.get_running_loop()
-    scoring = asyncio.create_task(score(executor, truth, path, job_rows=1))
+    began = loop.time()
+    scoring = asyncio.create_task(score(executor, truth, path, job_rows=1, task=toy_task.Spins()))
     longest = 0.0
     while not scoring.done():
         before = loop.time()
         await asyncio.sleep(0)
         longest = max(longest, loop.time() - before)
     await scoring
+    assert loop.time() - began > 2, "the task has not computed while the loop was watched"
     assert longest < 0.5
 
 

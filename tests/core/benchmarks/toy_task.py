@@ -196,6 +196,16 @@ class LoopsInMetrics(Toy):
             time.sleep(60)
 
 
+class Spins(Toy):
+    """Computes for two seconds over the first block."""
+
+    def score(self, block: Block) -> ToyTally:
+        end = time.process_time() + (2 if EVENTS.start in block.events else 0)
+        while time.process_time() < end:
+            pass
+        return super().score(block)
+
+
 class EatsMemory(Toy):
     def score(self, block: Block) -> ToyTally:
         bytearray(64 * 1024**3)
