@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from collidium.contracts.executor import Limits
 from collidium.errors import ConfigurationError
 
 PREFIX = "PLATFORM_"
@@ -69,6 +70,15 @@ class Settings(BaseSettings):
     benchmark_reward: Decimal = Field(
         Decimal(50), ge=0, decimal_places=3, description="Credits for a new best, unless the task says."
     )
+    submissions_per_day: int = Field(
+        10, ge=1, le=10_000, description="Submissions kept of one account for one task in a UTC day."
+    )
+    rewards_per_day: int = Field(
+        3, ge=0, le=10_000, description="Rewards of one account for one metric of a task in a UTC day."
+    )
+    evaluations_in_flight: int = Field(
+        4, ge=1, le=1000, description="Files of one account that a server process takes at once."
+    )
     max_submission_bytes: int = Field(
         8 * GIBIBYTE, gt=0, description="Largest file of predictions that is taken."
     )
@@ -84,6 +94,9 @@ class Settings(BaseSettings):
     )
     scoring_seconds: float = Field(
         300, gt=0, description="Time that one block of events may take to be scored."
+    )
+    evaluation_seconds: float = Field(
+        1800, gt=0, description="Time that a whole file may take to be scored, waiting for its turn included."
     )
 
     @field_validator("plugins_blocked", "cors_origins", mode="before")
@@ -102,6 +115,11 @@ class Settings(BaseSettings):
     def database(self) -> str:
         """The database's URL, the default filled in."""
         return self.database_url or f"sqlite:///{self.data_dir / 'collidium.sqlite3'}"
+
+    @property
+    def scoring_limits(self) -> Limits:
+        """What one call of a scoring process may use."""
+        return Limits(self.scoring_memory_bytes, self.scoring_seconds)
 
     @property
     def uploads(self) -> Path:

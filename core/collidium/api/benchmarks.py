@@ -6,17 +6,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from cachetools import LRUCache
-from quart import Blueprint, Response, request
+from quart import Blueprint, Response, current_app, request
+from quart.blueprints import BlueprintSetupState
 from quart_schema import document_response, security_scheme, tag, validate_querystring
 
+from collidium.accounts import AccountView
 from collidium.api import metrics
 from collidium.api.answers import Page, WrittenPage, answer, answer_list, page_of
 from collidium.api.authentication import caller
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
+from collidium.api.in_flight import InFlight
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import Checked, Place, Receipt, SubmissionModel, SubmitQuery, TaskModel
-from collidium.benchmarks import cards, submissions, tasklist
+from collidium.benchmarks import cards, submissions
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import Edition, RankedSubmission
 from collidium.benchmarks.submissions import Predictions, as_mapping
@@ -27,10 +30,21 @@ blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")
 #: The form part that holds the file, when it is not the body itself.
 PART = "predictions"
 
-#: Pages of leaderboards as they were written out; a page of an edition never changes.
-_pages: LRUCache[tuple[Edition, int, str | None], WrittenPage] = LRUCache(
-    16 * MEBIBYTE, getsizeof=lambda page: len(page.body)
-)
+#: Memory for pages of leaderboards as they were written out, and what each takes beside its text.
+PAGES_BYTES = 16 * MEBIBYTE
+PAGE_OVERHEAD = 2048
+
+_PAGES = "collidium.leaderboard_pages"
+_IN_FLIGHT = "collidium.in_flight"
+
+Pages = LRUCache[tuple[Edition, int, str | None], WrittenPage]
+
+
+@blueprint.record
+def _prepare(state: BlueprintSetupState) -> None:
+    """What an app keeps between requests."""
+    state.app.extensions[_IN_FLIGHT] = InFlight()
+    state.app.extensions[_PAGES] = Pages(PAGES_BYTES, lambda page: PAGE_OVERHEAD + len(page.body))
 
 
 @blueprint.get("/benchmark/tasks")
@@ -63,7 +77,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
     first submission. All problems of a refused file are listed at once.
     """
     account = await caller()
-    async with _received(task) as (predictions, fields):
+    async with _received(task, account, to_keep=True) as (predictions, fields):
         outcome = await submissions.submit(
             platform(),
             account,
@@ -84,9 +98,9 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 @document_response(Checked)
 async def check(task: str) -> Response:
     """Check predictions without submitting them: a dry run that keeps nothing and tells no score."""
-    await caller()
-    async with _received(task) as (predictions, _):
-        evaluation = await submissions.check(platform(), task, predictions)
+    account = await caller()
+    async with _received(task, account, to_keep=False) as (predictions, _):
+        evaluation = await submissions.check(platform(), account, task, predictions)
     return answer(Checked(rows=evaluation.rows, warnings=list(evaluation.warnings)))
 
 
@@ -109,21 +123,35 @@ async def leaderboard(task: str, query_args: Page) -> Response:
     """
     edition = await boards.current_edition(task)
     key = (edition, query_args.limit, query_args.cursor)
-    if key not in _pages:
+    pages: Pages = current_app.extensions[_PAGES]
+    page = pages.get(key)
+    if page is None:
         places, cursor = await boards.places(edition, limit=query_args.limit, cursor=query_args.cursor)
-        _pages[key] = page_of([_place(place) for place in places], query_args, cursor)
-    response = _pages[key].response()
+        page = page_of([_place(place) for place in places], query_args, cursor)
+        if places:  # any number of cursors lead past the end
+            pages[key] = page
+    response = page.response()
     response.set_etag(f"{edition.truth_version}-{edition.revision}")
     return await response.make_conditional(request)
 
 
 @asynccontextmanager
-async def _received(task: str) -> AsyncIterator[tuple[Predictions, dict[str, str]]]:
-    """The uploaded predictions; refused before a byte is read when the task takes none."""
-    await tasklist.accepting(platform(), task)
+async def _received(
+    task: str, account: AccountView, *, to_keep: bool
+) -> AsyncIterator[tuple[Predictions, dict[str, str]]]:
+    """The uploaded predictions, to be worked on within the context.
+
+    Refused before a byte is read: for a task that takes none, past the day's quota of what is kept, and
+    more at once than an account may send.
+    """
     settings = platform().settings
-    async with receive_to_file(request, settings.uploads, settings.max_submission_bytes, part=PART) as file:
-        yield Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
+    largest = await submissions.largest_file(platform(), task)
+    if to_keep:
+        await submissions.require_left(platform(), account, task)
+    in_flight: InFlight = current_app.extensions[_IN_FLIGHT]
+    with in_flight.one_more(account.id, settings.evaluations_in_flight):
+        async with receive_to_file(request, settings.uploads, largest, part=PART) as file:
+            yield Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
 
 
 def _place(place: RankedSubmission) -> Place:

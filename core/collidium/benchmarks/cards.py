@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from collidium.benchmarks import tasklist, truth_versions
 from collidium.benchmarks.rewards import floor_of, reward_of
 from collidium.contracts.task import Column, EventRange, Task
-from collidium.errors import NotFound
 
 if TYPE_CHECKING:
     from collidium.benchmarks.tasklist import TaskStatus
@@ -56,7 +55,7 @@ async def listed_card(platform: Platform, name: str) -> ListedCard:
     for status in await tasklist.list_tasks(platform):
         if status.name == name and status.listed and status.installed:
             return await _card(platform, status)
-    raise NotFound(f"there is no task {name!r}; GET /v1/benchmark/tasks lists those there are")
+    raise tasklist.unknown(name)
 
 
 async def _card(platform: Platform, status: TaskStatus) -> ListedCard:

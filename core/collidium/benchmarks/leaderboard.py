@@ -6,13 +6,19 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Final
 
 from tortoise.expressions import Q
 
-from collidium.benchmarks.models import ListedTask, Submission
-from collidium.benchmarks.submissions import SubmissionView, view
-from collidium.errors import InvalidInput, NotFound
+from collidium.benchmarks import tasklist
+from collidium.benchmarks.models import Submission
+from collidium.benchmarks.submissions import SUBMISSION_ID, SubmissionView, view
+from collidium.errors import InvalidInput
+
+#: No leaderboard is longer.
+MAX_RANK: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +49,21 @@ class Cursor:
         try:
             raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
             rank, rank_score, submitted_at, submission_id = json.loads(raw)
-            cursor = cls(
-                int(rank), float(rank_score), datetime.fromisoformat(submitted_at), str(submission_id)
-            )
+            moment = datetime.fromisoformat(submitted_at)
+            cursor = cls(int(rank), float(rank_score), moment.astimezone(UTC), str(submission_id))
+            sound = moment.tzinfo is not None and cursor._is_sound()
         except (ValueError, TypeError, OverflowError, binascii.Error, RecursionError):
-            cursor = None
-        if cursor is None or cursor.submitted_at.tzinfo is None or "\0" in cursor.id:
+            sound = False
+        if not sound:
             raise InvalidInput(
                 "cursor: not one that this server gave out; begin without it",
                 errors=[{"field": "cursor", "detail": "not a cursor of this list"}],
             )
         return cursor
+
+    def _is_sound(self) -> bool:
+        is_id = SUBMISSION_ID.fullmatch(self.id) is not None
+        return is_id and 0 < self.rank <= MAX_RANK and isfinite(self.rank_score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +77,9 @@ class Edition:
 
 async def current_edition(task_name: str) -> Edition:
     """The edition there is now; raises NotFound for a task that was never listed."""
-    listed = await ListedTask.get_or_none(name=task_name)
+    listed = await tasklist.find_row(task_name)
     if listed is None:
-        raise NotFound(f"there is no task {task_name!r}; GET /v1/benchmark/tasks lists those there are")
+        raise tasklist.unknown(task_name)
     return Edition(task_name, listed.truth_version, listed.revision)
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from collidium.benchmarks.problems import MAX_PROBLEMS
 from collidium.contracts.task import Card, Column, Problem
 
 _MAGIC: Final = b"PAR1"
@@ -21,10 +23,16 @@ _ENCRYPTED_MAGIC: Final = b"PARE"
 #: Largest footer that is read. 10,000 row groups of three columns take 4 MB.
 MAX_FOOTER_BYTES: Final = 64 * 1024**2
 MAX_ROW_GROUPS: Final = 100_000
+#: Columns whose sizes are looked at; a file of more is refused for its columns.
+MAX_COLUMNS: Final = 1000
 #: Uncompressed bytes that a value may take: eight, a dictionary entry, a level, and room for odd writers.
 MAX_BYTES_PER_VALUE: Final = 32
 #: What a column of a row group may take beyond that, for headers and half-filled pages.
 SPARE_BYTES_PER_CHUNK: Final = 64 * 1024
+#: What a column of a row group may take in the file beyond its values: page headers, its part of the footer.
+FILE_BYTES_PER_CHUNK: Final = 1024
+#: What a file may hold beside: schemas, and what writers say of themselves.
+SPARE_FILE_BYTES: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,12 @@ class FooterRequest:
     max_rows: int
 
 
+def largest(rows: int, columns: int, groups: int) -> int:
+    """Bytes that a file of so many rows, columns and row groups may have; more is not predictions."""
+    values = rows * columns * MAX_BYTES_PER_VALUE
+    return values + min(groups, MAX_ROW_GROUPS) * columns * FILE_BYTES_PER_CHUNK + SPARE_FILE_BYTES
+
+
 class Unreadable(Exception):
     """The file cannot be decoded; the message says why, for its author."""
 
@@ -68,7 +82,7 @@ def inspect(request: FooterRequest) -> tuple[Footer | None, list[Problem]]:
         _check_magic(request.path)
         with pq.ParquetFile(request.path) as file:
             schema, metadata = file.schema_arrow, file.metadata
-            problems = [*_column_problems(request.card, schema), *_size_problems(request, metadata)]
+            problems = list(islice(_problems(request, schema, metadata), MAX_PROBLEMS))
             return (None if problems else _footer(metadata)), problems
     except Unreadable as error:
         return None, [error.problem]
@@ -106,6 +120,12 @@ def _check_magic(path: Path) -> None:
             f"the parquet footer has {footer} bytes, at most {MAX_FOOTER_BYTES} are read: "
             "write larger row groups",
         )
+
+
+def _problems(request: FooterRequest, schema: pa.Schema, metadata: pq.FileMetaData) -> Iterator[Problem]:
+    """The problems that matter most first: a hostile footer can show any number of them."""
+    yield from _size_problems(request, metadata)
+    yield from _column_problems(request.card, schema)
 
 
 def _column_problems(card: Card, schema: pa.Schema) -> Iterator[Problem]:
@@ -152,8 +172,20 @@ def _size_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterato
             "too-many-row-groups",
             f"the file has {metadata.num_row_groups} row groups, at most {MAX_ROW_GROUPS} are read",
         )
-    else:
+    elif metadata.num_columns <= MAX_COLUMNS:
         yield from _group_problems(metadata)
+        yield from _file_problems(request, metadata)
+
+
+def _file_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:
+    """What lies between the pages is read by nobody, but would be kept."""
+    size = request.path.stat().st_size
+    limit = largest(metadata.num_rows, metadata.num_columns, metadata.num_row_groups)
+    if size > limit:
+        yield Problem(
+            "too-large",
+            f"the file has {size} bytes, its {metadata.num_rows} rows should take less than {limit}",
+        )
 
 
 def _group_problems(metadata: pq.FileMetaData) -> Iterator[Problem]:

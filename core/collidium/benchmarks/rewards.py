@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from collidium import accounts
 from collidium.benchmarks.models import Best, Submission
+from collidium.benchmarks.quotas import reward_reference, rewards_today
 from collidium.contracts.task import Card, Metric
 
 
@@ -24,38 +25,46 @@ def floor_of(metric: Metric, floors: Mapping[str, float]) -> float:
 
 
 async def reward_bests(
-    card: Card, submission: Submission, floors: Mapping[str, float], default_reward: Decimal
+    card: Card,
+    submission: Submission,
+    floors: Mapping[str, float],
+    *,
+    default_reward: Decimal,
+    per_day: int,
 ) -> Decimal:
     """Raise every best that the submission beats, pay for it, and return the credits earned.
+
+    An account that was rewarded ``per_day`` times for a metric since midnight is paid no more for it that
+    day; the best is raised all the same.
 
     A best is beaten by a strictly larger finite value, on a metric whose higher_is_better is true; where
     there is none yet, the task's floor (its naive baseline) must be beaten, and zero.
     """
-    bests = {
-        best.metric: best
-        for best in await Best.filter(task=submission.task, truth_version=submission.truth_version)
-    }
+    raised = [metric for metric in card.metrics if await _raise_best(metric, submission, floors)]
+    paid_today = await rewards_today(submission, [metric.name for metric in raised])
     earned = Decimal(0)
-    for metric in card.metrics:
-        value = submission.scores.get(metric.name)
-        if not metric.higher_is_better or value is None or not math.isfinite(value):
-            continue
-        best = bests.get(metric.name)
-        if value <= (best.value if best else floor_of(metric, floors)):
-            continue
-        await _raise_best(best, submission, metric.name, value)
-        reward = reward_of(metric, default_reward)
-        await _pay(submission, metric.name, reward)
-        earned += reward
+    for metric in raised:
+        if paid_today[metric.name] < per_day:
+            reward = reward_of(metric, default_reward)
+            await _pay(submission, metric.name, reward)
+            earned += reward
     return earned
 
 
-async def _raise_best(best: Best | None, submission: Submission, metric: str, value: float) -> None:
-    if best is None:
-        best = Best(task=submission.task, truth_version=submission.truth_version, metric=metric)
+async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[str, float]) -> bool:
+    """Whether the submission beats the best of a metric, which is then its own."""
+    value = submission.scores.get(metric.name)
+    if not metric.higher_is_better or value is None or not math.isfinite(value):
+        return False
+    task, truth_version = submission.task, submission.truth_version
+    best = await Best.get_or_none(task=task, truth_version=truth_version, metric=metric.name)
+    if value <= (best.value if best else floor_of(metric, floors)):
+        return False
+    best = best or Best(task=task, truth_version=truth_version, metric=metric.name)
     best.value = value
     best.submission_id = submission.id
     await best.save()
+    return True
 
 
 async def _pay(submission: Submission, metric: str, reward: Decimal) -> None:
@@ -64,6 +73,6 @@ async def _pay(submission: Submission, metric: str, reward: Decimal) -> None:
             submission.account_id,
             reward,
             reason="benchmark_best",
-            reference=f"{submission.id}:{metric}",
+            reference=reward_reference(submission.id, metric),
             note=f"{submission.task}: best {metric}",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import uuid
@@ -16,9 +17,12 @@ from pydantic_core import to_jsonable_python
 from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
-from collidium.benchmarks import engine, tasklist, truth_versions
+from collidium import accounts
+from collidium.benchmarks import engine, quotas, tasklist, truth_versions
 from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.predictions import largest
 from collidium.benchmarks.rewards import reward_bests
+from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import InvalidInput, NotFound, Unavailable
 
@@ -30,7 +34,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MODEL_REPO: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+#: Repositories are named as accounts are.
+_MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
+SUBMISSION_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +75,28 @@ class Outcome:
     deduplicated: bool
 
 
-async def check(platform: Platform, task_name: str, predictions: Predictions) -> Evaluation:
-    """Score without keeping anything. Raises InvalidInput with every problem found."""
+async def largest_file(platform: Platform, task_name: str) -> int:
+    """Bytes that predictions for a task may have, by the settings and by the rows of its truth.
+
+    Raises NotFound and Unavailable for a task that takes no submissions.
+    """
     task, truth_version = await tasklist.accepting(platform, task_name)
+    rows = (await truth_versions.find(task_name, truth_version)).rows[task.card.rows_of]
+    return min(platform.settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
+
+
+async def require_left(platform: Platform, account: AccountView, task_name: str) -> None:
+    """Raise TooManyRequests for an account that has submitted as often today as it may."""
+    per_day = platform.settings.submissions_per_day
+    await quotas.require_submission_left(account.id, task_name, per_day, now())
+
+
+async def check(
+    platform: Platform, account: AccountView, task_name: str, predictions: Predictions
+) -> Evaluation:
+    """Score without keeping anything. Raises InvalidInput with every problem found, and Forbidden."""
+    task, truth_version = await tasklist.accepting(platform, task_name)
+    await accounts.require_not_banned(account.id)
     return await _evaluate(platform, task, truth_version, predictions)
 
 
@@ -86,7 +111,8 @@ async def submit(
     """Score predictions, keep them, and pay for new bests.
 
     The same file by the same account returns its first submission. Raises InvalidInput with every problem
-    found; then nothing was written.
+    found, Forbidden for an account that was banned meanwhile, and TooManyRequests past the day's quota; then
+    nothing was written.
     """
     if model_repo is not None and not _MODEL_REPO.fullmatch(model_repo):
         raise InvalidInput(f"model_repo is written NAMESPACE/NAME, not {model_repo[:200]!r}")
@@ -102,9 +128,12 @@ async def submit(
         scorer_version=task.version,
         truth_version=truth_version,
     )
+    await accounts.require_not_banned(account.id)
     if first := await _same_file(submission):
         return Outcome(view(first), deduplicated=True)
+    await require_left(platform, account, task_name)
     evaluation = await _evaluate(platform, task, truth_version, predictions)
+    await accounts.require_not_banned(account.id)
     # Before the transaction and named by content: a kill in between leaves a file that the retry adopts.
     await platform.storage.put(f"predictions/{predictions.sha256}.parquet", predictions.path)
     outcome = await _keep(platform, task, submission, evaluation)
@@ -115,9 +144,11 @@ async def submit(
 
 async def find(submission_id: str) -> SubmissionView:
     """The submission of that id; raises NotFound."""
-    row = await Submission.get_or_none(id=submission_id)
+    row = None
+    if SUBMISSION_ID.fullmatch(submission_id):
+        row = await Submission.get_or_none(id=submission_id)
     if row is None:
-        raise NotFound(f"there is no submission {submission_id!r}")
+        raise NotFound(f"there is no submission {submission_id[:100]!r}")
     return view(row)
 
 
@@ -125,13 +156,22 @@ async def _evaluate(
     platform: Platform, task: Task, truth_version: str, predictions: Predictions
 ) -> Evaluation:
     truth = await truth_versions.open_truth(platform, task.card.name, truth_version)
-    return await engine.evaluate(
-        task,
-        truth,
-        predictions.path,
-        executor=platform.executor,
-        limits=truth_versions.limits(platform),
-    )
+    settings = platform.settings
+    try:
+        async with asyncio.timeout(settings.evaluation_seconds) as budget:
+            return await engine.evaluate(
+                *(task, truth, predictions.path),
+                executor=platform.executor,
+                limits=settings.scoring_limits,
+            )
+    except TimeoutError:
+        if not budget.expired():
+            raise
+        raise Unavailable(
+            f"scoring took longer than {settings.evaluation_seconds:g} s and was given up; write the file "
+            "sorted by event in larger pages and row groups, or try again when less is going on",
+            retry_after=600,
+        ) from None
 
 
 async def _keep(platform: Platform, task: Task, submission: Submission, evaluation: Evaluation) -> Outcome:
@@ -154,19 +194,29 @@ async def _keep_once(
     evaluation: Evaluation,
     floors: Mapping[str, float],
 ) -> Outcome:
+    # The task's row first, then the account's, as everywhere: nobody waits in a circle.
     listed = await ListedTask.select_for_update().get(name=submission.task)
+    await accounts.require_not_banned(submission.account_id)
     if not listed.listed or listed.truth_version != submission.truth_version:
         raise Unavailable("the task changed while the file was scored; submit it again", retry_after=1)
     if first := await _same_file(submission):
         return Outcome(view(first), deduplicated=True)
+    settings = platform.settings
+    submission.submitted_at = now()
+    await quotas.require_submission_left(
+        submission.account_id, submission.task, settings.submissions_per_day, submission.submitted_at
+    )
     primary = task.card.primary_metric
     submission.rows = evaluation.rows
     submission.scores = evaluation.metrics
     submission.rank_score = evaluation.metrics[primary.name] * (1 if primary.higher_is_better else -1)
     submission.warnings = list(evaluation.warnings)
-    submission.submitted_at = now()
     submission.credits_earned = await reward_bests(
-        task.card, submission, floors, platform.settings.benchmark_reward
+        task.card,
+        submission,
+        floors,
+        default_reward=settings.benchmark_reward,
+        per_day=settings.rewards_per_day,
     )
     await submission.save(force_create=True)
     listed.revision += 1

@@ -7,7 +7,7 @@ tasks are listed the first time they are seen; an operator who removes one is no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from collidium.benchmarks.models import ListedTask
 from collidium.database import transactional
@@ -17,6 +17,10 @@ from collidium.plugins import DISTRIBUTION
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
     from collidium.platform import Platform
+
+
+#: Longest name of a task, by the contract and by the tables.
+MAX_NAME: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ async def add_task(platform: Platform, name: str) -> TaskStatus:
 
 async def remove_task(platform: Platform, name: str) -> TaskStatus:
     """Take a task off the list; its submissions, scores and credits stay. Raises NotFound."""
-    row = await ListedTask.get_or_none(name=name)
+    row = await find_row(name)
     if row is None or not row.listed:
         raise NotFound(f"task {name!r} is not listed")
     return _status(platform, name, await _set_listed(name, False))
@@ -70,12 +74,24 @@ async def accepting(platform: Platform, name: str) -> tuple[Task, str]:
 
     Raises NotFound for a task that is not listed and Unavailable for one that cannot score now.
     """
-    status = _status(platform, name, await ListedTask.get_or_none(name=name))
+    status = _status(platform, name, await find_row(name))
     if not status.listed:
-        raise NotFound(f"there is no task {name!r}; GET /v1/benchmark/tasks lists those there are")
+        raise unknown(name)
     if status.reason is not None or status.truth_version is None:
         raise Unavailable(f"task {name!r} takes no submissions now: {status.reason}", retry_after=3600)
     return platform.tasks.get(name), status.truth_version
+
+
+async def find_row(name: str) -> ListedTask | None:
+    """The task's row, if it was ever listed. What cannot be a name never reaches the database."""
+    if not (len(name) <= MAX_NAME and name.isascii() and name.isidentifier()):
+        return None
+    return await ListedTask.get_or_none(name=name)
+
+
+def unknown(name: str) -> NotFound:
+    """The error that tells callers of the API that a task is not there."""
+    return NotFound(f"there is no task {name[:100]!r}; GET /v1/benchmark/tasks lists those there are")
 
 
 def installed(platform: Platform, name: str) -> Task:

@@ -13,7 +13,6 @@ from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import ListedTask, TruthVersion
 from collidium.benchmarks.truth import Truth
 from collidium.benchmarks.truth_import import Origin, Progress, build
-from collidium.contracts.executor import Limits
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
 from collidium.datasets import Dataset, Fetched, HubDataset, fetch
@@ -34,6 +33,8 @@ class TruthRecord:
     revision: str
     events: EventRange
     floors: dict[str, float]
+    #: Rows of each truth table.
+    rows: dict[str, int]
     imported_at: datetime
     #: Whether submissions are scored against it.
     current: bool
@@ -63,7 +64,7 @@ async def import_truth(
         origin=Origin(config or _only(dataset.configs()) or task.card.dataset, fetched.revision),
         directory=_root(platform),
         executor=platform.executor,
-        limits=limits(platform),
+        limits=platform.settings.scoring_limits,
         events=events,
         progress=progress,
     )
@@ -78,21 +79,17 @@ async def list_truths(platform: Platform) -> list[TruthRecord]:
 
 
 async def find(task_name: str, version: str) -> TruthRecord:
-    """The version that a task is scored against now; raises NotFound."""
+    """A version of a task's truth; raises NotFound."""
     row = await TruthVersion.get_or_none(task=task_name, version=version)
     if row is None:
         raise NotFound(f"there is no truth {version!r} of task {task_name!r}")
-    return _record(row, current=True)
+    current = await ListedTask.exists(name=task_name, truth_version=version)
+    return _record(row, current=current)
 
 
 async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
     """The files of a version. Raises ConfigurationError when they are not there or not whole."""
     return await asyncio.to_thread(Truth.open, _root(platform) / task_name / version)
-
-
-def limits(platform: Platform) -> Limits:
-    """What one call of a scoring process may use."""
-    return Limits(platform.settings.scoring_memory_bytes, platform.settings.scoring_seconds)
 
 
 async def _fetch(
@@ -142,6 +139,7 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         revision=row.manifest["revision"],
         events=EventRange(**row.manifest["events"]),
         floors=row.manifest["floors"],
+        rows={name: table["rows"] for name, table in row.manifest["tables"].items()},
         imported_at=row.imported_at,
         current=current,
     )

@@ -31,9 +31,11 @@ def spoiled(oracle: pa.Table, keep: float, seed: int = 0) -> pa.Table:
     return oracle.set_column(2, "track_id", pa.array(tracks))
 
 
-def cursor_of(rank: float = 1, score: float = 1, at: str = "2026-01-01T00:00:00Z", id: str = "a" * 32) -> str:
+def cursor_of(
+    rank: float = 1, score: float = 1, at: str = "2026-01-01T00:00:00Z", submission: str = "a" * 32
+) -> str:
     """What a leaderboard's cursor looks like."""
-    return base64.urlsafe_b64encode(json.dumps([rank, score, at, id]).encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(json.dumps([rank, score, at, submission]).encode()).decode().rstrip("=")
 
 
 @pytest.fixture
@@ -231,9 +233,9 @@ def test_what_is_not_there_is_404(alice: httpx.Client, path: str) -> None:
     "cursor",
     [
         *("x", "e30", "WzFd", "WzEsMSwiMjAyNi0wMS0wMSIsIngiXQ", "WzEsTmFOLCIiLCIiXQ", "a" * 600),
-        cursor_of(id="\ud800" * 32),
-        cursor_of(id="a" * 290),
-        cursor_of(id="x"),
+        cursor_of(submission="\ud800" * 32),
+        cursor_of(submission="a" * 290),
+        cursor_of(submission="x"),
         cursor_of(score=float("nan")),
         cursor_of(score=float("inf")),
         cursor_of(score=10**400),

@@ -1,0 +1,32 @@
+"""How many uploads and evaluations of one account go on at once in this server process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from collidium.errors import TooManyRequests
+
+
+class InFlight:
+    """Counts what each account has under way; one per app."""
+
+    def __init__(self) -> None:
+        self._under_way: Counter[int] = Counter()
+
+    @contextmanager
+    def one_more(self, account_id: int, most: int) -> Iterator[None]:
+        """Count one while the context lasts; raises TooManyRequests when the account has ``most`` already."""
+        if self._under_way[account_id] >= most:
+            raise TooManyRequests(
+                f"{most} files of this account are being received and scored; wait for one to end",
+                retry_after=1,
+            )
+        self._under_way[account_id] += 1
+        try:
+            yield
+        finally:
+            self._under_way[account_id] -= 1
+            if not self._under_way[account_id]:
+                del self._under_way[account_id]

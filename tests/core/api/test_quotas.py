@@ -1,0 +1,162 @@
+"""Quotas, what an account may have under way, and bans that arrive while a file is on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from threading import Event
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from collidium.testing.plugin import StartServer
+from collidium.testing.server import ServerProcess
+
+from .conftest import eventually, files_below, import_truth, parquet, signed_in
+
+SUBMIT = "/v1/benchmark/tracking/submit"
+CHECK = "/v1/benchmark/tracking/check"
+
+
+def better_and_better(oracle: pa.Table, steps: int) -> Iterator[bytes]:
+    """Files of which each scores a little more than the one before."""
+    order = np.random.default_rng(1).random(oracle.num_rows)
+    for step in range(1, steps + 1):
+        tracks = np.where(order > 0.5 + 0.5 * step / steps, -1, oracle["track_id"].to_numpy())
+        yield parquet(oracle.set_column(2, "track_id", pa.array(tracks)))
+
+
+def as_operator(server: ServerProcess) -> httpx.Client:
+    headers = {"X-Admin-Token": server.admin_token}
+    return httpx.Client(base_url=server.base_url, headers=headers, trust_env=False)
+
+
+def places(server: ServerProcess) -> int:
+    answer = httpx.get(f"{server.base_url}/v1/leaderboard/tracking", trust_env=False)
+    return len(answer.json())
+
+
+def slowly(content: bytes, begun: Event, go_on: Event) -> Iterator[bytes]:
+    yield content[:1000]
+    begun.set()
+    assert go_on.wait(30)
+    yield content[1000:]
+
+
+@pytest.mark.parametrize("path", [SUBMIT, CHECK])
+def test_who_is_banned_during_the_upload_gets_nothing(
+    fresh_platform: ServerProcess, oracle: pa.Table, path: str
+) -> None:
+    begun, go_on = Event(), Event()
+    with (
+        as_operator(fresh_platform) as operator,
+        signed_in(fresh_platform, "mallory") as mallory,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        call = thread.submit(mallory.post, path, content=slowly(parquet(oracle), begun, go_on))
+        assert begun.wait(30)
+        eventually(lambda: bool(files_below(fresh_platform.data_dir / "uploads")))
+        operator.post("/admin/ban", json={"hub_username": "mallory", "banned": True})
+        go_on.set()
+        assert call.result().status_code == 403
+        assert operator.get("/admin/accounts/mallory").json()["credits"] == 10
+    assert places(fresh_platform) == 0
+    assert files_below(fresh_platform.data_dir / "storage") == []
+
+
+def test_only_so_many_submissions_of_a_day_are_kept(start_server: StartServer, oracle: pa.Table) -> None:
+    server = start_server({"PLATFORM_SUBMISSIONS_PER_DAY": "3", "PLATFORM_EVALUATIONS_IN_FLIGHT": "8"})
+    import_truth(server)
+    files = list(better_and_better(oracle, 8))
+    with signed_in(server, "alice") as alice, ThreadPoolExecutor(8) as threads:
+        first = alice.post(SUBMIT, content=files[0])
+        assert alice.post(SUBMIT, content=files[0]).json()["deduplicated"] is True
+        answers = [*threads.map(lambda file: alice.post(SUBMIT, content=file), files[1:]), first]
+        assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 5
+        refused = next(answer for answer in answers if answer.status_code == 429)
+        seconds_left = 86_400 - datetime.now(UTC).timestamp() % 86_400
+        assert abs(int(refused.headers["Retry-After"]) - seconds_left) < 60
+        assert alice.post(CHECK, content=files[0]).status_code == 200
+        assert alice.post(SUBMIT, content=b"x" * 10).status_code == 429, "refused before it is looked at"
+        assert places(server) == 3
+        earned = sum(answer.json()["credits_earned"] for answer in answers if answer.status_code == 200)
+        assert alice.get("/v1/me").json()["credits"] == 10 + earned
+    with signed_in(server, "bob") as bob:
+        assert bob.post(SUBMIT, content=files[0]).status_code == 200
+
+
+def test_tiny_steps_are_paid_only_so_often_a_day(start_server: StartServer, oracle: pa.Table) -> None:
+    server = start_server({"PLATFORM_REWARDS_PER_DAY": "2"})
+    import_truth(server)
+    with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
+        files = list(better_and_better(oracle, 6))
+        for file in files[:5]:
+            assert alice.post(SUBMIT, content=file).status_code == 200
+        notes = [entry["note"] for entry in alice.get("/v1/me/transactions").json()]
+        assert notes.count("tracking: best trackml_weighted_efficiency") == 2
+        assert max(notes.count(note) for note in notes) == 2
+        # What was not paid was raised all the same: what alice has reached is no best of bob's.
+        assert bob.post(SUBMIT, content=files[4]).json()["credits_earned"] == 0
+        assert bob.post(SUBMIT, content=files[5]).json()["credits_earned"] > 0
+    assert server.run("ledger", "audit").returncode == 0
+
+
+def test_an_account_sends_only_so_much_at_once(fresh_platform: ServerProcess, oracle: pa.Table) -> None:
+    content, go_on = parquet(oracle), Event()
+    uploads = fresh_platform.data_dir / "uploads"
+    with ExitStack() as stack:
+        alice = stack.enter_context(signed_in(fresh_platform, "alice"))
+        bob = stack.enter_context(signed_in(fresh_platform, "bob"))
+        threads = stack.enter_context(ThreadPoolExecutor(4))
+        stack.callback(go_on.set)
+        calls = []
+        for path in (SUBMIT, SUBMIT, CHECK, CHECK):
+            begun = Event()
+            calls.append(threads.submit(alice.post, path, content=slowly(content, begun, go_on)))
+            assert begun.wait(30)
+        eventually(lambda: len(files_below(uploads)) == 4)
+        for path in (SUBMIT, CHECK):
+            refused = alice.post(path, content=content)
+            assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+        assert len(files_below(uploads)) == 4
+        assert bob.post(CHECK, content=content).status_code == 200
+        go_on.set()
+        assert [call.result().status_code for call in calls] == [200] * 4
+        assert alice.post(CHECK, content=content).status_code == 200, "what has ended is not counted"
+
+
+def test_a_file_that_takes_too_long_is_given_up(start_server: StartServer, oracle: pa.Table) -> None:
+    server = start_server({"PLATFORM_EVALUATION_SECONDS": "0.001"})
+    import_truth(server)
+    with signed_in(server, "alice") as alice:
+        answer = alice.post(SUBMIT, content=parquet(oracle))
+        assert answer.status_code == 503
+        assert "0.001 s" in answer.json()["detail"]
+        assert int(answer.headers["Retry-After"]) > 0
+    assert places(server) == 0
+    eventually(lambda: files_below(server.data_dir / "uploads") == [])
+
+
+def with_junk(content: bytes, size: int) -> bytes:
+    """The same predictions with bytes before the footer that no reader looks at."""
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    return content[:-footer] + bytes(size) + content[-footer:]
+
+
+def test_a_file_of_more_bytes_than_the_truth_allows_is_not_taken(
+    fresh_platform: ServerProcess, oracle: pa.Table
+) -> None:
+    few = oracle.slice(0, 100)
+    with signed_in(fresh_platform, "alice") as alice:
+        for path in (SUBMIT, CHECK):
+            assert alice.post(path, content=bytes(200_000_000)).status_code == 413
+            refused = alice.post(path, content=with_junk(parquet(few), 3_000_000))
+            assert refused.status_code == 422, "more than its own rows need"
+            assert refused.json()["errors"][0]["code"] == "too-large"
+        assert files_below(fresh_platform.data_dir / "storage") == []
+        assert alice.post(SUBMIT, content=parquet(oracle, row_group_size=1)).status_code == 200
+        assert alice.post(SUBMIT, content=parquet(few)).status_code == 200
