@@ -42,6 +42,14 @@ def test_no_installed_plugin_is_broken() -> None:
     assert INSTALLED.failures == []
 
 
+def test_what_the_platform_ships_is_there_to_be_tested() -> None:
+    """A plugin that brings nothing would leave nothing to test below."""
+    assert INSTALLED.tasks().origins.get("tracking") == "tracking"
+    assert INSTALLED.storages(DEFAULTS).origins.get("local") == "storage_local"
+    assert INSTALLED.executors(DEFAULTS).origins.get("processes") == "executor_processes"
+    assert INSTALLED.identity_providers(DEFAULTS).origins.get("hub") == "hub_identity"
+
+
 @pytest.mark.parametrize("name", named(INSTALLED.tasks()))
 def test_tasks(name: str) -> None:
     task: Task = INSTALLED.tasks().get(name)
