@@ -14,6 +14,7 @@ import collidium
 from collidium import hookspecs, settings
 from collidium.api.app import create_app
 from collidium.datasets.columns import ALIASES
+from collidium.testing import conformance
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 HOOKS = [name for name in vars(hookspecs) if name.startswith("collidium_")]
@@ -34,6 +35,12 @@ def test_no_hook_is_documented_that_does_not_exist() -> None:
         heading for heading in headings(ROOT / "docs/plugins.md") if heading.startswith("collidium_")
     ]
     assert sorted(documented) == sorted(HOOKS)
+
+
+def test_the_call_that_checks_each_contract_is_documented() -> None:
+    page = (ROOT / "docs/plugins.md").read_text()
+    for name in conformance.__all__:
+        assert name == "Nonconforming" or f"{name}(" in page, name
 
 
 def test_the_page_of_settings_is_current() -> None:
