@@ -47,18 +47,19 @@ class ListedCard:
 async def listed_cards(platform: Platform) -> list[ListedCard]:
     """The cards of all tasks that are listed and installed."""
     statuses = await tasklist.list_tasks(platform)
-    return [await _card(platform, status) for status in statuses if status.listed and status.installed]
+    return [await card_of(platform, status) for status in statuses if status.listed and status.installed]
 
 
 async def listed_card(platform: Platform, name: str) -> ListedCard:
     """The card of one task; raises NotFound unless it is listed and installed."""
     for status in await tasklist.list_tasks(platform):
         if status.name == name and status.listed and status.installed:
-            return await _card(platform, status)
+            return await card_of(platform, status)
     raise tasklist.unknown(name)
 
 
-async def _card(platform: Platform, status: TaskStatus) -> ListedCard:
+async def card_of(platform: Platform, status: TaskStatus) -> ListedCard:
+    """The card of an installed task, listed or not."""
     task = platform.tasks.get(status.name)
     truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
     floors = truth.floors if truth else {}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from collidium.cli.calling import client
 from collidium.cli.output import json_option, note, print_json
 from collidium.cli.progress import progress_bar
 
@@ -22,10 +23,8 @@ def check(task: str, file: Path, as_json: bool) -> None:
     \b
     collidium check tracking predictions.parquet
     """
-    from collidium.client import Client
-
-    with Client() as client, progress_bar(f"Sending {file.name}", "Checking", sizes=True) as progress:
-        checked = client.check(task, file, progress)
+    with client() as server, progress_bar(f"Sending {file.name}", "Checking", sizes=True) as progress:
+        checked = server.check(task, file, progress)
     if as_json:
         print_json(checked)
     else:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from collidium.cli.output import json_option, note, print_json, print_table
+from collidium.cli.text import short_reference
 
 if TYPE_CHECKING:
     from collidium.demo.loop import Outcome
@@ -92,7 +93,7 @@ def _show(outcome: Outcome) -> None:
     print_table(
         ("account", "credits", "reason", "for", "balance"),
         (
-            (account, entry.delta, entry.reason, entry.reference, entry.balance_after)
+            (account, entry.delta, entry.reason, short_reference(entry.reference or "-"), entry.balance_after)
             for account, entries in outcome.ledger.items()
             for entry in reversed(entries)
         ),

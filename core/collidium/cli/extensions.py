@@ -39,18 +39,23 @@ def declared() -> dict[str, EntryPoint]:
     }
 
 
-def summaries() -> dict[str, str]:
-    """A line of help for each declared command; only the platform's own plugins are imported for it."""
+def summaries() -> tuple[dict[str, str], dict[str, str]]:
+    """A line of help for each declared command: those of the platform's own plugins, and all others.
+
+    Only the platform's own plugins are imported for it.
+    """
     from collidium.plugins import Plugins, is_own
 
-    lines = {}
+    own: dict[str, str] = {}
+    strange: dict[str, str] = {}
     for name, point in declared().items():
-        origin = point.dist.name if point.dist else "unknown"
-        lines[name] = f"From {origin}."
+        line = f"From {point.dist.name if point.dist else 'unknown'}."
         if is_own(point):
             command = Plugins([point]).commands().things.get(name)
-            lines[name] = command.get_short_help_str(limit=80) if command else lines[name]
-    return lines
+            own[name] = command.get_short_help_str(limit=80) if command else line
+        else:
+            strange[name] = line
+    return own, strange
 
 
 def find(name: str) -> click.Command | None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
 from collidium import errors
-from collidium.cli.text import printable
+from collidium.cli.text import printable, width_of, wrapped
 
 #: What to do about an error, by its kind; the nearest kind counts.
 ADVICE: Mapping[type[errors.CollidiumError], str] = {
     errors.Unauthenticated: "log in with `collidium login`, or set HF_TOKEN",
     errors.PaymentRequired: "`collidium me --transactions` shows where your credits went",
     errors.Forbidden: "ask the operators of the server",
-    errors.ConfigurationError: "`collidium settings list` shows every setting",
 }
+#: How the server tells that a task is not there: by the call that lists them.
+TASKS_CALL = "/v1/benchmark/tasks"
 
 
 def show_error(error: errors.CollidiumError, *, as_json: bool) -> None:
@@ -25,8 +27,12 @@ def show_error(error: errors.CollidiumError, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(problem(error)), err=True)
         return
+    width = width_of(sys.stderr)
     for line in "\n".join(lines(error)).splitlines():
-        click.echo(printable(line), err=True)
+        text = printable(line)
+        indent = text[: len(text) - len(text.lstrip(" -"))]
+        shown = wrapped(text[len(indent) :], width, first=indent, rest=" " * max(len(indent), 2))
+        click.echo(shown, err=True)
 
 
 def show_os_error(error: OSError, *, as_json: bool) -> None:
@@ -48,22 +54,43 @@ def problem(error: errors.CollidiumError) -> dict[str, Any]:
 
 
 def lines(error: errors.CollidiumError) -> Iterator[str]:
-    """The error for a person, line by line."""
-    yield f"Error: {error.detail}"
-    for item in error.errors:
-        yield from _item_lines(item)
+    """The error for a person, line by line; nothing that the first line tells is told again."""
+    repeated = all(str(item.get("detail", "")) in error.detail for item in error.errors)
+    if len(error.errors) == 1 and repeated:
+        (item,) = error.errors
+        yield f"Error: {_told(item) if _place(item) else error.detail}"
+        yield from _examples(item)
+    else:
+        yield f"Error: {_heading(error) if error.errors and repeated else error.detail}"
+        for item in error.errors:
+            yield f"  - {_told(item)}"
+            yield from _examples(item)
     if advice := _advice(error):
         yield f"What to do: {advice}."
     if error.request_id:
         yield f"The server's operators find it by the request id {error.request_id}."
 
 
-def _item_lines(item: Mapping[str, Any]) -> Iterator[str]:
-    places = [item.get("field"), _labelled(item, "column"), _labelled(item, "event_id", "event")]
-    place = ", ".join(str(part) for part in places if part)
+def _heading(error: errors.CollidiumError) -> str:
+    """What stands before the first problem in a message that holds them all."""
+    subject = error.detail.partition(str(error.errors[0].get("detail", "")))[0].rstrip(": ")
+    number = f"{len(error.errors)} problems"
+    return f"{subject}: {number}" if subject else number
+
+
+def _told(item: Mapping[str, Any]) -> str:
+    place = _place(item)
     count = item.get("count") or 1
     rows = f" ({count} rows)" if count != 1 else ""
-    yield f"  - {place + ': ' if place else ''}{item.get('detail', '')}{rows}"
+    return f"{place + ': ' if place else ''}{item.get('detail', '')}{rows}"
+
+
+def _place(item: Mapping[str, Any]) -> str:
+    places = [item.get("field"), _labelled(item, "column"), _labelled(item, "event_id", "event")]
+    return ", ".join(str(part) for part in places if part)
+
+
+def _examples(item: Mapping[str, Any]) -> Iterator[str]:
     for example in item.get("examples") or ():
         yield f"      for example {_example(example)}"
 
@@ -84,4 +111,10 @@ def _advice(error: errors.CollidiumError) -> str | None:
         return f"try again in {wait} s"
     if any("column" in item for item in error.errors):
         return "mend the file; `collidium check TASK FILE` tries it and costs nothing"
+    if isinstance(error, errors.NotFound) and TASKS_CALL in error.detail:
+        return "`collidium tasks` lists the tasks of the server"
+    if isinstance(error, errors.ConfigurationError) and error.errors:
+        return "mend or unset that; `collidium settings list` then shows every setting"
+    if "collidium login" in error.detail:
+        return None
     return next((ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE), None)

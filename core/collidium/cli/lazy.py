@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
 
@@ -14,9 +15,16 @@ from collidium.cli import extensions
 class LazyGroup(click.Group):
     """The root group: its own commands by address, then those that plugins bring."""
 
-    def __init__(self, *args: Any, commands_at: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, sections: Mapping[str, Mapping[str, str]] | None = None, **kwargs: Any
+    ) -> None:
+        """``sections``: title -> command -> ``module:attribute``; the last one has the own plugins', too."""
         super().__init__(*args, **kwargs)
-        self._commands_at = dict(commands_at or {})
+        self._sections = dict(sections or {})
+        self._section_of_own_plugins = next(reversed(self._sections), None)
+        self._commands_at = {
+            name: at for commands in self._sections.values() for name, at in commands.items()
+        }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self._commands_at | extensions.declared())
@@ -28,12 +36,30 @@ class LazyGroup(click.Group):
         module, _, attribute = address.partition(":")
         return cast(click.Command, getattr(import_module(module), attribute))
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            # Click knows only commands that are imported already.
+            close = get_close_matches(args[0], self.list_commands(ctx))
+            if not close:
+                raise
+            meant = " or ".join(f"`collidium {name}`" for name in close)
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant}?")
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self._summary(ctx, name)) for name in sorted(self._commands_at)])
-        if brought := extensions.summaries():
+        own, strange = extensions.summaries()
+        for title, commands in self._sections.items():
+            lines = {name: self._summary(ctx, name) for name in commands}
+            if title == self._section_of_own_plugins:
+                lines |= own
+            with formatter.section(title):
+                formatter.write_dl(sorted(lines.items()))
+        if strange:
             with formatter.section("Commands of plugins"):
-                formatter.write_dl(sorted(brought.items()))
+                formatter.write_dl(sorted(strange.items()))
 
     def _summary(self, ctx: click.Context, name: str) -> str:
         command = self.get_command(ctx, name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from collidium.cli.calling import client
 from collidium.cli.output import json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -26,14 +27,12 @@ def leaderboard(task: str, limit: int, as_json: bool) -> None:
     collidium leaderboard tracking
     collidium leaderboard tracking --limit 100 --json
     """
-    from collidium.client import Client
-
-    with Client() as client:
-        places = client.leaderboard(task, limit=limit)
+    with client() as server:
+        places = server.leaderboard(task, limit=limit)
         if as_json:
             print_json(places.items)
         else:
-            print_places(client.task(task), places.items)
+            print_places(server.task(task), places.items)
 
 
 def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None = None) -> None:

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from collidium.cli.calling import client
 from collidium.cli.output import note
 
 
@@ -23,18 +24,18 @@ def login(token_stdin: bool, forget: bool) -> None:
     collidium login --token-stdin < token.txt
     collidium login --forget
     """
-    from collidium.client import Client, forget_token, save_token
+    from collidium.client import forget_token, save_token
 
     if forget:
-        with Client() as client:
-            known = forget_token(client.backend)
-        note(f"The token for {client.backend} is forgotten." if known else "There was none to forget.")
+        with client() as server:
+            known = forget_token(server.backend)
+        note(f"The token for {server.backend} is forgotten." if known else "There was none to forget.")
         return
     token = _read_token(token_stdin)
-    with Client(token=token) as client:
-        account = client.me()
-    path = save_token(client.backend, token)
-    note(f"Logged in to {client.backend} as {account.hub_username}; the token is in {path}.")
+    with client(token) as server:
+        account = server.me()
+    path = save_token(server.backend, token)
+    note(f"Logged in to {server.backend} as {account.hub_username}; the token is in {path}.")
     if os.environ.get("HF_TOKEN"):
         note("HF_TOKEN is set and wins over it.")
 
@@ -42,6 +43,8 @@ def login(token_stdin: bool, forget: bool) -> None:
 def _read_token(token_stdin: bool) -> str:
     if token_stdin:
         token = sys.stdin.readline().strip()
+    elif not sys.stdin.isatty():
+        raise click.UsageError("there is no terminal to ask for the token; use --token-stdin < token.txt")
     else:
         token = str(click.prompt("Hub token", hide_input=True, err=True)).strip()
     if not token:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from collidium.cli.calling import client
 from collidium.cli.output import json_option, print_json, print_record, print_table
+from collidium.cli.text import short_reference
 
 
 @click.command()
@@ -20,23 +22,28 @@ def me(transactions: bool, limit: int, as_json: bool) -> None:
     collidium me
     collidium me --transactions --limit 100
     """
-    from collidium.client import Client
-
-    with Client() as client:
+    with client() as server:
         if transactions:
-            entries = client.transactions(limit=limit)
+            entries = server.transactions(limit=limit)
             if as_json:
                 print_json(entries.items)
             else:
                 print_table(
                     ("when", "credits", "reason", "for", "note", "balance"),
                     (
-                        (e.created_at, e.delta, e.reason, e.reference, e.note, e.balance_after)
+                        (
+                            e.created_at,
+                            e.delta,
+                            e.reason,
+                            short_reference(e.reference or "-"),
+                            e.note,
+                            e.balance_after,
+                        )
                         for e in entries
                     ),
                 )
             return
-        account = client.me()
+        account = server.me()
     if as_json:
         print_json(account)
     else:
@@ -46,6 +53,6 @@ def me(transactions: bool, limit: int, as_json: bool) -> None:
                 "credits": account.credits,
                 "banned": account.banned,
                 "since": account.created_at,
-                "server": client.backend,
+                "server": server.backend,
             }
         )

@@ -6,18 +6,19 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
 import click
 
-from collidium.cli.text import printable
+from collidium.cli.tables import record_lines, table_lines
+from collidium.cli.text import printable, width_of, wrapped
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-#: Columns when nobody looks: nothing is cut for want of room.
-PIPED_WIDTH = 240
+#: From here on a number has four significant digits before its point.
+FOUR_DIGITS = 1000
 
 
 def json_option(command: Command) -> Command:
@@ -55,45 +56,47 @@ def plain(value: object) -> Any:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None
 ) -> None:
-    """A table on standard output."""
-    from rich.console import Console
-    from rich.table import Table
-
+    """A table on standard output; on a terminal that is too narrow for it, a small record for each row."""
     if title is not None:
         click.echo(f"\n{title}")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(printable(column), overflow="fold")
-    for row in rows:
-        table.add_row(*(cell(value) for value in row))
-    width = None if sys.stdout.isatty() else PIPED_WIDTH
-    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+    cells = [[cell(value) for value in row] for row in rows]
+    for line in table_lines([*map(printable, columns)], cells, width_of(sys.stdout)):
+        click.echo(line)
 
 
 def print_record(rows: Mapping[str, object]) -> None:
     """Names and values, a line each."""
-    width = max(map(len, rows), default=0)
-    for name, value in rows.items():
-        click.echo(f"{name:<{width}}  {cell(value)}")
+    cells = {printable(name): cell(value) for name, value in rows.items()}
+    for line in record_lines(cells, width_of(sys.stdout)):
+        click.echo(line)
+
+
+def print_paragraph(text: str) -> None:
+    """Prose on standard output, between empty lines."""
+    click.echo(f"\n{wrapped(printable(text), width_of(sys.stdout))}\n")
 
 
 def cell(value: object) -> str:
-    """A value as a person reads it."""
+    """A value as a person reads it; ``--json`` has it in full."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.4g}" if abs(value) < FOUR_DIGITS else f"{value:.0f}"
     if isinstance(value, Decimal):
         return f"{value.normalize():f}"
     if isinstance(value, datetime):
-        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     if isinstance(value, list | tuple):
-        return ", ".join(map(cell, value))
-    return printable(str(value))
+        return ", ".join(map(cell, value)) or "-"
+    return printable(str(value)) or "-"
 
 
 def note(message: str) -> None:
-    """Something for a person beside the data: standard error."""
-    click.echo(printable(message), err=True)
+    """Something for a person beside the data: standard error, a paragraph as wide as the terminal."""
+    text = printable(message)
+    indent = text[: len(text) - len(text.lstrip("* "))]
+    click.echo(
+        wrapped(text.lstrip("* "), width_of(sys.stderr), first=indent, rest=" " * len(indent)), err=True
+    )

@@ -9,21 +9,30 @@ import click
 from collidium import __version__
 from collidium.cli.lazy import LazyGroup
 
-#: Command -> module:attribute.
-COMMANDS = {
+#: Command -> module:attribute, of what asks a server over the network or needs none.
+FOR_EVERYBODY = {
     "check": "collidium.cli.check:check",
-    "db": "collidium.cli.db:db",
     "demo": "collidium.cli.demo:demo",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
-    "ledger": "collidium.cli.ledger:ledger",
     "login": "collidium.cli.login:login",
     "me": "collidium.cli.me:me",
+    "submit": "collidium.cli.submit:submit",
+    "tasks": "collidium.cli.tasks:tasks",
+}
+#: The same, of what works on the server's own settings, database and files.
+ON_THE_SERVER = {
+    "db": "collidium.cli.db:db",
+    "ledger": "collidium.cli.ledger:ledger",
     "plugin": "collidium.cli.plugin:plugin",
     "serve": "collidium.cli.serve:serve",
     "settings": "collidium.cli.settings:settings",
-    "submit": "collidium.cli.submit:submit",
     "task": "collidium.cli.task:task",
     "truth": "collidium.cli.truth:truth",
+}
+COMMANDS = FOR_EVERYBODY | ON_THE_SERVER
+SECTIONS = {
+    "Commands for everybody": FOR_EVERYBODY,
+    "Commands on the server's machine": ON_THE_SERVER,
 }
 
 
@@ -34,13 +43,14 @@ class Session:
     as_json: bool = False
 
 
-@click.group(cls=LazyGroup, commands_at=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def collidium() -> None:
     """Share simulated collider events, and compare reconstruction models on benchmarks.
 
     \b
     See it all at work:        collidium demo
+    See what is asked:         collidium tasks
     Run a server:              collidium serve
     Send predictions:          collidium submit tracking predictions.parquet
     See who leads:             collidium leaderboard tracking

@@ -56,7 +56,10 @@ def list_(as_json: bool) -> None:
     else:
         print_table(
             ("setting", "value", "from", "default", "what it is for"),
-            ((s.name, s.value, s.origin, s.default, s.help) for s in statuses),
+            (
+                (s.name, _readable(s.name, s.value), s.origin, _readable(s.name, s.default), s.help)
+                for s in statuses
+            ),
         )
 
 
@@ -99,6 +102,14 @@ def _shown(value: object) -> object:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def _readable(name: str, value: object) -> object:
+    """Bytes in the largest unit that holds them exactly."""
+    if not name.endswith("_BYTES") or not isinstance(value, int):
+        return value
+    power = next(power for power in (3, 2, 1, 0) if power == 0 or value % 1024**power == 0)
+    return f"{value // 1024**power} {('bytes', 'KiB', 'MiB', 'GiB')[power]}"
 
 
 def _without_password(text: str) -> str:

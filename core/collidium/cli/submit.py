@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from collidium.cli.calling import client
 from collidium.cli.output import json_option, note, print_json, print_record, print_table
 from collidium.cli.progress import progress_bar
 
@@ -28,10 +29,8 @@ def submit(task: str, file: Path, model_repo: str | None, as_json: bool) -> None
     collidium submit tracking predictions.parquet
     collidium submit tracking predictions.parquet --model-repo alice/helix
     """
-    from collidium.client import Client
-
-    with Client() as client, progress_bar(f"Sending {file.name}", "Scoring", sizes=True) as progress:
-        receipt = client.submit(task, file, model_repo, progress)
+    with client() as server, progress_bar(f"Sending {file.name}", "Scoring", sizes=True) as progress:
+        receipt = server.submit(task, file, model_repo, progress)
     if as_json:
         print_json(receipt)
     else:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from collidium.cli.cards import print_card
 from collidium.cli.operate import on_platform
 from collidium.cli.output import json_option, note, print_json, print_record, print_table
 from collidium.errors import NotFound
 
 if TYPE_CHECKING:
+    from collidium.benchmarks.cards import ListedCard
     from collidium.benchmarks.tasklist import TaskStatus
     from collidium.platform import Platform
 
@@ -59,20 +61,21 @@ def list_(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Show what task NAME asks for and how it is scored.
+    """Show what task NAME asks for, how it is scored and paid, and why it takes no submissions.
 
     \b
     collidium task show tracking
     """
 
     async def find(platform: Platform) -> dict[str, Any]:
+        from collidium.benchmarks.cards import card_of
         from collidium.benchmarks.tasklist import list_tasks
 
         statuses = {status.name: status for status in await list_tasks(platform)}
         if name not in statuses:
             raise NotFound(f"there is no task {name!r} (there are: {', '.join(statuses) or 'none'})")
-        installed = platform.tasks.things.get(name)
-        return {"status": statuses[name], "card": installed.card if installed else None}
+        status = statuses[name]
+        return {"status": status, "card": await card_of(platform, status) if status.installed else None}
 
     found = on_platform(find)
     if as_json:
@@ -114,28 +117,20 @@ def _print_status(status: TaskStatus, as_json: bool) -> None:
         print_json(status)
         return
     note(f"Task {status.name} is {'listed' if status.listed else 'not listed any more'}.")
+    if status.listed:
+        note("A server that was running before its plugin was installed must be started again to see it.")
     if status.listed and status.reason:
         note(f"It takes no submissions yet: {status.reason}.")
 
 
-def _print_card(status: TaskStatus, card: Any) -> None:
-    print_record(
-        {
-            "task": status.name,
-            "title": status.title,
-            "from": status.distribution,
-            "listed": status.listed,
-            "scorer": status.scorer_version,
-            "truth": status.truth_version,
-            "takes submissions": status.reason or "yes",
-        }
-    )
+def _print_card(status: TaskStatus, card: ListedCard | None) -> None:
+    more = {
+        "from": status.distribution,
+        "listed": status.listed,
+        "scorer": status.scorer_version,
+        "truth": status.truth_version,
+    }
     if card is None:
-        return
-    click.echo(f"\n{click.wrap_text(card.description, 100)}\n")
-    print_table(("column", "kind", "meaning"), ((c.name, c.kind, c.description) for c in card.columns))
-    click.echo()
-    print_table(
-        ("metric", "better", "meaning"),
-        ((m.name, "higher" if m.higher_is_better else "lower", m.description) for m in card.metrics),
-    )
+        print_record({"task": status.name, **more, "takes submissions": f"no: {status.reason}"})
+    else:
+        print_card(card, more, status.reason)

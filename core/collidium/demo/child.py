@@ -90,9 +90,15 @@ def _url(process: subprocess.Popen[bytes], log: Path) -> str:
         selector.register(process.stdout, selectors.EVENT_READ)
         line = process.stdout.readline().decode() if selector.select(START_SECONDS) else ""
     if not line:
-        last = log.read_text(errors="replace").strip().splitlines()[-5:]
-        raise CollidiumError("the server did not start: " + " / ".join(last))
+        raise CollidiumError(f"the server did not start: {_reason(log)}")
     return line.split()[-1]
+
+
+def _reason(log: Path) -> str:
+    """What the server says was wrong, or else the last that it said at all."""
+    said = log.read_text(errors="replace").strip().splitlines()
+    told = [line.removeprefix("Error: ") for line in said if line.startswith("Error: ")]
+    return (told or said or ["it said nothing"])[-1]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,24 @@
+"""The client as commands use it: for the server and the user that the environment names."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collidium.client import Client
+
+#: The one setting that clients read; anything else is looked at more closely.
+OF_CLIENTS = "PLATFORM_BACKEND"
+
+
+def client(token: str | None = None) -> Client:
+    """A client; raises ConfigurationError when the environment has settings that do not exist."""
+    from collidium.client import Client
+
+    if any(name.startswith("PLATFORM_") and name != OF_CLIENTS for name in os.environ):
+        # Not otherwise: reading the server's settings takes longer than most calls.
+        from collidium import settings
+
+        settings.load()
+    return Client(token=token)
