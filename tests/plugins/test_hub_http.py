@@ -434,6 +434,22 @@ def test_kills_between_commits_lose_no_answered_commit(own_hub: HubServer) -> No
             assert client.get(f"/ada/work/resolve/main/{name}").content == name[1:].encode()
 
 
+def test_a_refused_commit_leaves_no_content(own_hub: HubServer) -> None:
+    with own_hub.http("ada") as client:
+        assert client.post("/api/repos/create", json={"name": "work"}).status_code == 200
+        assert commit(client, "ada/work", add("kept", b"kept")).status_code == 200
+        before = own_hub.blobs
+        fresh = [add(f"f{number}", os.urandom(9)) for number in range(3)]
+        nonsense = {"key": "file", "value": {"path": "../up", "content": ""}}
+        missing = {"key": "deletedFile", "value": {"path": "none"}}
+        # Refused while it is read, by its parent, and while it is applied; the last names a content in use.
+        assert commit(client, "ada/work", *fresh, nonsense).status_code == 400
+        assert commit(client, "ada/work", *fresh, parentCommit="0" * 40).status_code == 412
+        assert commit(client, "ada/work", *fresh, add("again", b"kept"), missing).status_code == 404
+        assert own_hub.blobs == before
+        assert client.get("/ada/work/resolve/main/kept").content == b"kept"
+
+
 def test_commits_at_once_are_all_kept_and_one_parent_wins_once(hub: HubServer, repo: str) -> None:
     with hub.http("ada") as client:
         parent = client.get(f"/api/models/{repo}").json()["sha"]

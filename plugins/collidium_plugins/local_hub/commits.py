@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
@@ -63,8 +64,8 @@ class Delete:
 Change = Put | PutLarge | Delete
 
 
-def read_commit(lines: BinaryIO, blobs: Blobs) -> tuple[Header, list[Change]]:
-    """Read a commit line by line, keeping the contents it carries; raises HubError."""
+def read_commit(lines: BinaryIO) -> tuple[Header, list[Change]]:
+    """Read a commit to its end, line by line, and keep nothing of it; raises HubError."""
     documents = _documents(lines)
     key, value = next(documents, ("nothing", {}))
     if key != "header":
@@ -76,10 +77,44 @@ def read_commit(lines: BinaryIO, blobs: Blobs) -> tuple[Header, list[Change]]:
     )
     changes = []
     for key, value in documents:
-        changes.append(_change(key, value, blobs))
+        changes.append(_change(key, value))
         if len(changes) > CHANGES:
             raise HubError(413, f"A commit holds {CHANGES:,} changes at most")
     return header, changes
+
+
+def keep_contents(lines: BinaryIO, blobs: Blobs) -> None:
+    """Keep the contents that a commit carries; it was read before, so that nothing of it can be refused."""
+    for key, value in _documents(lines):
+        if key == "file":
+            blobs.write(_content(value))
+
+
+def contents(changes: Iterable[Change]) -> set[str]:
+    """The SHA-256 of the contents that a commit carries."""
+    return {change.entry.sha256 or "" for change in changes if isinstance(change, Put)}
+
+
+def check_parent(db: sqlite3.Connection, repo: Repo, branch: str, header: Header) -> Commit:
+    """The branch's last commit; raises HubError 412 when it is no longer where the header says."""
+    head = branch_head(db, repo, branch)
+    if header.parent is not None and (len(header.parent) < 7 or not head.oid.startswith(header.parent)):
+        raise HubError(412, f"The branch {branch!r} is at {head.oid} now: fetch it and commit again")
+    return head
+
+
+def check_commit(
+    db: sqlite3.Connection, repo: Repo, branch: str, header: Header, changes: list[Change]
+) -> None:
+    """Raise the HubError for which the changes would be refused now, before a content of theirs is kept."""
+    draft = Draft(Trees(db, repo.id), check_parent(db, repo, branch, header).tree)
+    for change in changes:
+        if isinstance(change, Delete):
+            draft.delete(change.path, folder=change.folder)
+        elif isinstance(change, PutLarge):
+            draft.put(change.path, _large(db, repo, change))
+        else:
+            draft.put(change.path, change.entry)
 
 
 def apply_commit(
@@ -96,9 +131,7 @@ def apply_commit(
     Raises HubError: 412 when the branch is no longer where the header says. Changes that change nothing
     make no commit.
     """
-    head = branch_head(db, repo, branch)
-    if header.parent is not None and (len(header.parent) < 7 or not head.oid.startswith(header.parent)):
-        raise HubError(412, f"The branch {branch!r} is at {head.oid} now: fetch it and commit again")
+    head = check_parent(db, repo, branch, header)
     trees = Trees(db, repo.id)
     draft = Draft(trees, head.tree)
     for change in changes:
@@ -140,11 +173,11 @@ def _documents(lines: BinaryIO) -> Iterator[tuple[str, dict[str, Any]]]:
         yield str(document.get("key")), document["value"]
 
 
-def _change(key: str, value: dict[str, Any], blobs: Blobs) -> Change:
+def _change(key: str, value: dict[str, Any]) -> Change:
     path = check_path(value.get("path"))
     if key == "file":
         content = _content(value)
-        return Put(path, regular_file(content, blobs.write(content)))
+        return Put(path, regular_file(content, hashlib.sha256(content).hexdigest()))
     if key == "lfsFile":
         sha256 = value.get("oid")
         if (
@@ -182,12 +215,16 @@ _README: Final = ("README.md",)
 
 def _entry(db: sqlite3.Connection, blobs: Blobs, repo: Repo, change: Put | PutLarge) -> Entry:
     if isinstance(change, PutLarge):
-        size = owns_object(db, repo, change.sha256)
-        if size is None:
-            raise invalid(f"The content {change.sha256} was not uploaded to this repository")
-        return large_file(change.sha256, size)
+        return _large(db, repo, change)
     keep_object(db, blobs, repo.id, change.entry.sha256 or "", change.entry.size)
     return change.entry
+
+
+def _large(db: sqlite3.Connection, repo: Repo, change: PutLarge) -> Entry:
+    size = owns_object(db, repo, change.sha256)
+    if size is None:
+        raise invalid(f"The content {change.sha256} was not uploaded to this repository")
+    return large_file(change.sha256, size)
 
 
 def keep_object(db: sqlite3.Connection, blobs: Blobs, repo_id: int, sha256: str, size: int) -> None:

@@ -20,7 +20,15 @@ from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.store import Store
 from collidium_plugins.local_hub.web import account, files, repos, uploads
-from collidium_plugins.local_hub.web.context import EXTENSION, PREFIX, authenticate, failure
+from collidium_plugins.local_hub.web.context import (
+    EXTENSION,
+    PREFIX,
+    READERS,
+    WRITERS,
+    authenticate,
+    failure,
+    open_threads,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -87,9 +95,13 @@ def make_blueprint(directory: Path) -> Blueprint:
         opened = await asyncio.to_thread(Store, directory)
         await asyncio.to_thread(opened.tidy)
         current_app.extensions[EXTENSION] = opened
+        current_app.extensions.update(open_threads())
 
     @blueprint.after_app_serving
     async def close_store() -> None:
+        for kind in (READERS, WRITERS):
+            # Requests have ended by now; a commit nobody waits for any more is still finished.
+            await asyncio.to_thread(current_app.extensions.pop(kind).shutdown)
         current_app.extensions.pop(EXTENSION).close()
 
     return blueprint

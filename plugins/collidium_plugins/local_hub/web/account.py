@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 from quart import Response
@@ -10,7 +9,7 @@ from quart import Response
 from collidium_plugins.local_hub.cards import BadCard, read_card
 from collidium_plugins.local_hub.documents import account_document
 from collidium_plugins.local_hub.failures import invalid, not_signed_in
-from collidium_plugins.local_hub.web.context import caller, json_response, sent_document
+from collidium_plugins.local_hub.web.context import READERS, caller, in_thread, json_response, sent_document
 
 
 async def whoami() -> Response:
@@ -27,7 +26,7 @@ async def validate_yaml() -> Response:
     if not isinstance(content, str):
         raise invalid("The content is a string")
     try:
-        await asyncio.to_thread(read_card, content)
+        await in_thread(READERS, read_card, content)
     except BadCard as error:
         errors = [{"message": f"The front matter cannot be read: {error}"}]
         return json_response(

@@ -6,7 +6,10 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import Any, Final, ParamSpec, TypeVar
 from urllib.parse import unquote, urlencode, urlsplit
 
 from quart import Response, current_app, g, request
@@ -22,6 +25,10 @@ EXTENSION: Final = "collidium_local_hub"
 #: Largest JSON document or form: 256 files with their beginnings, or some thousand paths.
 DOCUMENT_BYTES: Final = 4 * 1024**2
 
+READERS: Final = "collidium_local_hub.readers"
+WRITERS: Final = "collidium_local_hub.writers"
+
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -34,14 +41,30 @@ def store() -> Store:
 # -- work in threads ---------------------------------------------------------------------------------------
 
 
+async def in_thread(kind: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """``function`` in a thread of the hub's own, :data:`READERS` or :data:`WRITERS`.
+
+    Never one of asyncio's: work that takes long here would keep the whole platform waiting, and one that
+    waits for the write lock would keep readers waiting, tokens among them.
+    """
+    threads: ThreadPoolExecutor = current_app.extensions[kind]
+    call = partial(copy_context().run, function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(threads, call)
+
+
+def open_threads() -> dict[str, ThreadPoolExecutor]:
+    """The threads, by kind; few, as writers wait for each other anyway."""
+    return {kind: ThreadPoolExecutor(count, kind) for kind, count in ((READERS, 4), (WRITERS, 2))}
+
+
 async def reading(work: Callable[[sqlite3.Connection], T]) -> T:
     """``work`` with one consistent view of the metadata, off the event loop."""
-    return await asyncio.to_thread(_within, store().database.reading, work)
+    return await in_thread(READERS, _within, store().database.reading, work)
 
 
 async def writing(work: Callable[[sqlite3.Connection], T]) -> T:
     """``work`` as one transaction, off the event loop."""
-    return await asyncio.to_thread(_within, store().database.writing, work)
+    return await in_thread(WRITERS, _within, store().database.writing, work)
 
 
 def _within(transaction: Callable[[], Any], work: Callable[[sqlite3.Connection], T]) -> T:

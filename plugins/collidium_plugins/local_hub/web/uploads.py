@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 from typing import Any, Final
@@ -11,7 +10,15 @@ from quart import Response, request
 
 from collidium.api.bodies import ReceivedFile, receive_to_file
 from collidium_plugins.local_hub.blobs import LARGEST
-from collidium_plugins.local_hub.commits import REGULAR_BYTES, apply_commit, keep_object, read_commit
+from collidium_plugins.local_hub.commits import (
+    REGULAR_BYTES,
+    apply_commit,
+    check_commit,
+    contents,
+    keep_contents,
+    keep_object,
+    read_commit,
+)
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in, repo_not_found
 from collidium_plugins.local_hub.history import Commit
 from collidium_plugins.local_hub.names import SHA256, Kind, check_path, page_prefix
@@ -19,9 +26,11 @@ from collidium_plugins.local_hub.repositories import Address, Repo, branch_head,
 from collidium_plugins.local_hub.signing import Upload
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
+    WRITERS,
     address,
     base_url,
     flag,
+    in_thread,
     json_response,
     reading,
     revision_and_path,
@@ -181,7 +190,7 @@ async def commit(kind: Kind, namespace: str, name: str, rest: str) -> Response:
     await reading(lambda db: branch_head(db, writable(db, place), branch))
     uploads = store().blobs.uploads
     async with receive_to_file(request, uploads, COMMIT_BYTES, part=None, media_types=None) as received:
-        repo, made = await asyncio.to_thread(_commit, place, branch, received)
+        repo, made = await in_thread(WRITERS, _commit, place, branch, received)
     document = {"success": True, "commitOid": made.oid, "commitUrl": f"{page_url(repo)}/commit/{made.oid}"}
     return json_response(json.dumps(document))
 
@@ -190,9 +199,19 @@ def _commit(place: Address, branch: str, received: ReceivedFile) -> tuple[Repo, 
     account = place.caller
     if account is None:
         raise not_signed_in()
-    blobs = store().blobs
     with received.path.open("rb") as lines:
-        header, changes = read_commit(lines, blobs)
-    with store().database.writing() as db:
-        repo = writable(db, place)
-        return repo, apply_commit(db, blobs, repo, branch, account.name, header, changes)
+        header, changes = read_commit(lines)
+    with store().database.reading() as db:
+        check_commit(db, writable(db, place), branch, header, changes)
+    is_made = False
+    try:
+        with received.path.open("rb") as lines:
+            keep_contents(lines, store().blobs)
+        with store().database.writing() as db:
+            repo = writable(db, place)
+            made = apply_commit(db, store().blobs, repo, branch, account.name, header, changes)
+        is_made = True
+        return repo, made
+    finally:
+        if not is_made:
+            store().forget_unused(contents(changes))
