@@ -16,6 +16,7 @@ import pytest
 import toy_task
 
 from collidium.benchmarks.engine import evaluate
+from collidium.benchmarks.planning import PlanRequest, make_plan
 from collidium.benchmarks.truth import Truth
 from collidium.benchmarks.truth_import import Origin, build
 from collidium.client.predictions import write_predictions
@@ -262,6 +263,16 @@ async def test_a_bad_file_is_refused_with_its_problems(
     json.dumps(errors, allow_nan=False)
     assert all(isinstance(error["detail"], str) and str(tmp_path) not in error["detail"] for error in errors)
     assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208 -- names are enough
+
+
+def test_a_footer_of_very_many_columns_shows_few_problems(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    pq.write_table(pa.table({f"c{number}": pa.array([1]) for number in range(5000)}), path)
+    request = PlanRequest(path, toy_task.Toy.card, (), ROWS)
+    plan, problems = make_plan(request)
+    assert plan is None
+    assert len(problems) == 100
+    assert {"event_id", "item_id", "value"} <= {problem.column for problem in problems}
 
 
 @pytest.mark.asyncio(loop_scope="module")
