@@ -83,7 +83,7 @@ async def connected(url: str) -> AsyncIterator[None]:
     """Connect for the duration of the context; every task of this process uses the connection."""
     settings = config(url)
     if path := sqlite_path(url):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Kept by connection name, although a process may speak to both kinds in turn.
     EXECUTOR_CACHE.clear()
     await Tortoise.init(config=settings, _enable_global_fallback=True)
@@ -124,6 +124,7 @@ async def check(url: str) -> list[str]:
 
 async def require_known_schema() -> None:
     """Raise ConfigurationError unless the connected database has exactly this release's schema."""
+    await _require_answer()  # or its silence would be taken for an empty schema
     if problems := (await _schema()).problems:
         raise ConfigurationError("the database cannot be used: " + "; ".join(problems))
 
@@ -131,11 +132,15 @@ async def require_known_schema() -> None:
 @asynccontextmanager
 async def _reachable(url: str) -> AsyncIterator[None]:
     async with connected(url):
-        try:
-            await ping()
-        except (OSError, BaseORMException) as error:
-            raise ConfigurationError(f"the database cannot be reached: {error}") from error
+        await _require_answer()
         yield
+
+
+async def _require_answer() -> None:
+    try:
+        await ping()
+    except (OSError, BaseORMException) as error:
+        raise ConfigurationError(f"the database cannot be reached: {error}") from error
 
 
 def _executor() -> MigrationExecutor:

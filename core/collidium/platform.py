@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from collidium import database, plugins
+from collidium import data_directory, database, plugins
 from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
 from collidium.contracts.identity import IdentityProvider
@@ -45,6 +45,7 @@ class Platform:
         Raises :class:`~collidium.errors.ConfigurationError` for a schema that this release does not know
         and for a part that is not installed.
         """
+        await asyncio.to_thread(data_directory.prepare, settings)
         loaded = loaded or plugins.load(settings.plugins_blocked)
         platform = cls(
             settings=settings,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from collidium.api.bodies.files import sweep
+from collidium.data_directory import make_private
 from collidium_plugins.local_hub.blobs import Blobs
 from collidium_plugins.local_hub.database import Database
 from collidium_plugins.local_hub.signing import Signer, shared_key
@@ -19,7 +20,8 @@ class Store:
     """
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private(directory.parent)
+        make_private(directory)
         directory.chmod(0o700)
         self.database = Database(directory / "hub.sqlite3")
         self.blobs = Blobs(directory / "blobs", directory / "uploads")

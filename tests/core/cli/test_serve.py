@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import stat
@@ -114,6 +115,34 @@ def test_a_fresh_machine_gets_an_admin_token_that_is_told_to_nobody(serve: Start
     server.start()
     assert server.admin_token == token
     assert server.log().count("A new admin token") == 1
+
+
+def test_nobody_else_can_read_what_the_platform_keeps(serve: StartServe) -> None:
+    before = os.umask(0)
+    try:
+        server = serve()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(server.data_dir.stat().st_mode) == 0o700
+    for path in ("collidium.sqlite3", "truth", "storage", "uploads", "hub"):
+        assert not stat.S_IMODE((server.data_dir / path).stat().st_mode) & 0o007, path
+    # What an earlier release left open is closed.
+    server.stop()
+    for path in ("collidium.sqlite3", "truth", "storage"):
+        (server.data_dir / path).chmod(0o755)
+    server.start()
+    for path in ("collidium.sqlite3", "truth", "storage"):
+        assert not stat.S_IMODE((server.data_dir / path).stat().st_mode) & 0o007, path
+
+
+def test_as_many_files_may_be_open_as_the_system_allows(serve: StartServe) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+    try:
+        server = serve()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert resource.prlimit(server.pid, resource.RLIMIT_NOFILE) == (hard, hard)
 
 
 def test_a_token_that_is_set_makes_no_file(serve: StartServe) -> None:

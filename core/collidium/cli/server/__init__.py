@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
+from contextlib import suppress
 
 import click
 
@@ -23,6 +25,7 @@ def run(settings: Settings) -> None:
     """Serve until told to stop. Raises ConfigurationError when it cannot start."""
     logs.configure(settings.log_level, settings.log_format)
     settings = ensure_admin_token(settings)
+    _allow_many_connections()
     with listen(settings.host, settings.port) as listener:
         # The real port: the local hub's address is made from it.
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
@@ -37,6 +40,13 @@ def run(settings: Settings) -> None:
             serve_here(settings, listener, announce, loaded)
         else:
             supervise(settings, listener, announce)
+
+
+def _allow_many_connections() -> None:
+    """As many open files as the system lets this process have: each connection is one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # then it stays as it is
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _rehearse(settings: Settings, loaded: Plugins) -> None:

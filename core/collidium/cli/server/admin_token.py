@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from pydantic import SecretStr
 
+from collidium.data_directory import make_private
 from collidium.errors import ConfigurationError
 from collidium.settings import Settings
 
@@ -33,7 +34,7 @@ def ensure_admin_token(settings: Settings) -> Settings:
 
 def _make(path: Path) -> bool:
     """Write a new token unless there is a file already; it appears whole, and readable by its owner alone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     if path.exists():
         return False
     beside = path.with_name(f".{FILE}.{os.getpid()}")

@@ -1,0 +1,54 @@
+"""The data directory: for the account that the platform runs as, whatever its umask lets others read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collidium.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
+
+#: Below the data directory; the hub and the admin token see to themselves.
+PRIVATE = ("truth", "storage", "uploads")
+
+
+def prepare(settings: Settings) -> None:
+    """Make what is missing for its owner alone, and close to others what they could read.
+
+    A data directory that is there keeps its mode: it may hold other things, too. Raises ConfigurationError
+    when something of it cannot be had.
+    """
+    try:
+        _prepare(settings)
+    except OSError as error:
+        raise ConfigurationError(f"the data directory cannot be used: {error}") from error
+
+
+def _prepare(settings: Settings) -> None:
+    # Here, as the hub's command needs no database.
+    from collidium.database import sqlite_path
+
+    make_private(settings.data_dir)
+    for name in PRIVATE:
+        make_private(settings.data_dir / name)
+        _close_to_others(settings.data_dir / name)
+    if path := sqlite_path(settings.database):
+        make_private(path.parent)
+        # SQLite gives its journal the mode of the database.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        _close_to_others(path)
+
+
+def make_private(directory: Path) -> None:
+    """Make a directory for its owner alone; one that is there stays as it is."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _close_to_others(path: Path) -> None:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & stat.S_IRWXO:
+        path.chmod(mode & ~stat.S_IRWXO)
