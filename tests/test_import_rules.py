@@ -49,7 +49,6 @@ def _canonical(distribution: str) -> str:
 @pytest.mark.parametrize(
     ("contract", "allowed"),
     [
-        ("Contracts stand alone", {"collidium.contracts"}),
         (
             "The console talks to the platform through the client alone",
             {"collidium.client", "collidium.errors"},
