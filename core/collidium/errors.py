@@ -64,6 +64,17 @@ class InvalidInput(RefusedError):
     status = 422
     title = "Invalid input"
 
+    def __str__(self) -> str:
+        """The message with the first problem: what a traceback shows is often all that a caller sees."""
+        if not self.errors:
+            return self.detail
+        first = self.errors[0]
+        places = [str(first[key]) for key in ("field", "column") if first.get(key) is not None]
+        told = ": ".join([*places, str(first.get("detail", ""))])
+        text = self.detail if told in self.detail else f"{self.detail}: {told}"
+        more = len(self.errors) - 1
+        return f"{text} (and {more} more in .errors)" if more else text
+
 
 class BadRequest(InvalidInput):
     """The request cannot be read."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -38,7 +40,23 @@ def show_error(error: errors.CollidiumError, *, as_json: bool) -> None:
 def show_os_error(error: OSError, *, as_json: bool) -> None:
     """A file that cannot be read or written, a full disk: nothing of ours, still no traceback."""
     where = f"{error.filename}: " if error.filename else ""
+    if data_dir := _data_dir_around(error.filename):
+        where = f"PLATFORM_DATA_DIR: {data_dir} cannot be used: "
     show_error(errors.CollidiumError(f"{where}{error.strerror or error}"), as_json=as_json)
+
+
+def _data_dir_around(filename: object) -> Path | None:
+    """The data directory, if the file lies in it or on the way to it."""
+    from collidium import settings
+
+    if not isinstance(filename, str | os.PathLike):
+        return None
+    try:
+        data_dir = settings.load().data_dir.absolute()
+    except errors.ConfigurationError:
+        return None
+    path = Path(filename).absolute()
+    return data_dir if path.is_relative_to(data_dir) or path in data_dir.parents else None
 
 
 def problem(error: errors.CollidiumError) -> dict[str, Any]:

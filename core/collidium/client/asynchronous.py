@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager
 from decimal import Decimal
-from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from collidium.client import calls
 from collidium.client.connection import Connection
@@ -26,8 +28,12 @@ from collidium.client.records import (
     TaskCard,
     Transaction,
 )
+from collidium.client.sending import predictions_file
 from collidium.client.transports import AsyncTransport
 from collidium.client.uploads import Progress
+
+if TYPE_CHECKING:
+    from collidium.client.sending import Predictions
 
 
 class AsyncClient:
@@ -89,19 +95,22 @@ class AsyncClient:
     async def submit(
         self,
         task: str,
-        path: str | PathLike[str],
+        path: Predictions,
         model_repo: str | None = None,
         progress: Progress | None = None,
     ) -> Receipt:
-        """Send a file of predictions to be scored and kept; returns when it is scored.
+        """Send predictions to be scored and kept; returns when they are scored.
 
+        ``path`` is a parquet file, or predictions in memory as ``write_predictions`` takes them.
         ``model_repo`` (``namespace/name``) names the model on the hub. InvalidInput lists all problems.
         """
-        return await self._transport.send(calls.submit(task, Path(path), model_repo), progress)
+        async with _beside_the_loop(predictions_file(path)) as file:
+            return await self._transport.send(calls.submit(task, file, model_repo), progress)
 
-    async def check(self, task: str, path: str | PathLike[str], progress: Progress | None = None) -> Checked:
-        """Send a file of predictions to be checked only; InvalidInput lists all problems."""
-        return await self._transport.send(calls.check(task, Path(path)), progress)
+    async def check(self, task: str, path: Predictions, progress: Progress | None = None) -> Checked:
+        """Send predictions, as for ``submit``, to be checked only; InvalidInput lists all problems."""
+        async with _beside_the_loop(predictions_file(path)) as file:
+            return await self._transport.send(calls.check(task, file), progress)
 
     async def leaderboard(
         self, task: str, *, limit: int | None = None, cursor: str | None = None
@@ -142,3 +151,13 @@ class AsyncClient:
     async def ready(self) -> Readiness:
         """Whether the server can do its work, and what is missing."""
         return await self._transport.send(calls.ready())
+
+
+@asynccontextmanager
+async def _beside_the_loop(context: AbstractContextManager[Path]) -> AsyncIterator[Path]:
+    """The context, entered in a thread: it may write a large file."""
+    path = await asyncio.to_thread(context.__enter__)
+    try:
+        yield path
+    finally:
+        context.__exit__(None, None, None)

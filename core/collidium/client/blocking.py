@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from os import PathLike
-from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from collidium.client import calls
 from collidium.client.connection import Connection
@@ -26,8 +24,12 @@ from collidium.client.records import (
     TaskCard,
     Transaction,
 )
+from collidium.client.sending import predictions_file
 from collidium.client.transports import BlockingTransport
 from collidium.client.uploads import Progress
+
+if TYPE_CHECKING:
+    from collidium.client.sending import Predictions
 
 
 class Client:
@@ -94,19 +96,22 @@ class Client:
     def submit(
         self,
         task: str,
-        path: str | PathLike[str],
+        path: Predictions,
         model_repo: str | None = None,
         progress: Progress | None = None,
     ) -> Receipt:
-        """Send a file of predictions to be scored and kept; returns when it is scored.
+        """Send predictions to be scored and kept; returns when they are scored.
 
+        ``path`` is a parquet file, or predictions in memory as ``write_predictions`` takes them.
         ``model_repo`` (``namespace/name``) names the model on the hub. InvalidInput lists all problems.
         """
-        return self._transport.send(calls.submit(task, Path(path), model_repo), progress)
+        with predictions_file(path) as file:
+            return self._transport.send(calls.submit(task, file, model_repo), progress)
 
-    def check(self, task: str, path: str | PathLike[str], progress: Progress | None = None) -> Checked:
-        """Send a file of predictions to be checked only; InvalidInput lists all problems."""
-        return self._transport.send(calls.check(task, Path(path)), progress)
+    def check(self, task: str, path: Predictions, progress: Progress | None = None) -> Checked:
+        """Send predictions, as for ``submit``, to be checked only; InvalidInput lists all problems."""
+        with predictions_file(path) as file:
+            return self._transport.send(calls.check(task, file), progress)
 
     def leaderboard(self, task: str, *, limit: int | None = None, cursor: str | None = None) -> Page[Place]:
         """A page of the task's leaderboard, best first."""

@@ -37,8 +37,11 @@ class Connection:
     ) -> Connection:
         """Fill in what is not given from the environment and the saved login."""
         address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
-        token = token or os.environ.get("HF_TOKEN") or saved_token(address)
-        admin_token = admin_token or os.environ.get("ADMIN_TOKEN")
+        # An empty token was given all the same: its owner must not act as whoever the environment names.
+        if token is None:
+            token = os.environ.get("HF_TOKEN") or saved_token(address)
+        if admin_token is None:
+            admin_token = os.environ.get("ADMIN_TOKEN")
         return cls(address, token and token.strip(), admin_token and admin_token.strip(), timeout)
 
     @property

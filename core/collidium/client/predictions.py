@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +19,29 @@ import pyarrow.parquet as pq
 #: Rows of a row group, unless one event has more.
 GROUP_ROWS: Final = 1024**2
 
-Columns = pa.Table | Mapping[str, Any]
+
+class DataFrame(Protocol):
+    """A data frame that gives columns by name, as those of pandas do."""
+
+    def keys(self) -> Any: ...
+    def __getitem__(self, name: Any, /) -> Any: ...
+
+
+class ArrowStream(Protocol):
+    """A data frame that gives itself as a stream of arrow tables, as those of polars do."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Columns = pa.Table | Mapping[str, Any] | DataFrame | ArrowStream
 
 
 def write_predictions(predictions: Columns, path: str | Path) -> None:
-    """Write predictions that are all in memory: a table, or arrays (or lists) by column name.
+    """Write predictions that are all in memory: a table, a data frame, or arrays (or lists) by column name.
 
     Rows may be in any order; they are sorted by event and keep their order within an event. Integers are
     narrowed to 32 bits where they fit. Raises ValueError without a column event_id of integers, and for
-    nulls and columns of different lengths; then no file is left.
+    nulls and columns of different lengths, and TypeError for anything else; then no file is left.
     """
     table = _checked(predictions)
     with PredictionsWriter(path) as writer:
@@ -96,7 +110,7 @@ class PredictionsWriter:
 
 def _checked(predictions: Columns) -> pa.Table:
     """The predictions as a table sorted by event."""
-    table = predictions if isinstance(predictions, pa.Table) else pa.table(dict(predictions))
+    table = _as_table(predictions)
     if table.schema.get_field_index("event_id") < 0:
         raise ValueError(f"predictions need a column event_id; there are {', '.join(table.column_names)}")
     if not pa.types.is_integer(table.schema.field("event_id").type):
@@ -108,6 +122,20 @@ def _checked(predictions: Columns) -> pa.Table:
     if np.any(events[1:] < events[:-1]):
         table = table.take(np.argsort(events, kind="stable"))
     return table
+
+
+def _as_table(predictions: Columns) -> pa.Table:
+    if isinstance(predictions, pa.Table):
+        return predictions
+    by_name: Any = predictions
+    if hasattr(predictions, "keys"):  # first: by names, a data frame does not bring its index
+        return pa.table({str(name): by_name[name] for name in by_name.keys()})  # noqa: SIM118 -- iterating a frame is not promised
+    if hasattr(predictions, "__arrow_c_stream__"):
+        return pa.table(predictions)
+    raise TypeError(
+        "predictions must be the path of a parquet file, or what write_predictions takes (a table, a data "
+        f"frame, or arrays by column name), not {type(predictions).__name__}"
+    )
 
 
 def _narrowed(table: pa.Table, field: pa.Field[Any]) -> pa.Field[Any]:

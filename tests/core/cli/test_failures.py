@@ -39,6 +39,46 @@ def test_every_problem_is_told_with_its_place_and_examples() -> None:
     ]
 
 
+def test_a_single_problem_is_told_once() -> None:
+    detail = "settings: PLATFORM_X: no such setting"
+    one = errors.ConfigurationError(detail, errors=[{"detail": "PLATFORM_X: no such setting"}])
+    assert next(lines(one)) == f"Error: {detail}"
+    assert sum("PLATFORM_X" in line for line in lines(one)) == 1
+    assert list(lines(errors.InvalidInput(PROBLEMS[0]["detail"], errors=PROBLEMS[:1])))[:2] == [  # type: ignore[arg-type]
+        "Error: column track_id, event 4: track ids are -1 or more (12 rows)",
+        "      for example hit_id=3, track_id=-7",
+    ]
+
+
+def test_problems_that_the_message_holds_are_told_once() -> None:
+    problems = [{"detail": "PLATFORM_X: no"}, {"detail": "PLATFORM_Y: no"}]
+    error = errors.ConfigurationError("settings: PLATFORM_X: no; PLATFORM_Y: no", errors=problems)
+    assert list(lines(error))[:3] == [
+        "Error: settings: 2 problems",
+        "  - PLATFORM_X: no",
+        "  - PLATFORM_Y: no",
+    ]
+
+
+def test_what_to_do_is_told_only_where_it_helps() -> None:
+    assert list(lines(errors.ConfigurationError("cannot listen on port 1"))) == [
+        "Error: cannot listen on port 1"
+    ]
+    assert list(lines(errors.Unauthenticated("no token: run `collidium login`"))) == [
+        "Error: no token: run `collidium login`"
+    ]
+    unknown = errors.NotFound("there is no task 'x'; GET /v1/benchmark/tasks lists those there are")
+    assert "What to do: `collidium tasks` lists the tasks of the server." in lines(unknown)
+
+
+def test_a_traceback_shows_the_first_problem() -> None:
+    assert str(errors.InvalidInput("2 problems", errors=PROBLEMS)) == (
+        "2 problems: track_id: track ids are -1 or more (and 1 more in .errors)"
+    )
+    assert str(errors.InvalidInput("track ids", errors=[{"detail": "track ids"}])) == "track ids"
+    assert str(errors.InvalidInput("wrong")) == "wrong"
+
+
 def test_what_to_do() -> None:
     assert "What to do: log in with `collidium login`, or set HF_TOKEN." in lines(
         errors.Unauthenticated("no")
@@ -116,6 +156,33 @@ def test_a_directory_that_cannot_be_written_ends_with_1(collidium: RunCommand, t
     assert done.returncode == 1
     assert done.stderr.startswith("Error: ")
     assert "Traceback" not in done.stderr
+
+
+def test_the_setting_of_the_data_directory_is_named(collidium: RunCommand, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = collidium("user", "list", PLATFORM_DATA_DIR=str(tmp_path / "file" / "below"))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Error: PLATFORM_DATA_DIR: {tmp_path / 'file' / 'below'} cannot be used")
+
+
+def test_a_database_out_of_reach_is_not_called_empty(collidium: RunCommand) -> None:
+    done = collidium("task", "list", PLATFORM_DATABASE_URL="postgres://me@127.0.0.1:1/x")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: the database cannot be reached")
+    assert "What to do" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["me", "tasks", "leaderboard tracking"])
+def test_clients_refuse_settings_that_do_not_exist(collidium: RunCommand, command: str) -> None:
+    done = collidium(*command.split(), PLATFORM_BACKNED="http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "PLATFORM_BACKNED: no such setting" in done.stderr
+
+
+def test_a_login_without_a_terminal_says_what_to_do(collidium: RunCommand) -> None:
+    done = collidium("login")
+    assert done.returncode == 2
+    assert "--token-stdin" in done.stderr
 
 
 def test_interrupting_ends_with_130(isolated_environment: dict[str, str], tmp_path: Path) -> None:

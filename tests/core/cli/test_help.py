@@ -88,6 +88,20 @@ def test_importing_the_platform_is_quick() -> None:
     assert min(once() for _ in range(5)) < 0.15
 
 
+def test_the_help_tells_clients_from_operators(collidium: RunCommand) -> None:
+    everybody, _, operators = collidium("--help").stdout.partition("Commands on the server's machine:")
+    assert "Commands for everybody:" in everybody
+    for name in ("submit", "tasks", "demo", "login"):
+        assert f"\n  {name} " in everybody.partition("Commands for everybody:")[2]
+    for name in ("serve", "task", "truth", "user"):
+        assert f"\n  {name} " in operators
+
+
+def test_a_typing_error_is_met_with_what_was_meant(collidium: RunCommand) -> None:
+    assert "Did you mean `collidium submit`?" in collidium("sumbit").stderr
+    assert "show" in collidium("task", "shwo").stderr.splitlines()[-1]
+
+
 def test_the_version(collidium: RunCommand) -> None:
     assert collidium("--version").stdout == f"collidium {__version__}\n"
 

@@ -47,6 +47,7 @@ def test_tasks_are_listed_added_and_removed(collidium: RunCommand, site: Path) -
     assert added.returncode == 0
     assert "Task other is listed." in added.stderr
     assert "no truth yet" in added.stderr
+    assert "must be started again" in added.stderr
     assert data(collidium, "task", "show", "other")["status"]["listed"]
     assert not data(collidium, "task", "remove", "other")["listed"]
     assert "other-task" in collidium("task", "list").stdout
@@ -58,6 +59,8 @@ def test_a_card(collidium: RunCommand) -> None:
     assert "event_id" in shown
     card = data(collidium, "task", "show", "tracking")["card"]
     assert card["eval_events"] == {"start": 90000, "stop": 100000}
+    for told in ("ttbar_pu200", "90000:100000", "tracker_hits", "(primary)", "floor", "no: no truth yet"):
+        assert told in shown
 
 
 @pytest.mark.parametrize("command", ["show", "add", "remove"])

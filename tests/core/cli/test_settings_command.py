@@ -38,6 +38,13 @@ def test_no_secret_is_shown(collidium: RunCommand) -> None:
         assert "postgres://me:" in done.stdout
 
 
+def test_sizes_are_readable(collidium: RunCommand) -> None:
+    listed = collidium("settings", "list", PLATFORM_MAX_BODY_BYTES="1500").stdout
+    assert "8 GiB" in listed
+    assert "1500 bytes" in listed
+    assert all(line == line.rstrip() for line in listed.splitlines())
+
+
 def test_a_table_is_not_cut_when_nobody_watches(collidium: RunCommand) -> None:
     done = collidium("settings", "list")
     assert "PLATFORM_IDENTITY_CACHE_SECONDS" in done.stdout

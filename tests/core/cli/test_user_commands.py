@@ -181,8 +181,18 @@ def test_the_same_problems_for_programs(alice: RunCommand, bad_file: Path) -> No
     assert {item.get("column") for item in problem["errors"]} >= {"hit_id", "track_id"}
 
 
+def test_the_tasks_of_the_server(alice: RunCommand) -> None:
+    assert "tracking" in alice("tasks").stdout
+    assert [card["name"] for card in json.loads(alice("tasks", "--json").stdout)] == ["tracking"]
+    shown = alice("tasks", "tracking").stdout
+    for told in ("3:5", "tracker_hits", "track_id", "trackml_weighted_efficiency (primary)", "floor", "50"):
+        assert told in shown
+    assert json.loads(alice("tasks", "tracking", "--json").stdout)["eval_events"] == {"start": 3, "stop": 5}
+
+
 def test_an_unknown_task(alice: RunCommand, bad_file: Path) -> None:
     for arguments in (("leaderboard", "nothing"), ("submit", "nothing", str(bad_file))):
         done = alice(*arguments)
         assert done.returncode == 3
         assert "nothing" in done.stderr
+        assert "`collidium tasks`" in done.stderr

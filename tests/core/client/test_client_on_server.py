@@ -89,6 +89,18 @@ def test_check_submit_leaderboard_and_ledger(client: Client, oracle: Path) -> No
     assert sum(entry.delta for entry in earned) == 100
 
 
+async def test_predictions_in_memory_are_sent_as_a_file_would_be(
+    server: ServerProcess, token: str, client: Client, oracle: Path
+) -> None:
+    table = pq.read_table(oracle)
+    assert client.check("tracking", table).rows == table.num_rows
+    assert client.check("tracking", table.to_pydict()).rows == table.num_rows
+    async with AsyncClient(server.base_url, token) as asynchronous:
+        assert (await asynchronous.check("tracking", table)).rows == table.num_rows
+    with pytest.raises(TypeError, match="write_predictions"):
+        client.submit("tracking", 7)  # type: ignore[arg-type]
+
+
 def test_pages_of_the_ledger(client: Client, server: ServerProcess) -> None:
     client.me()
     for amount in ("0.125", "2", "-0.5"):

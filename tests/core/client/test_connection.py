@@ -60,6 +60,15 @@ def test_the_token_comes_from_the_argument_then_the_environment_then_the_login(
     assert sent_token("argument") == "argument"
 
 
+def test_an_empty_token_is_not_replaced_by_another_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "environment")
+    monkeypatch.setenv("ADMIN_TOKEN", "environment")
+    with pytest.raises(Unauthenticated, match="no token"):
+        Client(token="").me()
+    with pytest.raises(Unauthenticated, match="no admin token"):
+        Client(admin_token="").admin_freeze()
+
+
 def sent_token(token: str | None = None) -> str | None:
     return Client(token=token)._connection.token
 

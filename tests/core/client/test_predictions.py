@@ -98,3 +98,32 @@ def write_one_event_twice(path: Path) -> None:
     with PredictionsWriter(path) as writer:
         writer.write({"event_id": [2], "hit_id": [1]})
         writer.write({"event_id": [2], "hit_id": [2]})
+
+
+class Frame:
+    """Columns by name, as data frames give them; iterating it gives nothing of use."""
+
+    def keys(self) -> list[str]:
+        return ["event_id", "hit_id"]
+
+    def __getitem__(self, name: str) -> list[int]:
+        return {"event_id": [2, 1], "hit_id": [7, 8]}[name]
+
+
+class Stream:
+    """An arrow stream without a name for its columns, as other data frames give themselves."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return pa.table({"event_id": [2, 1], "hit_id": [7, 8]}).__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("frame", [Frame(), Stream()], ids=["by name", "as a stream"])
+def test_data_frames_are_written(frame: Frame | Stream, tmp_path: Path) -> None:
+    write_predictions(frame, tmp_path / "p.parquet")
+    assert pq.read_table(tmp_path / "p.parquet").to_pydict() == {"event_id": [1, 2], "hit_id": [8, 7]}
+
+
+def test_anything_else_is_a_type_error_that_helps(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="write_predictions"):
+        write_predictions([1, 2], tmp_path / "p.parquet")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
