@@ -51,15 +51,14 @@ class Cursor:
             rank, rank_score, submitted_at, submission_id = json.loads(raw)
             moment = datetime.fromisoformat(submitted_at)
             cursor = cls(int(rank), float(rank_score), moment.astimezone(UTC), str(submission_id))
-            sound = moment.tzinfo is not None and cursor._is_sound()
+            if moment.tzinfo is not None and cursor._is_sound():
+                return cursor
         except (ValueError, TypeError, OverflowError, binascii.Error, RecursionError):
-            sound = False
-        if not sound:
-            raise InvalidInput(
-                "cursor: not one that this server gave out; begin without it",
-                errors=[{"field": "cursor", "detail": "not a cursor of this list"}],
-            )
-        return cursor
+            pass
+        raise InvalidInput(
+            "cursor: not one that this server gave out; begin without it",
+            errors=[{"field": "cursor", "detail": "not a cursor of this list"}],
+        )
 
     def _is_sound(self) -> bool:
         is_id = SUBMISSION_ID.fullmatch(self.id) is not None

@@ -85,12 +85,6 @@ async def largest_file(platform: Platform, task_name: str) -> int:
     return min(platform.settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
 
 
-async def require_left(platform: Platform, account: AccountView, task_name: str) -> None:
-    """Raise TooManyRequests for an account that has submitted as often today as it may."""
-    per_day = platform.settings.submissions_per_day
-    await quotas.require_submission_left(account.id, task_name, per_day, now())
-
-
 async def check(
     platform: Platform, account: AccountView, task_name: str, predictions: Predictions
 ) -> Evaluation:
@@ -131,7 +125,8 @@ async def submit(
     await accounts.require_not_banned(account.id)
     if first := await _same_file(submission):
         return Outcome(view(first), deduplicated=True)
-    await require_left(platform, account, task_name)
+    per_day = platform.settings.submissions_per_day
+    await quotas.require_submission_left(account.id, task_name, per_day, now())
     evaluation = await _evaluate(platform, task, truth_version, predictions)
     await accounts.require_not_banned(account.id)
     # Before the transaction and named by content: a kill in between leaves a file that the retry adopts.
@@ -157,8 +152,9 @@ async def _evaluate(
 ) -> Evaluation:
     truth = await truth_versions.open_truth(platform, task.card.name, truth_version)
     settings = platform.settings
+    budget = asyncio.timeout(settings.evaluation_seconds)
     try:
-        async with asyncio.timeout(settings.evaluation_seconds) as budget:
+        async with budget:
             return await engine.evaluate(
                 *(task, truth, predictions.path),
                 executor=platform.executor,
