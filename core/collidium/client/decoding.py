@@ -81,7 +81,10 @@ def _decode_number(kind: type[int | float | Decimal], value: object, where: str)
     accepted = int if kind is int else int | Decimal
     if isinstance(value, bool) or not isinstance(value, accepted):
         raise UnexpectedAnswer(f"{where} is {_name(value)}, not {kind.__name__}")
-    return kind(value)
+    number = kind(value)
+    # 18 and not 18.0: programs print credits as they are.
+    whole = isinstance(number, Decimal) and number == number.to_integral_value()
+    return Decimal(number).to_integral_value() if whole else number
 
 
 def _decode_time(text: str, where: str) -> datetime:

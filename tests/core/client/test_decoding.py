@@ -105,3 +105,11 @@ def test_a_missing_field_is_named() -> None:
 def test_something_that_is_no_record(value: object) -> None:
     with pytest.raises(UnexpectedAnswer, match="not dict"):
         decode(Account, value)
+
+
+def test_whole_credits_print_without_zeros() -> None:
+    assert [str(decode(Decimal, Decimal(text))) for text in ("18.000", "0.125", "100")] == [
+        "18",
+        "0.125",
+        "100",
+    ]
