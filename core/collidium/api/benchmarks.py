@@ -77,7 +77,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
     first submission. All problems of a refused file are listed at once.
     """
     account = await caller()
-    async with _received(task, account, to_keep=True) as (predictions, fields):
+    async with _received(task, account) as (predictions, fields):
         outcome = await submissions.submit(
             platform(),
             account,
@@ -99,7 +99,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 async def check(task: str) -> Response:
     """Check predictions without submitting them: a dry run that keeps nothing and tells no score."""
     account = await caller()
-    async with _received(task, account, to_keep=False) as (predictions, _):
+    async with _received(task, account) as (predictions, _):
         evaluation = await submissions.check(platform(), account, task, predictions)
     return answer(Checked(rows=evaluation.rows, warnings=list(evaluation.warnings)))
 
@@ -136,18 +136,13 @@ async def leaderboard(task: str, query_args: Page) -> Response:
 
 
 @asynccontextmanager
-async def _received(
-    task: str, account: AccountView, *, to_keep: bool
-) -> AsyncIterator[tuple[Predictions, dict[str, str]]]:
+async def _received(task: str, account: AccountView) -> AsyncIterator[tuple[Predictions, dict[str, str]]]:
     """The uploaded predictions, to be worked on within the context.
 
-    Refused before a byte is read: for a task that takes none, past the day's quota of what is kept, and
-    more at once than an account may send.
+    Refused before a byte is read: for a task that takes none, and more at once than an account may send.
     """
     settings = platform().settings
     largest = await submissions.largest_file(platform(), task)
-    if to_keep:
-        await submissions.require_left(platform(), account, task)
     in_flight: InFlight = current_app.extensions[_IN_FLIGHT]
     with in_flight.one_more(account.id, settings.evaluations_in_flight):
         async with receive_to_file(request, settings.uploads, largest, part=PART) as file:
