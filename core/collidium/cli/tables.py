@@ -16,6 +16,8 @@ def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]], width: in
     """
     widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
     if width is not None and sum(widths) + len(GAP) * (len(widths) - 1) > width:
+        if not rows:
+            yield "(none)"
         for number, row in enumerate(rows):
             if number:
                 yield ""

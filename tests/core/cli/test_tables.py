@@ -30,6 +30,7 @@ def test_a_table_that_does_not_fit_becomes_records_with_whole_words() -> None:
         "model                        alice/helix",
         "",
     ]
+    assert list(table_lines(COLUMNS, [], 30)) == ["(none)"]
     (_, *described) = table_lines(("name", "help"), [("x", "one two three four five six seven eight")], 30)
     assert described == ["help  one two three four five", "      six seven eight"]
 
