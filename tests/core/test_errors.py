@@ -57,7 +57,8 @@ def test_every_error_says_what_it_is(kind: type[CollidiumError]) -> None:
 
 def test_an_error_carries_all_its_problems() -> None:
     error = errors.InvalidInput("2 problems", errors=[{"detail": "a", "column": "hit_id"}, {"detail": "b"}])
-    assert str(error) == error.detail == "2 problems"
+    assert error.detail == "2 problems"
+    assert str(error) == "2 problems: hit_id: a (and 1 more in .errors)"
     assert [problem["detail"] for problem in error.errors] == ["a", "b"]
 
 
