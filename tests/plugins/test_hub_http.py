@@ -383,11 +383,11 @@ def test_deleting_a_repository_frees_its_contents_alone(own_hub: HubServer) -> N
 
 def test_a_kill_in_the_middle_of_an_upload_leaves_a_consistent_store(own_hub: HubServer) -> None:
     api = own_hub.api("ada")
-    api.create_repo("ada/work")
+    api.create_repo("ada/finder")
     content = os.urandom(30 * 1024**2)
     with own_hub.http("ada") as client:
-        assert commit(client, "ada/work", add("before")).status_code == 200
-        upload = httpx.URL(batch(client, "ada/work", content)["actions"]["upload"]["href"])
+        assert commit(client, "ada/finder", add("before")).status_code == 200
+        upload = httpx.URL(batch(client, "ada/finder", content)["actions"]["upload"]["href"])
         connection = socket.create_connection(("127.0.0.1", own_hub.port))
         head = f"PUT {upload.raw_path.decode()} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n"
         connection.sendall(head.encode() + content[: len(content) // 2])
@@ -398,23 +398,23 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_a_consistent_store(own_hub: Hu
         own_hub.start()
         until(lambda: own_hub.uploads == [])
         assert len(own_hub.blobs) == 1
-        assert client.get("/ada/work/resolve/main/before").content == CONTENT
+        assert client.get("/ada/finder/resolve/main/before").content == CONTENT
         # The address that was signed before the kill still works: the key is kept.
         assert client.put(str(upload), content=content).status_code == 200
         lfs = {"path": "x.bin", "algo": "sha256", "oid": hashlib.sha256(content).hexdigest()}
-        assert commit(client, "ada/work", {"key": "lfsFile", "value": lfs}).status_code == 200
-        assert client.get("/ada/work/resolve/main/x.bin").content == content
+        assert commit(client, "ada/finder", {"key": "lfsFile", "value": lfs}).status_code == 200
+        assert client.get("/ada/finder/resolve/main/x.bin").content == content
 
 
 def test_kills_between_commits_lose_no_answered_commit(own_hub: HubServer) -> None:
-    own_hub.api("ada").create_repo("ada/work")
+    own_hub.api("ada").create_repo("ada/finder")
     answered: list[str] = []
 
     def write() -> None:
         with own_hub.http("ada") as client:
             for number in range(1000):
                 try:
-                    if commit(client, "ada/work", add(f"f{number}", b"%d" % number)).is_success:
+                    if commit(client, "ada/finder", add(f"f{number}", b"%d" % number)).is_success:
                         answered.append(f"f{number}")
                 except httpx.TransportError:
                     return
@@ -426,28 +426,28 @@ def test_kills_between_commits_lose_no_answered_commit(own_hub: HubServer) -> No
     writer.join()
     own_hub.start()
     with own_hub.http() as client:
-        names = {file["rfilename"] for file in client.get("/api/models/ada/work").json()["siblings"]}
-        commits = client.get("/api/models/ada/work/commits/main", params={"limit": 1000}).json()
+        names = {file["rfilename"] for file in client.get("/api/models/ada/finder").json()["siblings"]}
+        commits = client.get("/api/models/ada/finder/commits/main", params={"limit": 1000}).json()
         assert set(answered) <= names
         assert len(commits) == len(names) + 1
         for name in names:
-            assert client.get(f"/ada/work/resolve/main/{name}").content == name[1:].encode()
+            assert client.get(f"/ada/finder/resolve/main/{name}").content == name[1:].encode()
 
 
 def test_a_refused_commit_leaves_no_content(own_hub: HubServer) -> None:
     with own_hub.http("ada") as client:
-        assert client.post("/api/repos/create", json={"name": "work"}).status_code == 200
-        assert commit(client, "ada/work", add("kept", b"kept")).status_code == 200
+        assert client.post("/api/repos/create", json={"name": "finder"}).status_code == 200
+        assert commit(client, "ada/finder", add("kept", b"kept")).status_code == 200
         before = own_hub.blobs
         fresh = [add(f"f{number}", os.urandom(9)) for number in range(3)]
         nonsense = {"key": "file", "value": {"path": "../up", "content": ""}}
         missing = {"key": "deletedFile", "value": {"path": "none"}}
         # Refused while it is read, by its parent, and while it is applied; the last names a content in use.
-        assert commit(client, "ada/work", *fresh, nonsense).status_code == 400
-        assert commit(client, "ada/work", *fresh, parentCommit="0" * 40).status_code == 412
-        assert commit(client, "ada/work", *fresh, add("again", b"kept"), missing).status_code == 404
+        assert commit(client, "ada/finder", *fresh, nonsense).status_code == 400
+        assert commit(client, "ada/finder", *fresh, parentCommit="0" * 40).status_code == 412
+        assert commit(client, "ada/finder", *fresh, add("again", b"kept"), missing).status_code == 404
         assert own_hub.blobs == before
-        assert client.get("/ada/work/resolve/main/kept").content == b"kept"
+        assert client.get("/ada/finder/resolve/main/kept").content == b"kept"
 
 
 def test_commits_at_once_are_all_kept_and_one_parent_wins_once(hub: HubServer, repo: str) -> None:

@@ -32,10 +32,10 @@ def test_large_commits_keep_nobody_else_waiting(platform: ServerProcess) -> None
         httpx.Client(base_url=platform.base_url, headers=headers, trust_env=False, timeout=300) as client,
         ThreadPoolExecutor() as threads,
     ):
-        assert client.post("/hub/api/repos/create", json={"name": "work"}).status_code == 200
+        assert client.post("/hub/api/repos/create", json={"name": "finder"}).status_code == 200
         client.get("/v1/me")
         commits = [
-            threads.submit(client.post, "/hub/api/models/ada/work/commit/main", content=lines(missing))
+            threads.submit(client.post, "/hub/api/models/ada/finder/commit/main", content=lines(missing))
             for _ in range(7)
         ]
         waits = []
