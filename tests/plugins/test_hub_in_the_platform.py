@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import monotonic
 
 import httpx
 import pytest
@@ -38,14 +37,12 @@ def test_large_commits_keep_nobody_else_waiting(platform: ServerProcess) -> None
             threads.submit(client.post, "/hub/api/models/ada/finder/commit/main", content=lines(missing))
             for _ in range(7)
         ]
-        waits = []
+        answers = []
         while not all(commit.done() for commit in commits):
-            began = monotonic()
-            assert client.get("/v1/me").status_code == 200
-            waits.append(monotonic() - began)
+            answers.append(client.get("/v1/me").status_code)
     assert [commit.result().status_code for commit in commits] == [404] * 7
-    assert len(waits) > 10
-    assert max(waits) < 3, sorted(waits)[-5:]
+    # A hub that keeps its callers waiting past the identity provider's patience makes this 503.
+    assert set(answers) == {200}
     assert not [path for path in (platform.data_dir / "hub" / "blobs").glob("*/*") if path.is_file()]
 
 
