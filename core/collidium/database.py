@@ -11,6 +11,7 @@ import asyncio
 import fcntl
 import functools
 import os
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
@@ -30,6 +31,7 @@ from tortoise.migrations.executor import MigrationExecutor
 from tortoise.transactions import in_transaction
 
 from collidium.errors import ConfigurationError
+from collidium.write_ahead_log import use_write_ahead_log
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,7 +85,11 @@ async def connected(url: str) -> AsyncIterator[None]:
     """Connect for the duration of the context; every task of this process uses the connection."""
     settings = config(url)
     if path := sqlite_path(url):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            await asyncio.to_thread(use_write_ahead_log, path)
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigurationError(f"the database {path} cannot be opened: {error}") from error
     # Kept by connection name, although a process may speak to both kinds in turn.
     EXECUTOR_CACHE.clear()
     await Tortoise.init(config=settings, _enable_global_fallback=True)

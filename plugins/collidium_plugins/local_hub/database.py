@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from collidium.write_ahead_log import use_write_ahead_log
+
 SCHEMA_VERSION: Final = 1
 BUSY_SECONDS: Final = 30.0
 
@@ -92,6 +94,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        use_write_ahead_log(path)
         with self.writing() as db:
             _lay_out(db)
 
@@ -134,7 +137,6 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         db.row_factory = sqlite3.Row
-        db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA foreign_keys = ON")
         return db
