@@ -187,13 +187,13 @@ class RaisesInMetrics(Toy):
 class LoopsForEver(Toy):
     def score(self, block: Block) -> ToyTally:
         while True:
-            time.sleep(60)
+            time.sleep(60)  # the fault that is tested
 
 
 class LoopsInMetrics(Toy):
     def metrics(self, tally: ToyTally) -> dict[str, float]:
         while True:
-            time.sleep(60)
+            time.sleep(60)  # the fault that is tested
 
 
 class Spins(Toy):
@@ -254,7 +254,7 @@ class Waits(Toy):
             self.path.with_suffix(".tmp").write_text(str(os.getpid()))
             self.path.with_suffix(".tmp").rename(self.path)
             while self.path.exists():
-                time.sleep(0.01)
+                time.sleep(0.01)  # until the test lets it go on
         return super().score(block)
 
 

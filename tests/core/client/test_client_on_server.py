@@ -98,7 +98,7 @@ async def test_predictions_in_memory_are_sent_as_a_file_would_be(
     async with AsyncClient(server.base_url, token) as asynchronous:
         assert (await asynchronous.check("tracking", table)).rows == table.num_rows
     with pytest.raises(TypeError, match="write_predictions"):
-        client.submit("tracking", 7)  # type: ignore[arg-type]
+        client.submit("tracking", 7)  # type: ignore[arg-type]  # what is tested
 
 
 def test_pages_of_the_ledger(client: Client, server: ServerProcess) -> None:
