@@ -9,7 +9,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from collidium.cli.settings import CLIENT_SETTINGS
-from collidium.settings import GIBIBYTE, MEBIBYTE, PREFIX, Settings
+from collidium.settings import GIBIBYTE, MEBIBYTE, PREFIX, Settings, as_written
 
 PAGE = Path(__file__).with_name("settings.md")
 
@@ -57,14 +57,14 @@ def _default(name: str, field: FieldInfo) -> str:
 
 
 def _shown(value: Any) -> str:
-    if value is None or value in ("", ()):
+    if value is None or value in ("", (), {}):
         return "none"
     if isinstance(value, int) and value >= MEBIBYTE:
         unit, name = (GIBIBYTE, "GiB") if value % GIBIBYTE == 0 else (MEBIBYTE, "MiB")
         return f"`{value}` ({value // unit} {name})"
     if isinstance(value, Decimal):
         value = f"{value.normalize():f}"
-    return f"`{value}`"
+    return f"`{as_written(value)}`"
 
 
 if __name__ == "__main__":

@@ -50,10 +50,10 @@ def collidium_tasks() -> Sequence[Task]:  # type: ignore[empty-body]  # a specif
 
 @hookspec
 def collidium_runners(settings: Settings) -> Sequence[Runner]:  # type: ignore[empty-body]  # a specification
-    """Return the runners that this plugin brings.
+    """Return the runners that this plugin brings; ``PLATFORM_RUNNER`` chooses one by its name.
 
-    Part of the contract, and used once the platform takes simulation requests; no setting chooses one yet.
-    Connect lazily: a runner that nobody chose is never used.
+    Called when a server or a worker starts. Connect lazily: a runner that nobody chose is never used, except
+    to follow requests that were handed to it before.
     """
 
 
@@ -115,7 +115,6 @@ def collidium_submission_scored(submission: dict[str, Any]) -> None:
 def collidium_request_finished(request: dict[str, Any]) -> None:
     """A simulation request reached a terminal state.
 
-    Part of the contract, and called once the platform takes simulation requests: once per request, after the
-    database transaction, with its record (at least ``request_id`` and ``state``). What a plugin raises here
-    is logged and changes nothing.
+    Called once per request, after the database transaction, with the record as ``GET /v1/requests/{id}``
+    shows it. What a plugin raises here is logged and changes nothing.
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from collidium.errors import ConfigurationError
-from collidium.settings import PREFIX, Settings, load
+from collidium.settings import PREFIX, Settings, as_written, load
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +104,27 @@ def test_the_server_knows_where_it_is_reached(host: str, address: str) -> None:
 def test_a_hub_of_ones_own_is_taken_without_its_trailing_slash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{PREFIX}HUB_URL", "https://hub.example.org/")
     assert load().hub == "https://hub.example.org"
+
+
+def test_tables_are_written_as_names_with_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_CHANNELS", "ttbar=90, single_muon = 5")
+    channels = load().channels
+    assert channels == {"ttbar": 90, "single_muon": 5}
+    assert as_written(channels) == "ttbar=90, single_muon=5"
+
+
+@pytest.mark.parametrize("table", ["ttbar", "ttbar=90,ttbar=1", "=90", "ttbar=fast", "ttbar=-1", "ttbar=nan"])
+def test_a_table_that_cannot_be_read_is_refused(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_CHANNELS", table)
+    with pytest.raises(ConfigurationError, match="PLATFORM_CHANNELS"):
+        load()
+
+
+@pytest.mark.parametrize(("mode", "runner"), [("real", ""), ("real", "mock"), ("mock", "slurm")])
+def test_a_runner_that_the_mode_contradicts_is_refused(
+    mode: str, runner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_RUN_MODE", mode)
+    monkeypatch.setenv("PLATFORM_RUNNER", runner)
+    with pytest.raises(ConfigurationError, match="settings: PLATFORM_RUN"):
+        load()

@@ -95,12 +95,13 @@ def _default(info: FieldInfo) -> Any:
 def _shown(value: object) -> object:
     from pydantic import SecretStr
 
+    from collidium.settings import as_written
+
     if isinstance(value, SecretStr):
         return MASK
     if isinstance(value, str):
         return _without_password(value)
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value))
+    value = as_written(value)
     return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 

@@ -1,15 +1,18 @@
-"""What simulates events: a mock, a container, a batch system.
-
-Part of the contract and used once the platform takes simulation requests; until then nothing calls a runner.
-"""
+"""What simulates events: a mock, a container, a batch system."""
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
+from typing import ClassVar, Final
+
+#: How many jobs the default :meth:`Runner.poll_many` asks about at once.
+POLLS_AT_ONCE: Final = 16
 
 
 class JobState(StrEnum):
@@ -32,6 +35,8 @@ class Job:
     events: int
     pileup: int
     seed: int
+    #: How long one node is expected to compute all of it, in seconds: what a time limit is made from.
+    node_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,22 @@ class JobStatus:
     """What became of a job so far."""
 
     state: JobState
-    node_hours: Decimal = Decimal(0)
+    #: Node-hours used so far; None where the runner cannot tell.
+    node_hours: Decimal | None = None
+    #: Why it is as it is, for the person who ordered it: one line, without secrets.
     reason: str | None = None
+
+
+class RunnerError(RuntimeError):
+    """The runner did not do what was asked."""
+
+
+class RunnerRefused(RunnerError):
+    """The runner will not do this, now or later; the message says why, for whoever asked."""
+
+
+class RunnerUnavailable(RunnerError):
+    """The runner cannot be reached or answered nonsense; asking later may work."""
 
 
 class Runner(ABC):
@@ -49,15 +68,31 @@ class Runner(ABC):
     A handle is kept in the database and outlives the process: any other instance with the same settings, in
     another process or after a restart, must follow, cancel and collect the job by it. Every method but
     ``close`` may raise :class:`RunnerUnavailable` and :class:`RunnerRefused`, and no other error.
+
+    The platform may ask the same thing again at any time, because whoever asked first may have been killed
+    before it could write the answer down.
     """
 
+    #: What settings choose it by.
     name: str
+    #: Whether its jobs only play through their states and bring no output.
+    is_mock: ClassVar[bool] = False
+    #: Seconds between two polls of a job; None: as often as the setting ``PLATFORM_POLL_SECONDS`` says.
+    poll_seconds: float | None = None
 
     @abstractmethod
     async def submit(self, job: Job) -> str:
-        """Start the job and return its handle; the same request_id again returns the same handle.
+        """Start the job and return its handle (at most 200 characters); the same request_id again returns the
+        same handle and starts nothing.
 
         Raises :class:`RunnerRefused` for a job that this runner will never run.
+        """
+
+    @abstractmethod
+    async def find(self, request_id: str) -> str | None:
+        """The handle of the job that was submitted for a request, None when there is none.
+
+        How a job is stopped whose handle was never written down.
         """
 
     @abstractmethod
@@ -68,6 +103,22 @@ class Runner(ABC):
         handle that the runner does not know.
         """
 
+    async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
+        """The states of many jobs, each with what :meth:`poll` returns or raises for it.
+
+        A runner that can ask about many jobs in one call overrides this.
+        """
+        turns = asyncio.Semaphore(POLLS_AT_ONCE)
+
+        async def ask(handle: str) -> JobStatus | RunnerError:
+            async with turns:
+                try:
+                    return await self.poll(handle)
+                except RunnerError as error:
+                    return error
+
+        return dict(zip(handles, await asyncio.gather(*map(ask, handles)), strict=True))
+
     @abstractmethod
     async def cancel(self, handle: str) -> None:
         """Stop the job's compute; nothing happens when it has ended or the handle is not known."""
@@ -76,19 +127,13 @@ class Runner(ABC):
     async def collect(self, handle: str, directory: Path) -> list[Path]:
         """Write the output of a completed job below ``directory`` and return its files.
 
-        The files are parquet tables in the hosted layout: ``<table>.parquet`` or shards of it, one row per
-        event with a column ``event_id``, and list columns. Raises :class:`RunnerRefused` for a handle that
-        the runner does not know and for a job that has not completed.
+        The files are parquet tables in the hosted layout: ``<table>.parquet`` or shards of it,
+        ``<table>-00000-of-00004.parquet``, one row per event with a column ``event_id``, and list columns.
+        Files that an earlier call left there are taken over or written again. Raises :class:`RunnerRefused`
+        for a handle that the runner does not know and for a job that has not completed. A mock has nothing
+        to collect: it returns no files.
         """
 
     @abstractmethod
     async def close(self) -> None:
         """Give back connections. Idempotent."""
-
-
-class RunnerRefused(RuntimeError):
-    """The runner will not do this, now or later; the message says why, for whoever asked."""
-
-
-class RunnerUnavailable(RuntimeError):
-    """The runner cannot be reached or answered nonsense; asking later may work."""

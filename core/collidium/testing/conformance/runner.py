@@ -43,7 +43,10 @@ async def check_runner(
     check_name(runner.name, "a runner")
     other = runner if another is None else another()
     job = _job()
+    promise(await other.find(job.request_id) is None, "find of a request never submitted must give None")
     handle = await _submit_twice(runner, job)
+    found = await other.find(job.request_id)
+    promise(found == handle, f"find must give the handle {handle!r} in every instance, not {found!r}")
     status = await _follow(other, handle, seconds, interval)
     promise(status.state == JobState.COMPLETED, f"a job of one event must complete, not end as {status}")
     again = await other.submit(job)
@@ -53,13 +56,14 @@ async def check_runner(
     promise((await runner.poll(handle)).state == JobState.COMPLETED, "cancel must not change a completed job")
     await _check_cancelled(runner, other, seconds, interval)
     await _check_unknown_handle(other, tmp_path)
+    await _check_many(runner, handle)
     if other is not runner:
         await check_close(other)
     await check_close(runner)
 
 
 def _job() -> Job:
-    return Job(request_id=uuid4().hex, channel="single_muon", events=1, pileup=0, seed=42)
+    return Job(request_id=uuid4().hex, channel="single_muon", events=1, pileup=0, seed=42, node_seconds=60)
 
 
 async def _submit_twice(runner: Runner, job: Job) -> str:
@@ -87,12 +91,25 @@ async def _check_unknown_handle(runner: Runner, tmp_path: Path) -> None:
     await quietly(runner.cancel(handle), "cancel of an unknown handle must do nothing")
 
 
+async def _check_many(runner: Runner, handle: str) -> None:
+    statuses = await runner.poll_many([handle, "no-such-job"])
+    promise(statuses.get(handle) == await runner.poll(handle), "poll_many must tell what poll tells")
+    promise(
+        isinstance(statuses.get("no-such-job"), RunnerRefused),
+        f"poll_many must give RunnerRefused for an unknown handle: {statuses}",
+    )
+
+
 async def _follow(runner: Runner, handle: str, seconds: float, interval: float) -> JobStatus:
     deadline = monotonic() + seconds
     reached = 0
     while True:
         status = await _poll(runner, handle)
-        promise(status.node_hours >= 0, f"node_hours must be finite and not negative: {status}")
+        used = status.node_hours
+        promise(
+            used is None or (used.is_finite() and used >= 0),
+            f"node_hours must be finite and not negative, or None: {status}",
+        )
         order = _ORDER.get(status.state, reached)
         promise(order >= reached, f"a job must not go back to {status.state}")
         reached = order
@@ -111,6 +128,9 @@ async def _poll(runner: Runner, handle: str) -> JobStatus:
 
 async def _check_output(runner: Runner, handle: str, tmp_path: Path) -> None:
     files = await runner.collect(handle, tmp_path)
+    if runner.is_mock:
+        promise(not files, f"a mock must have no output: {files}")
+        return
     promise(bool(files), "a completed job must have output")
     promise(all(_lies_in(file, tmp_path) for file in files), f"collect must write below {tmp_path}: {files}")
     for file in files:

@@ -1,0 +1,86 @@
+"""Settings of the platform as a whole: where it lies and listens, what it loads, whom it knows."""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings
+
+from collidium.settings.values import MEBIBYTE, CommaList, words
+
+
+def default_data_dir() -> Path:
+    """Where the platform keeps its files on this machine, by the XDG convention."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "collidium"
+
+
+class GeneralSettings(BaseSettings):
+    """What every process of the platform needs to know."""
+
+    data_dir: Path = Field(default_factory=default_data_dir, description="Directory for all local files.")
+    database_url: str = Field(
+        "", description="sqlite:///path or postgres://user@host/name; empty: SQLite in the data directory."
+    )
+    host: str = Field("127.0.0.1", description="Address that `collidium serve` listens on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port that `collidium serve` listens on.")
+    workers: int = Field(1, ge=1, le=64, description="Server processes that share the port.")
+    hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")
+    identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
+    storage: str = Field("local", description="Storage backend that keeps files.")
+    executor: str = Field("processes", description="Executor that scores blocks of events.")
+    plugins_blocked: CommaList = Field((), description="Entry points not to load, separated by commas.")
+    admin_token: SecretStr | None = Field(
+        None, validation_alias="ADMIN_TOKEN", description="Secret of the admin endpoints; closed without it."
+    )
+    cors_origins: CommaList = Field((), description="Origins allowed to call from browsers, or *.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
+    log_format: Literal["text", "json"] = Field("text", description="How log lines are written.")
+
+    identity_cache_seconds: float = Field(
+        60, ge=0, le=3600, description="How long a checked token is trusted without asking the hub again."
+    )
+    identity_timeout_seconds: float = Field(
+        5, gt=0, le=60, description="How long to wait for the hub's answer about a token."
+    )
+    signup_grant: Decimal = Field(
+        Decimal(10), ge=0, decimal_places=3, description="Credits granted at the first sign-in."
+    )
+    max_body_bytes: int = Field(MEBIBYTE, gt=0, description="Largest body of any other request.")
+    body_timeout_seconds: float = Field(
+        60, gt=0, description="How long a body may stand still before its request is given up."
+    )
+
+    @field_validator("plugins_blocked", "cors_origins", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return words(value)
+
+    @field_validator("hub_url")
+    @classmethod
+    def _no_trailing_slash(cls, value: str) -> str:
+        return value.rstrip("/")
+
+    @property
+    def database(self) -> str:
+        """The database's URL, the default filled in."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'collidium.sqlite3'}"
+
+    @property
+    def uploads(self) -> Path:
+        """Where bodies lie while they are received and scored."""
+        return self.data_dir / "uploads"
+
+    @property
+    def hub(self) -> str:
+        """The hub's URL, the default filled in."""
+        return self.hub_url or f"{self.base_url}/hub"
+
+    @property
+    def base_url(self) -> str:
+        """Where this server is reached from this machine."""
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104 -- compared, not bound
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"

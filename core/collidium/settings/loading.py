@@ -1,0 +1,69 @@
+"""Reads the settings, and says everything that is wrong with them at once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+from pydantic_settings import SettingsConfigDict
+
+from collidium.errors import ConfigurationError
+from collidium.settings.general import GeneralSettings
+from collidium.settings.runners import RunnerSettings
+from collidium.settings.scoring import ScoringSettings
+from collidium.settings.simulations import SimulationSettings
+
+PREFIX: Final = "PLATFORM_"
+#: Read by clients, not by the server, so no setting; still a name that may stand in the environment.
+CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
+
+
+class Settings(RunnerSettings, SimulationSettings, ScoringSettings, GeneralSettings):
+    """The platform's settings; :func:`load` reads them."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True, validate_default=True
+    )
+
+
+def load(**overrides: object) -> Settings:
+    """Read the settings; ``overrides`` (field names) win over environment and file.
+
+    Raises :class:`~collidium.errors.ConfigurationError` that lists every unknown name and bad value.
+    """
+    problems = []
+    settings = None
+    try:
+        settings = Settings(**overrides)  # type: ignore[arg-type]  # checked by pydantic
+    except ValidationError as error:
+        problems += [_told(item["loc"], item["msg"]) for item in error.errors(include_input=False)]
+    problems += [f"{name}: no such setting" for name in _unknown_names()]
+    if settings is None or problems:
+        raise ConfigurationError(
+            "settings: " + "; ".join(problems), errors=[{"detail": problem} for problem in problems]
+        )
+    return settings
+
+
+def _told(location: tuple[int | str, ...], message: str) -> str:
+    # What concerns several settings at once names them itself.
+    return f"{_variable(location)}: {message}" if location else message.removeprefix("Value error, ")
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    name = str(location[0])
+    return name if name.isupper() else PREFIX + name.upper()
+
+
+def _unknown_names() -> list[str]:
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | CLIENT_NAMES
+    names = set(os.environ) | set(_names_in_env_file())
+    return sorted(name for name in names if name.startswith(PREFIX) and name.upper() not in known)
+
+
+def _names_in_env_file() -> list[str]:
+    from dotenv import dotenv_values
+
+    return list(dotenv_values(".env")) if Path(".env").is_file() else []

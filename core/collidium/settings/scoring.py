@@ -1,0 +1,48 @@
+"""Settings of benchmarks: what submissions may be, cost and earn."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings
+
+from collidium.contracts.executor import Limits
+from collidium.settings.values import GIBIBYTE, MEBIBYTE
+
+
+class ScoringSettings(BaseSettings):
+    """How submissions are taken and scored."""
+
+    benchmark_reward: Decimal = Field(
+        Decimal(50), ge=0, decimal_places=3, description="Credits for a new best, unless the task says."
+    )
+    submissions_per_day: int = Field(
+        10, ge=1, le=10_000, description="Submissions kept of one account for one task in a UTC day."
+    )
+    rewards_per_day: int = Field(
+        3, ge=0, le=10_000, description="Rewards of one account for one metric of a task in a UTC day."
+    )
+    evaluations_in_flight: int = Field(
+        4, ge=1, le=1000, description="Files of one account that a server process takes at once."
+    )
+    max_submission_bytes: int = Field(
+        8 * GIBIBYTE, gt=0, description="Largest file of predictions that is taken."
+    )
+    scoring_workers: int = Field(
+        0, ge=0, le=256, description="Processes that score; 0: one for each core of the machine."
+    )
+    scoring_memory_bytes: int = Field(
+        2 * GIBIBYTE, ge=256 * MEBIBYTE, description="Memory that one scoring process may use."
+    )
+    scoring_seconds: float = Field(
+        300, gt=0, description="Time that one block of events may take to be scored."
+    )
+    evaluation_seconds: float = Field(
+        1800, gt=0, description="Time that a whole file may take to be scored, waiting for its turn included."
+    )
+
+    @property
+    def scoring_limits(self) -> Limits:
+        """What one call of a scoring process may use."""
+        return Limits(self.scoring_memory_bytes, self.scoring_seconds)

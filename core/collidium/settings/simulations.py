@@ -1,0 +1,124 @@
+"""Settings of simulation requests: what may be ordered, what it costs, how it is followed and delivered."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings
+
+from collidium.settings.values import NumberByName, numbers_by_name
+
+_HOUR = 3600
+_DAY = 24 * _HOUR
+
+_CHANNELS = {
+    "ttbar": 90.0,
+    "ggf": 60.0,
+    "dihiggs": 60.0,
+    "diphoton": 30.0,
+    "jets": 45.0,
+    "zmumu": 30.0,
+    "zee": 30.0,
+    "higgs_portal": 60.0,
+    "susy_gmsb": 60.0,
+    "hidden_valley": 60.0,
+    "zprime": 60.0,
+    "single_muon": 5.0,
+}
+_OVERHEADS = {"ttbar": 300.0, "susy_gmsb": 300.0, "zprime": 300.0, "hidden_valley": 300.0}
+
+
+class SimulationSettings(BaseSettings):
+    """How simulation requests are taken, followed and delivered."""
+
+    run_mode: Literal["mock", "real"] = Field(
+        "mock", description="mock: requests play through their states; real: PLATFORM_RUNNER computes them."
+    )
+    runner: str = Field("", description="Runner that computes in real mode.")
+    channels: NumberByName = Field(
+        _CHANNELS, description="Channels that can be ordered, each with its node-seconds per event."
+    )
+    channel_overheads: NumberByName = Field(
+        _OVERHEADS, description="Node-seconds that a request of a channel costs once; others cost none."
+    )
+    max_events: int = Field(100_000, ge=1, le=2**31 - 1, description="Most events of one request.")
+    max_pileup: int = Field(200, ge=0, le=10_000, description="Highest pileup of a request.")
+    dedup_days: float = Field(
+        7, ge=0, le=3650, description="How long a completed request answers those with the same config."
+    )
+    burst_requests: int = Field(
+        10, ge=1, le=100_000, description="Simulation requests of one account in PLATFORM_BURST_SECONDS."
+    )
+    burst_seconds: float = Field(300, gt=0, le=_DAY, description="The time that bursts are counted in.")
+    unfinished_requests: int = Field(
+        20, ge=1, le=100_000, description="Unfinished simulation requests of one account at once."
+    )
+    monthly_node_hours: Decimal = Field(
+        Decimal(10_000), gt=0, description="Node-hours that all requests of a calendar month may take."
+    )
+    secret_key: SecretStr | None = Field(
+        None,
+        description="Keys that encrypt what is kept of users' secrets, separated by commas: the first "
+        "encrypts, all decrypt; without it one is made and kept in the data directory.",
+    )
+    pipeline_version: str = Field(
+        "pipeline-v0.1.0", min_length=1, max_length=64, description="Release of the pipeline that is run."
+    )
+    platform_tag: str = Field(
+        "collidium", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Tag that marks repositories on the hub."
+    )
+    follow_requests: bool = Field(
+        True, description="Whether servers follow requests; else `collidium worker` must."
+    )
+    poll_seconds: float = Field(60, gt=0, le=_HOUR, description="Time between two polls of a job.")
+    lease_seconds: float = Field(
+        60, ge=1, le=_HOUR, description="How long a process that follows a request keeps others off it."
+    )
+    submit_deadline_seconds: float = Field(_HOUR, gt=0, description="Longest time to hand a job over.")
+    queued_deadline_seconds: float = Field(7 * _DAY, gt=0, description="Longest time that a job may wait.")
+    running_deadline_seconds: float = Field(2 * _DAY, gt=0, description="Longest time that a job may run.")
+    publish_deadline_seconds: float = Field(
+        _DAY, gt=0, description="Longest time to collect a job's output, and to publish it."
+    )
+    cancel_deadline_seconds: float = Field(
+        600, gt=0, description="Longest time to wait for a cancelled job to stop."
+    )
+    webhook_private_addresses: bool = Field(
+        False, description="Whether webhooks may lead to private addresses."
+    )
+    webhook_timeout_seconds: float = Field(
+        10, gt=0, le=120, description="How long to wait for a webhook's answer."
+    )
+    webhook_give_up_seconds: float = Field(
+        _DAY, gt=0, description="How long a webhook that fails is tried again."
+    )
+
+    @field_validator("channels", "channel_overheads", mode="before")
+    @classmethod
+    def _table(cls, value: object) -> object:
+        return numbers_by_name(value)
+
+    @field_validator("channels", "channel_overheads")
+    @classmethod
+    def _times(cls, value: dict[str, float]) -> dict[str, float]:
+        for name, seconds in value.items():
+            if not (name.isidentifier() and name.isascii() and len(name) <= 64):
+                raise ValueError(f"{name!r} is no name of a channel")
+            if not 0 <= seconds <= _DAY:
+                raise ValueError(f"{name}: seconds from 0 to {_DAY}")
+        return value
+
+    @model_validator(mode="after")
+    def _mode_and_runner_agree(self) -> Self:
+        if self.run_mode == "real" and self.runner in ("", "mock"):
+            raise ValueError("PLATFORM_RUN_MODE=real needs PLATFORM_RUNNER, the runner that computes")
+        if self.run_mode == "mock" and self.runner not in ("", "mock"):
+            raise ValueError(f"PLATFORM_RUNNER={self.runner} computes in PLATFORM_RUN_MODE=real only")
+        return self
+
+    @property
+    def runner_name(self) -> str:
+        """The runner that new requests are handed to."""
+        return "mock" if self.run_mode == "mock" else self.runner

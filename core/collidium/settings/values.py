@@ -1,0 +1,44 @@
+"""Kinds of values that settings have."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic_settings import NoDecode
+
+MEBIBYTE: Final = 1024**2
+GIBIBYTE: Final = 1024**3
+
+#: Written ``one,two,three``.
+CommaList = Annotated[tuple[str, ...], NoDecode]
+#: Written ``one=1,two=2.5``.
+NumberByName = Annotated[dict[str, float], NoDecode]
+
+
+def words(value: object) -> object:
+    """The parts of a list separated by commas; anything but text is left as it is."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def numbers_by_name(value: object) -> object:
+    """A table ``name=number,...`` as a dict of text; anything but text is left as it is."""
+    if not isinstance(value, str):
+        return value
+    table: dict[str, str] = {}
+    for part in value.split(","):
+        name, separator, number = (piece.strip() for piece in part.partition("="))
+        if not separator or not name or name in table:
+            raise ValueError(f"write name=number,name=number, each name once, not {part.strip()!r}")
+        table[name] = number
+    return table
+
+
+def as_written(value: object) -> object:
+    """A list or table as one writes it in the environment; anything else is left as it is."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={number:g}" for name, number in value.items())
+    return value

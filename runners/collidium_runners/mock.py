@@ -1,0 +1,115 @@
+"""The mock runner: its jobs pass through their states and compute nothing.
+
+For development, tests and demonstrations. ``PLATFORM_MOCK_SECONDS`` says how long a job takes, the first
+third of it in the queue, and ``PLATFORM_MOCK_OUTCOME`` how it ends. Jobs are small files in the data
+directory, so every process of the machine follows the same ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import ClassVar, Final
+
+from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused
+from collidium.hookspecs import hookimpl
+from collidium.settings import Settings
+
+#: The part of its time that a job waits.
+QUEUED: Final = 1 / 3
+
+_REASONS: Final = {
+    JobState.FAILED: "the mock runner was told to fail",
+    JobState.CANCELLED: "the mock runner was told to cancel",
+}
+
+
+class MockRunner(Runner):
+    """Plays jobs; ``directory`` remembers them, ``seconds`` is how long one takes."""
+
+    name = "mock"
+    is_mock: ClassVar[bool] = True
+
+    def __init__(self, directory: Path, seconds: float, outcome: str) -> None:
+        self._directory = directory
+        self._seconds = seconds
+        self._outcome = outcome
+        self.poll_seconds = max(seconds / 8, 0.05)
+
+    async def submit(self, job: Job) -> str:
+        await asyncio.to_thread(self._begin, job)
+        return job.request_id
+
+    def _begin(self, job: Job) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        record = {"submitted_at": time.time(), "node_seconds": job.node_seconds}
+        unfinished = self._directory / f".{job.request_id}.{os.getpid()}.{time.monotonic_ns()}"
+        unfinished.write_text(json.dumps(record))
+        try:
+            # Unlike a rename, a link never replaces the job that is there already.
+            self._file(job.request_id).hardlink_to(unfinished)
+        except FileExistsError:
+            pass
+        finally:
+            unfinished.unlink()
+
+    async def find(self, request_id: str) -> str | None:
+        return request_id if await asyncio.to_thread(self._file(request_id).is_file) else None
+
+    async def poll(self, handle: str) -> JobStatus:
+        return await asyncio.to_thread(self._status, handle)
+
+    def _status(self, handle: str) -> JobStatus:
+        record = self._record(handle)
+        cancelled = self._cancelled(handle)
+        until = cancelled.stat().st_mtime if cancelled.exists() else time.time()
+        passed = (until - record["submitted_at"]) / self._seconds if self._seconds else 1.0
+        # Not before it began: the clock may have been set back.
+        passed = min(max(passed, 0.0), 1.0)
+        used = Decimal(record["node_seconds"] * passed / 3600).quantize(Decimal("0.001"))
+        if cancelled.exists() and passed < 1:
+            return JobStatus(JobState.CANCELLED, used, "cancelled")
+        if passed < QUEUED:
+            return JobStatus(JobState.QUEUED, Decimal(0))
+        if passed < 1 or self._outcome == "stalled":
+            return JobStatus(JobState.RUNNING, used)
+        state = JobState(self._outcome)
+        return JobStatus(state, used, _REASONS.get(state))
+
+    async def cancel(self, handle: str) -> None:
+        await asyncio.to_thread(self._cancel, handle)
+
+    def _cancel(self, handle: str) -> None:
+        if self._file(handle).is_file() and not self._cancelled(handle).exists():
+            self._cancelled(handle).touch()
+
+    async def collect(self, handle: str, directory: Path) -> list[Path]:
+        if (await self.poll(handle)).state != JobState.COMPLETED:
+            raise RunnerRefused(f"job {handle} has not completed")
+        return []
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _record(self, handle: str) -> dict[str, float]:
+        try:
+            record: dict[str, float] = json.loads(self._file(handle).read_text())
+        except FileNotFoundError:
+            raise RunnerRefused(f"there is no job {handle}") from None
+        return record
+
+    def _file(self, handle: str) -> Path:
+        return self._directory / f"{handle}.json"
+
+    def _cancelled(self, handle: str) -> Path:
+        return self._directory / f"{handle}.cancelled"
+
+
+@hookimpl
+def collidium_runners(settings: Settings) -> list[Runner]:
+    """The mock runner."""
+    return [MockRunner(settings.data_dir / "mock-jobs", settings.mock_seconds, settings.mock_outcome)]
