@@ -1,4 +1,7 @@
-"""The data directory: for the account that the platform runs as, whatever its umask lets others read."""
+"""The data directory: for the account that the platform runs as, whatever its umask lets others read.
+
+What killed processes left in it is swept up by those that come after.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collidium.errors import ConfigurationError
+from collidium.held_files import sweep
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -17,13 +21,14 @@ PRIVATE = ("truth", "storage", "uploads")
 
 
 def prepare(settings: Settings) -> None:
-    """Make what is missing for its owner alone, and close to others what they could read.
+    """Make what is missing for its owner alone, close to others what they could read, and sweep.
 
     A data directory that is there keeps its mode: it may hold other things, too. Raises ConfigurationError
     when something of it cannot be had.
     """
     try:
         _prepare(settings)
+        _sweep(settings)
     except OSError as error:
         raise ConfigurationError(f"the data directory cannot be used: {error}") from error
 
@@ -41,6 +46,17 @@ def _prepare(settings: Settings) -> None:
         # SQLite gives its journal the mode of the database.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         _close_to_others(path)
+
+
+def metrics_directory(settings: Settings) -> Path:
+    """Where server processes that share a port count together."""
+    return settings.data_dir / "metrics"
+
+
+def _sweep(settings: Settings) -> None:
+    imports = (settings.data_dir / "truth").glob("*/")
+    for directory in (settings.uploads, metrics_directory(settings), *imports):
+        sweep(directory)
 
 
 def make_private(directory: Path) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import shutil
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
+from collidium.held_files import HeldFile, sweep
 from collidium.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -27,7 +26,9 @@ _AWAY: Final = frozenset(
 
 @hookimpl
 def collidium_storages(settings: Settings) -> list[Storage]:
-    return [LocalStorage(settings.data_dir / "storage")]
+    storage = LocalStorage(settings.data_dir / "storage")
+    sweep(storage.directory / _INCOMING)
+    return [storage]
 
 
 class LocalStorage(Storage):
@@ -68,25 +69,11 @@ class LocalStorage(Storage):
         return self.directory / check_key(key)
 
     def _put(self, target: Path, path: Path) -> None:
-        incoming = self.directory / _INCOMING
-        incoming.mkdir(parents=True, exist_ok=True)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        copy = incoming / uuid.uuid4().hex
+        copy = HeldFile.create(self.directory / _INCOMING)
         try:
             # A copy, not a link: whoever owns ``path`` may write to it again. The kernel shares the blocks
             # where the file system can.
-            shutil.copyfile(path, copy)
-            _to_disk(copy)
-            copy.replace(target)
-            _to_disk(target.parent)
+            shutil.copyfile(path, copy.path)
+            copy.move_to(target)
         finally:
-            copy.unlink(missing_ok=True)
-
-
-def _to_disk(path: Path) -> None:
-    """Wait until a file, or a directory's names, would survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            copy.let_go()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from collidium import settings
 from collidium.contracts.executor import Limits, OverLimit, WorkerDied
@@ -204,12 +205,6 @@ async def test_workers_die_with_the_server(calls: Any, tmp_path: Path) -> None:
     process.kill()
     await process.wait()
     await until(lambda: not is_alive(int(held.read_text())))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 -- other processes set no Event
-            await asyncio.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:

@@ -9,14 +9,13 @@ import os
 import signal
 import socket
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 import pytest
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from conftest import HubServer
@@ -45,13 +44,6 @@ def batch(client: httpx.Client, repo: str, content: bytes, size: int | None = No
     assert answer.status_code == 200, answer.text
     item: dict[str, Any] = answer.json()["objects"][0]
     return item
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
 
 
 # -- ranges ------------------------------------------------------------------------------------------------
@@ -391,12 +383,12 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_a_consistent_store(own_hub: Hu
         connection = socket.create_connection(("127.0.0.1", own_hub.port))
         head = f"PUT {upload.raw_path.decode()} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n"
         connection.sendall(head.encode() + content[: len(content) // 2])
-        until(lambda: bool(own_hub.uploads) and own_hub.uploads[0].stat().st_size > 1_000_000)
+        eventually(lambda: bool(own_hub.uploads) and own_hub.uploads[0].stat().st_size > 1_000_000)
         own_hub.end(signal.SIGKILL)
         connection.close()
         assert len(own_hub.uploads) == 1
         own_hub.start()
-        until(lambda: own_hub.uploads == [])
+        eventually(lambda: own_hub.uploads == [])
         assert len(own_hub.blobs) == 1
         assert client.get("/ada/finder/resolve/main/before").content == CONTENT
         # The address that was signed before the kill still works: the key is kept.
@@ -421,7 +413,7 @@ def test_kills_between_commits_lose_no_answered_commit(own_hub: HubServer) -> No
 
     writer = threading.Thread(target=write)
     writer.start()
-    until(lambda: len(answered) >= 20)
+    eventually(lambda: len(answered) >= 20)
     own_hub.end(signal.SIGKILL)
     writer.join()
     own_hub.start()

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from tests.waiting import until
 
 from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.settings import Settings
@@ -80,12 +81,6 @@ async def make(hub: FakeHub) -> AsyncIterator[Callable[..., HubIdentity]]:
 @pytest.fixture
 def provider(make: Callable[..., HubIdentity]) -> HubIdentity:
     return make()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 -- the loopback server decides
-            await asyncio.sleep(0)
 
 
 async def test_a_good_token_is_asked_about_once(hub: FakeHub, provider: HubIdentity) -> None:

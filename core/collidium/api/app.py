@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 
 from quart import Quart
@@ -57,7 +56,6 @@ def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
 
     @app.while_serving
     async def open_platform() -> AsyncGenerator[None]:
-        await asyncio.to_thread(bodies.sweep, settings.uploads)
         async with Platform.open(settings, loaded) as platform:
             app.extensions[EXTENSION] = platform
             yield

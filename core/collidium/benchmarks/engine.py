@@ -6,11 +6,8 @@ in this process.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import shutil
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -26,14 +23,12 @@ from collidium.benchmarks.scoring import ScoringJob, ScoringResult
 from collidium.benchmarks.workers import Progress, Workers
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import Problem, Tally, Task
+from collidium.held_files import scratch_directory
 
 if TYPE_CHECKING:
     from collidium.benchmarks.truth import Truth
 
 logger = logging.getLogger(__name__)
-
-#: What is sorted on disk lies in a directory of the file's name with this at its end.
-SCRATCH_SUFFIX = ".sorting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +109,7 @@ class _Evaluation:
                 return _Findings.of(await self.workers.score(self._jobs(plan.spans), self.progress))
             except Disordered as error:
                 logger.info("%s: %s; sorting it by event", self.path.name, error)
-        async with _scratch(self.path) as directory:
+        async with scratch_directory(self.path.parent) as directory:
             return await self._sort_and_score(plan, directory)
 
     async def conclude(self, plan: Plan, findings: _Findings) -> Evaluation:
@@ -177,14 +172,3 @@ class _Evaluation:
         bad = [name for name in wanted if not isfinite(metrics[name])]
         if bad:
             self.workers.fail(f"these metrics are not finite: {', '.join(bad)}")
-
-
-@asynccontextmanager
-async def _scratch(path: Path) -> AsyncIterator[Path]:
-    """A directory for the time being, beside the file and named after it: who sweeps one sweeps both."""
-    directory = path.with_name(path.name + SCRATCH_SUFFIX)
-    await asyncio.to_thread(directory.mkdir)
-    try:
-        yield directory
-    finally:
-        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)

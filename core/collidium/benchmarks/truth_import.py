@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +21,7 @@ from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import EventRange, Task, UnusableTruth
 from collidium.datasets import Dataset
 from collidium.errors import UnusableDataset
+from collidium.held_files import scratch_directory
 
 #: Called with the number of events prepared so far, and of all.
 Progress = Callable[[int, int], None]
@@ -58,7 +57,7 @@ async def build(
     :func:`~collidium.benchmarks.engine.evaluate` raises over the baseline. Then nothing is left.
     """
     events = events or task.card.eval_events
-    async with _scratch(directory / task.card.name) as scratch:
+    async with scratch_directory(directory / task.card.name) as scratch:
         builder = _Builder(task, source, origin, events, block_rows, progress)
         truth, baseline = await asyncio.to_thread(builder.write, scratch)
         if baseline is not None:
@@ -145,17 +144,6 @@ class _Baseline:
             self._writer = pq.ParquetWriter(self.path, predictions.schema)
         self._writer.write_table(predictions)
         self.rows += predictions.num_rows
-
-
-@asynccontextmanager
-async def _scratch(beside: Path) -> AsyncIterator[Path]:
-    """A directory for the time being, on the disk where the truth will be."""
-    await asyncio.to_thread(beside.mkdir, parents=True, exist_ok=True)
-    directory = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".making-", dir=beside))
-    try:
-        yield directory
-    finally:
-        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 
 
 def _publish(truth: Truth, place: Path) -> Truth:

@@ -12,6 +12,7 @@ from quart import Quart, request
 
 from collidium.api import bodies
 from collidium.errors import CollidiumError, Forbidden
+from collidium.held_files import sweep
 
 DIRECTORY = Path(sys.argv[1])
 
@@ -91,7 +92,7 @@ async def seen() -> dict[str, int]:
 
 
 async def main() -> None:
-    bodies.sweep(DIRECTORY)
+    sweep(DIRECTORY)
     listener = socket.create_server(("127.0.0.1", 0))
     config = Config()
     config.bind = [f"fd://{listener.fileno()}"]

@@ -7,8 +7,6 @@ from contextlib import ExitStack
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
-from threading import Event
-from time import monotonic
 
 import httpx
 import pyarrow as pa
@@ -116,12 +114,3 @@ def parquet(table: pa.Table, **options: object) -> bytes:
 def files_below(directory: Path) -> list[Path]:
     """All files, at any depth."""
     return [path for path in directory.rglob("*") if path.is_file()] if directory.exists() else []
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Return once ``condition()`` holds; fails after ``seconds``."""
-    deadline = monotonic() + seconds
-    pause = Event()
-    while not condition():
-        assert monotonic() < deadline, f"not within {seconds} s"
-        pause.wait(0.01)

@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 import httpx
 import pyarrow as pa
 import pytest
+from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import eventually, files_below, name_of, parquet
+from .conftest import files_below, name_of, parquet
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 

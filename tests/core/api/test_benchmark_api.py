@@ -11,10 +11,11 @@ import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import eventually, name_of, parquet
+from .conftest import name_of, parquet
 
 SignIn = Callable[[str], httpx.Client]
 SUBMIT = "/v1/benchmark/tracking/submit"

@@ -1,21 +1,20 @@
 """Request bodies against a real Hypercorn on loopback."""
 
 import asyncio
-import fcntl
 import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from tests.waiting import until
 
-from collidium.api import bodies
-from collidium.api.bodies.files import HeldFile
+from collidium.held_files import sweep
 from collidium.testing.processes import end_with_parent
 
 MEBIBYTE = 1024 * 1024
@@ -66,12 +65,6 @@ async def client(server: BodyServer) -> AsyncIterator[httpx.AsyncClient]:
 async def blocks(count: int) -> AsyncIterator[bytes]:
     for _ in range(count):
         yield BLOCK
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 -- another process decides
-            await asyncio.sleep(0.01)
 
 
 # -- backpressure ------------------------------------------------------------------------------------------
@@ -191,39 +184,13 @@ async def test_a_killed_server_leaves_a_file_that_the_next_start_sweeps(tmp_path
     _, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"POST /file HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 5_000_000)
     await until(lambda: server.left != [])
-    assert bodies.sweep(tmp_path) == 0, "a file in use was swept"
+    assert sweep(tmp_path) == 0, "a file in use was swept"
     server.end(signal.SIGKILL)
     writer.close()
     assert server.left != []
     next_server = BodyServer(tmp_path)
     assert next_server.left == []
     next_server.end()
-
-
-def test_a_file_moved_away_is_kept_and_not_swept(tmp_path: Path) -> None:
-    file = HeldFile.create(tmp_path / "received")
-    file.write(b"hits", 10)
-    file.move_to(tmp_path / "kept" / "predictions")
-    file.let_go()
-    file.let_go()
-    file.write(b"too late", 100)
-    assert (tmp_path / "kept" / "predictions").read_bytes() == b"hits"
-    assert bodies.sweep(tmp_path / "received") == 0
-    assert bodies.sweep(tmp_path / "missing") == 0
-
-
-def test_a_sweep_takes_what_was_made_beside_a_file_only_with_the_file(tmp_path: Path) -> None:
-    orphan, held = (tmp_path / f"received-{name}.part.sorting" for name in ("a", "b"))
-    for scratch in (orphan, held):
-        scratch.mkdir()
-        (scratch / "0.arrow").write_bytes(b"rows")
-    with (tmp_path / "received-b.part").open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        bodies.sweep(tmp_path)
-        assert (held / "0.arrow").exists()
-        assert not orphan.exists()
-    bodies.sweep(tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 # -- answers before the end of a body -----------------------------------------------------------------------

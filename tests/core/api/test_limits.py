@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import httpx
 import pyarrow as pa
 import pytest
+from tests.waiting import eventually
 
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import eventually, files_below, import_truth, parquet
+from .conftest import files_below, import_truth, parquet
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 

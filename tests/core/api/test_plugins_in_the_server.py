@@ -8,11 +8,12 @@ from pathlib import Path
 import httpx
 import pyarrow as pa
 from tests.distributions import install
+from tests.waiting import eventually
 
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import eventually, import_truth, parquet, signed_in
+from .conftest import import_truth, parquet, signed_in
 
 HOOK = """
 from quart import Blueprint

@@ -12,11 +12,12 @@ import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.waiting import eventually
 
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import eventually, files_below, import_truth, parquet, signed_in
+from .conftest import files_below, import_truth, parquet, signed_in
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 CHECK = "/v1/benchmark/tracking/check"

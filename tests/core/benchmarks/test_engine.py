@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import toy_task
+from tests.waiting import until
 from toy_task import SIZES, Toy, ToyTally
 
 from collidium.benchmarks import engine, partitioning
@@ -339,9 +340,3 @@ async def test_problems_of_all_jobs_are_told_at_once(
     assert (unknown["code"], unknown["column"], unknown["count"]) == ("unknown-item", "item_id", 7)
     assert len(unknown["examples"]) == 5
     assert unknown["event_id"] == 10
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 -- another process sets no Event
-            await asyncio.sleep(0.01)

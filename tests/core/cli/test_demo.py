@@ -8,14 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from threading import Event
-from time import monotonic
 
 import httpx
 import pytest
 from tests.core.cli.conftest import RunCommand
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -114,12 +112,3 @@ def test_it_stays_up_when_asked_and_takes_the_server_with_it(
     with pytest.raises(httpx.ConnectError):
         httpx.get(url, trust_env=False)
     assert (data_dir / "collidium.sqlite3").exists()
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 120) -> None:
-    """Return once ``condition()`` holds; fails after ``seconds``."""
-    deadline = monotonic() + seconds
-    pause = Event()
-    while not condition():
-        assert monotonic() < deadline, f"not within {seconds} s"
-        pause.wait(0.05)

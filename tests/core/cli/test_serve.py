@@ -9,16 +9,15 @@ import socket
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from time import monotonic
 
 import httpx
 import pytest
 from tests.distributions import install
+from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
 
@@ -70,15 +69,6 @@ def serve(tmp_path: Path, site: Path) -> Iterator[StartServe]:
             return servers.enter_context(server)
 
         yield start
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Return once ``condition()`` holds; fails after ``seconds``."""
-    deadline = monotonic() + seconds
-    pause = threading.Event()
-    while not condition():
-        assert monotonic() < deadline, f"not within {seconds} s"
-        pause.wait(0.01)
 
 
 def get(server: ServerProcess, path: str) -> httpx.Response:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collidium.api.bodies.body import Body
 from collidium.api.bodies.connection import Request, install
-from collidium.api.bodies.files import sweep
 from collidium.api.bodies.receive import ReceivedFile, receive_to_file
 
-__all__ = ["Body", "ReceivedFile", "Request", "install", "receive_to_file", "sweep"]
+__all__ = ["Body", "ReceivedFile", "Request", "install", "receive_to_file"]

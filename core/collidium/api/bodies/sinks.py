@@ -10,8 +10,8 @@ from typing import Final, Protocol
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.sansio import multipart
 
-from collidium.api.bodies.files import HeldFile
 from collidium.errors import BadRequest, TooLarge
+from collidium.held_files import HeldFile
 
 #: Most bytes of all the small fields together, and most parts of a form.
 FIELDS_BYTES: Final = 64 * 1024

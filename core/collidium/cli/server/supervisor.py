@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import signal
 import socket
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
@@ -18,7 +17,9 @@ from typing import Final
 
 from collidium import logs
 from collidium.cli.server.worker import GRACE_SECONDS, serve_here
+from collidium.data_directory import metrics_directory
 from collidium.errors import CollidiumError
+from collidium.held_files import held_directory
 from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -133,7 +134,7 @@ def supervise(settings: Settings, listener: socket.socket, announce: Callable[[]
     A worker that dies later is replaced, again and again if need be. Until all were ready once, one that dies
     before it is ready ends all, with CollidiumError: then the service does not work here.
     """
-    with _stop_signal() as stopped, _shared_metrics():
+    with _stop_signal() as stopped, _shared_metrics(settings):
         places: list[Place] = []
         announced = False
         try:
@@ -165,10 +166,13 @@ def _wait(places: list[Place], stopped: int) -> bool:
 
 
 @contextmanager
-def _shared_metrics() -> Iterator[None]:
-    """Let the workers count into one place, so that whichever answers ``/metrics`` knows of all."""
-    with tempfile.TemporaryDirectory(prefix="collidium-metrics-") as directory:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = directory
+def _shared_metrics(settings: Settings) -> Iterator[None]:
+    """Let the workers count into one place, so that whichever answers ``/metrics`` knows of all.
+
+    It is held by this process alone: workers end soon after it.
+    """
+    with held_directory(metrics_directory(settings)) as directory:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
         yield
 
 

@@ -1,7 +1,12 @@
-"""Files being received: held by a lock while in use, and swept up when their process was killed."""
+"""Files and directories in use: held by a lock, and swept up when the process that held them was killed.
+
+Whoever grows something below a directory that outlives the process takes a :class:`HeldFile` or a
+:func:`held_directory` there; whoever starts calls :func:`sweep` on the same directory.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import fcntl
 import hashlib
@@ -9,13 +14,17 @@ import os
 import shutil
 import tempfile
 import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final, Self
 
 from collidium.errors import TooLarge, Unavailable
 
-PREFIX: Final = "received-"
-SUFFIX: Final = ".part"
+PREFIX: Final = "held-"
+FILE: Final = ".part"
+#: A directory stands beside the file whose lock holds it, under the same name but for this.
+DIRECTORY: Final = ".scratch"
 
 
 class HeldFile:
@@ -36,14 +45,7 @@ class HeldFile:
     @classmethod
     def create(cls, directory: Path) -> Self:
         """Make an empty file, readable by its owner alone, and hold it."""
-        directory.mkdir(parents=True, exist_ok=True)
-        while True:
-            descriptor, name = tempfile.mkstemp(prefix=PREFIX, suffix=SUFFIX, dir=directory)
-            # A sweep may have seen the file before it was held: then it is gone, or about to be.
-            if _lock(descriptor) and os.fstat(descriptor).st_nlink:
-                return cls(Path(name), descriptor)
-            os.close(descriptor)
-            Path(name).unlink(missing_ok=True)
+        return cls(*_make(directory))
 
     @property
     def sha256(self) -> str:
@@ -76,26 +78,49 @@ class HeldFile:
                 os.close(self._descriptor)
 
 
-def sweep(directory: Path) -> int:
-    """Delete files left by processes that were killed, and directories named after them that others made.
+@contextmanager
+def held_directory(directory: Path) -> Iterator[Path]:
+    """A new directory below ``directory``, for its owner alone, that nobody sweeps within the context.
 
-    Returns how many files. Safe at any time.
+    It is deleted in the end, unless it was moved away.
+    """
+    file, descriptor = _make(directory)
+    try:
+        held = _directory_of(file)
+        held.mkdir(mode=0o700)
+        yield held
+    finally:
+        _delete(file)
+        os.close(descriptor)
+
+
+@asynccontextmanager
+async def scratch_directory(directory: Path) -> AsyncIterator[Path]:
+    """A :func:`held_directory` for the event loop: threads make and delete it."""
+    context = held_directory(directory)
+    held = await asyncio.to_thread(context.__enter__)
+    try:
+        yield held
+    finally:
+        await asyncio.to_thread(context.__exit__, None, None, None)
+
+
+def sweep(directory: Path) -> int:
+    """Delete what killed processes held below ``directory``, which may be missing.
+
+    Returns how many files or directories. Safe at any time.
     """
     swept = 0
-    for path in directory.glob(f"{PREFIX}*{SUFFIX}"):
+    for path in directory.glob(f"{PREFIX}*{FILE}"):
         try:
             descriptor = os.open(path, os.O_RDWR)
         except FileNotFoundError:
             continue
         try:
             if _lock(descriptor):
-                path.unlink(missing_ok=True)
-                swept += 1
+                swept += _delete(path)
         finally:
             os.close(descriptor)
-    for scratch in directory.glob(f"{PREFIX}*{SUFFIX}.*/"):
-        if not scratch.with_suffix("").exists():
-            shutil.rmtree(scratch, ignore_errors=True)
     return swept
 
 
@@ -106,6 +131,34 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _make(directory: Path) -> tuple[Path, int]:
+    directory.mkdir(parents=True, exist_ok=True)
+    while True:
+        descriptor, name = tempfile.mkstemp(prefix=PREFIX, suffix=FILE, dir=directory)
+        # A sweep may have seen the file before it was held: then it is gone, or about to be.
+        if _lock(descriptor) and os.fstat(descriptor).st_nlink:
+            return Path(name), descriptor
+        os.close(descriptor)
+        Path(name).unlink(missing_ok=True)
+
+
+def _directory_of(file: Path) -> Path:
+    return file.with_suffix(DIRECTORY)
+
+
+def _delete(file: Path) -> bool:
+    """Delete a file and its directory; whether both are gone.
+
+    Where somebody still writes to the directory both stay, for a later sweep.
+    """
+    directory = _directory_of(file)
+    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():
+        return False
+    file.unlink(missing_ok=True)
+    return True
 
 
 def _lock(descriptor: int) -> bool:
