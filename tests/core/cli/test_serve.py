@@ -19,6 +19,7 @@ import pytest
 from tests.distributions import install
 from tests.waiting import eventually
 
+from collidium.held_files import FILE, PREFIX, held_directory
 from collidium.testing.server import ServerProcess
 
 #: A request that is in flight for as long as a test wants, and one that tells which process answers.
@@ -262,3 +263,31 @@ def test_workers_do_not_outlive_a_supervisor_that_is_killed(serve: StartServe) -
     os.kill(server.pid, signal.SIGKILL)
     eventually(lambda: not any(alive(pid) for pid in workers))
     eventually(lambda: not listens(server))
+
+
+def test_whichever_worker_is_asked_for_metrics_knows_of_all(serve: StartServe) -> None:
+    server = serve(PLATFORM_WORKERS="2")
+    answered = [get(server, "/gate/pid").json()["pid"] for _ in range(20)]
+    counted = 'collidium_http_requests_total{method="GET",route="/gate/pid",status="200"} '
+    lines = [line for line in get(server, "/metrics").text.splitlines() if line.startswith(counted)]
+    assert lines == [f"{counted}{len(answered)}.0"]
+
+
+def test_the_next_start_sweeps_what_a_killed_server_held_and_spares_what_others_hold(
+    serve: StartServe,
+) -> None:
+    server = serve(PLATFORM_WORKERS="2")
+    server.kill()
+    metrics = server.data_dir / "metrics"
+    left = list(metrics.iterdir())
+    assert len(left) == 2
+    for place in ("uploads", "truth/tracking", "storage/INCOMING"):
+        left.append(server.data_dir / place / f"{PREFIX}x{FILE}")
+        left[-1].parent.mkdir(parents=True, exist_ok=True)
+        left[-1].touch()
+    with held_directory(metrics) as of_another_server:
+        server.start()
+        assert not any(path.exists() for path in left)
+        assert of_another_server.exists()
+        assert server.stop() == 0
+    assert list(metrics.iterdir()) == []
