@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hmac
+from traceback import extract_tb
 
 from quart import g, request
 
 from collidium import accounts
 from collidium.accounts import AccountView
 from collidium.api.context import platform
+from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.errors import Unauthenticated
 
 
@@ -21,10 +23,28 @@ async def caller() -> AccountView:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("send your hub token as: Authorization: Bearer TOKEN")
-    identity = await platform().identity.identify(token.strip())
+    identity = await _identify(token.strip())
     if identity is None:
         raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
     return await accounts.recognise(identity.username, signup_grant=platform().settings.signup_grant)
+
+
+async def _identify(token: str) -> Identity | None:
+    """Ask the provider; whatever it fails with is "cannot tell now", and nothing else of the platform's."""
+    provider = platform().identity
+    try:
+        identity = await provider.identify(token)
+    except IdentityUnavailable:
+        raise
+    except Exception as error:
+        # A provider may be a stranger's, and its message may hold the token: kind and place tell enough.
+        place = extract_tb(error.__traceback__)[-1]
+        raise IdentityUnavailable(
+            f"{provider.name} failed with {type(error).__name__} at {place.filename}:{place.lineno}"
+        ) from None
+    if identity is None or isinstance(identity, Identity):
+        return identity
+    raise IdentityUnavailable(f"{provider.name} answered with {type(identity).__name__}, no Identity")
 
 
 def require_operator() -> str:
