@@ -22,9 +22,9 @@ async def grant(
             account.id, delta, reason="admin_grant", reference=f"grant:{http_request_id}", note=note
         )
     except accounts.InsufficientCredits as error:
-        raise Conflict(f"{hub_username}: {error.detail}") from error
+        raise Conflict(f"{account.hub_username}: {error.detail}") from error
     details = {"delta": str(delta), "note": note, "balance_after": str(entry.balance_after)}
-    await audit.record(actor, "grant", hub_username, details, http_request_id)
+    await audit.record(actor, "grant", account.hub_username, details, http_request_id)
     return entry
 
 
@@ -32,7 +32,7 @@ async def grant(
 async def ban(hub_username: str, banned: bool, *, actor: str, http_request_id: str) -> accounts.AccountView:
     """Ban or unban an account; it takes effect on the account's next request."""
     account = await accounts.set_banned(hub_username, banned)
-    await audit.record(actor, "ban" if banned else "unban", hub_username, {}, http_request_id)
+    await audit.record(actor, "ban" if banned else "unban", account.hub_username, {}, http_request_id)
     return account
 
 

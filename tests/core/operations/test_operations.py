@@ -42,3 +42,12 @@ async def test_bans_and_the_kill_switch_are_audited(alice: accounts.AccountView)
     deeds = await operations.audit_log(limit=10)
     assert [deed.action for deed in deeds] == ["unfreeze", "freeze", "ban"]
     assert [deed.action for deed in await operations.audit_log(limit=1, before=deeds[0].id)] == ["freeze"]
+
+
+async def test_the_audit_log_spells_a_name_as_its_account_does(alice: accounts.AccountView) -> None:
+    await operations.grant("ALICE", Decimal(1), "a talk", actor="admin", http_request_id="r1")
+    await operations.ban("Alice", True, actor="admin", http_request_id="r2")
+    await operations.ban("aLICE", False, actor="admin", http_request_id="r3")
+    with pytest.raises(Conflict, match="alice"):
+        await operations.grant("ALICE", Decimal(-99), "fine", actor="admin", http_request_id="r4")
+    assert {deed.target for deed in await operations.audit_log(limit=10)} == {"alice"}
