@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import httpx
@@ -73,8 +74,33 @@ BAD = {
     "breaks_off": BREAKS_OFF,
 }
 
+#: Fails as its caller's token says; no message of its own may be told.
+ODD_IDENTITY = """
+from collidium.contracts.identity import Identity, IdentityProvider
+from collidium.hookspecs import hookimpl
+
+class Odd(IdentityProvider):
+    name = "odd"
+
+    async def identify(self, token):
+        if token == "nameless-secret":
+            return Identity("no name " + token)
+        if token == "broken-secret":
+            raise KeyError(token)
+        if token == "text-secret":
+            return "alice"
+        return Identity("alice")
+
+    async def close(self):
+        pass
+
+@hookimpl
+def collidium_identity_providers():
+    return [Odd()]
+"""
+
 OBSERVER = """
-import json, time
+import json
 from pathlib import Path
 from collidium.hookspecs import hookimpl
 
@@ -82,8 +108,8 @@ HERE = Path(__file__).parent
 
 @hookimpl
 def collidium_submission_scored(submission):
-    while not (HERE / "go-on").exists():
-        time.sleep(0.01)
+    with (HERE / "go-on").open() as pipe:
+        pipe.read(1)  # until the test lets it go on
     beside = HERE / "beside"
     beside.write_text(json.dumps(submission))
     beside.rename(HERE / "heard.json")
@@ -115,19 +141,41 @@ def test_a_blueprint_is_mounted_and_bad_ones_stop_nobody(start_server: StartServ
     assert states["greeting"] == "loaded"
 
 
+def test_whatever_an_identity_provider_fails_with_is_not_now_and_tells_no_token(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    install(site, "odd-identity", {"odd_identity": ODD_IDENTITY})
+    server = start_server({"PYTHONPATH": str(site), "PLATFORM_IDENTITY": "odd"})
+
+    def me(token: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.get(f"{server.base_url}/v1/me", headers=headers, trust_env=False)
+
+    assert me("good").json()["hub_username"] == "alice"
+    told = {"nameless-secret": "ValueError", "broken-secret": "KeyError", "text-secret": "str, no Identity"}
+    for token, kind in told.items():
+        answer = me(token)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
+        assert kind in (server.directory / "server.log").read_text()
+    assert "secret" not in (server.directory / "server.log").read_text()
+
+
 def test_an_observer_hears_what_everybody_may_see_and_delays_nobody(
     start_server: StartServer, tmp_path: Path, oracle: pa.Table
 ) -> None:
     site = tmp_path / "site"
     install(site, "observer", {"observer": OBSERVER})
+    os.mkfifo(site / "go-on")
     server = start_server({"PYTHONPATH": str(site)})
     import_truth(server)
-    with signed_in(server, "alice") as alice:
+    # Open both ways, so that opening waits for nobody.
+    with signed_in(server, "alice") as alice, (site / "go-on").open("r+b", buffering=0) as go_on:
         answer = alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle))
         assert answer.status_code == 200, answer.text
         assert alice.get("/v1/me").status_code == 200
         assert not (site / "heard.json").exists()
-        (site / "go-on").touch()
+        go_on.write(b"!")
         eventually((site / "heard.json").exists)
         shown = alice.get(f"/v1/submissions/{answer.json()['submission_id']}").json()
     assert json.loads((site / "heard.json").read_text()) == shown
@@ -137,7 +185,8 @@ def test_the_server_waits_for_observers_when_it_stops(
     start_server: StartServer, tmp_path: Path, oracle: pa.Table
 ) -> None:
     site = tmp_path / "site"
-    install(site, "observer", {"observer": OBSERVER.replace("go-on", "waits")})
+    install(site, "observer", {"observer": OBSERVER})
+    os.mkfifo(site / "go-on")
     server = start_server({"PYTHONPATH": str(site)})
     import_truth(server)
     with signed_in(server, "alice") as alice:
