@@ -8,6 +8,7 @@ from typing import Final
 
 from quart import Blueprint, Quart
 
+from collidium.api.isolation import Isolation
 from collidium.plugins import Plugins
 from collidium.settings import Settings
 
@@ -29,7 +30,7 @@ def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
             _check(blueprint, prefix, mounted)
             # Once aside: what breaks off in the middle must leave nothing behind in the real application.
             _scratch(app).register_blueprint(blueprint)
-            app.register_blueprint(blueprint)
+            Isolation(app, blueprint, loaded, provided.origins[prefix]).register()
         except (Exception, SystemExit) as error:
             # Whatever a stranger's blueprint raises is that plugin's failure alone.
             origin = provided.origins[prefix]

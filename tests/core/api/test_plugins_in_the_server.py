@@ -60,6 +60,41 @@ def collidium_blueprints(settings):
     return [half]
 """
 
+#: A blueprint that works, with functions around serving.
+AROUND = """
+from quart import Blueprint
+from collidium.hookspecs import hookimpl
+
+own = Blueprint("{name}", __name__, url_prefix="/{name}")
+
+@own.before_request
+async def first():
+    assert "{name}" != "before", "asked before it has started"
+
+@own.get("/")
+async def show():
+    return {{"name": "{name}"}}
+
+{around}
+
+@hookimpl
+def collidium_blueprints():
+    return [own]
+"""
+
+#: What blueprints do around serving, by the name of the plugin.
+AROUND_SERVING = {
+    "before": "@own.before_app_serving\nasync def start():\n    raise OSError('no cable')",
+    "in_thread": "@own.before_app_serving\ndef start():\n    raise OSError('no cable')",
+    "during": "@own.while_app_serving\nasync def serve():\n    raise OSError('no cable')\n    yield",
+    "never": "@own.while_app_serving\nasync def serve():\n    if False:\n        yield",
+    "leaves": "@own.before_app_serving\nasync def start():\n    raise SystemExit(3)",
+    "stopping": "@own.while_app_serving\nasync def serve():\n    yield\n    raise OSError('cut')",
+    "endless": "@own.while_app_serving\nasync def serve():\n    yield\n    yield",
+    "after": "@own.after_app_serving\nasync def end():\n    raise OSError('cut')",
+    "works": "@own.while_app_serving\nasync def serve():\n    yield\n    print('ended well')",
+}
+
 #: What is wrong, by the name of the plugin.
 BAD = {
     "admins": HOOK.format(blueprint='Blueprint("a", __name__, url_prefix="/admin/mine")'),
@@ -139,6 +174,25 @@ def test_a_blueprint_is_mounted_and_bad_ones_stop_nobody(start_server: StartServ
     states = {plugin["name"]: plugin["state"] for plugin in json.loads(listed.stdout)["plugins"]}
     assert {name for name, state in states.items() if state == "failed"} == set(BAD)
     assert states["greeting"] == "loaded"
+
+
+def test_what_fails_around_serving_stops_nobody(start_server: StartServer, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    modules = {name: AROUND.format(name=name, around=around) for name, around in AROUND_SERVING.items()}
+    install(site, "strangers", modules)
+    server = start_server({"PYTHONPATH": str(site)})
+    unstarted = {"before", "in_thread", "during", "never", "leaves"}
+    for name in AROUND_SERVING:
+        assert get(server, f"/{name}/").status_code == (503 if name in unstarted else 200), name
+    failed = get(server, "/readyz").json()["plugins_failed"]
+    assert len(failed) == len(unstarted)
+    for name in unstarted:
+        assert any(line.startswith(f"plugin '{name}' of strangers: blueprint '/{name}'") for line in failed)
+    assert server.stop() == 0
+    log = (server.directory / "server.log").read_text()
+    for name in ("stopping", "endless", "after"):
+        assert f"plugin {name}: its blueprint did not end" in log
+    assert "ended well" in (server.directory / "server.out").read_text()
 
 
 def test_whatever_an_identity_provider_fails_with_is_not_now_and_tells_no_token(
