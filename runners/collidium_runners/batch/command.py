@@ -1,0 +1,79 @@
+"""The pipeline's command: a setting, with places for what a part of a job is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Final, Self
+
+from collidium.errors import ConfigurationError
+
+#: What may stand in braces.
+PLACEHOLDERS: Final = ("channel", "events", "pileup", "seed", "first_event", "output", "request_id")
+
+_LINE_ENDS: Final = {"\n": "\\n", "\r": "\\r"}
+
+#: Text, then the placeholder that follows it, if one does.
+Piece = tuple[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineCommand:
+    """The command's words, each in pieces."""
+
+    words: tuple[tuple[Piece, ...], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Split the command as a shell would.
+
+        Raises :class:`~collidium.errors.ConfigurationError` for an unknown placeholder, for a command that
+        does not say where its output goes, and for what cannot be split.
+        """
+        try:
+            words = tuple(tuple(_pieces(word)) for word in shlex.split(text))
+        except ValueError as error:
+            raise ConfigurationError(f"PLATFORM_PIPELINE_COMMAND: {error}") from None
+        if not any(name == "output" for word in words for _, name in word):
+            raise ConfigurationError("PLATFORM_PIPELINE_COMMAND: {output} is missing")
+        return cls(words)
+
+    def arguments(self, values: Mapping[str, object]) -> list[str]:
+        """The words with every placeholder filled in: for a program that is started without a shell."""
+        return [
+            "".join(text + ("" if name is None else str(values[name])) for text, name in word)
+            for word in self.words
+        ]
+
+    def shell(self, values: Mapping[str, object], variables: Mapping[str, str]) -> str:
+        """The command as a shell reads it: values are quoted, ``variables`` stay variables of that name."""
+
+        def filled(text: str, name: str | None) -> str:
+            before = quoted(text) if text else ""
+            if name is None:
+                return before
+            if name in variables:
+                return f'{before}"${{{variables[name]}}}"'
+            return before + quoted(str(values[name]))
+
+        return " ".join("".join(filled(*piece) for piece in word) or "''" for word in self.words)
+
+
+def quoted(text: str) -> str:
+    """One word for bash, in one line whatever is in it."""
+    word = shlex.quote(text)
+    for character, escape in _LINE_ENDS.items():
+        word = word.replace(character, f"'$'{escape}''")
+    return word
+
+
+def _pieces(word: str) -> list[Piece]:
+    pieces: list[Piece] = []
+    for text, name, form, conversion in Formatter().parse(word):
+        if name is not None and (name not in PLACEHOLDERS or form or conversion):
+            known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
+            raise ValueError(f"there is no placeholder {{{name}}} (there are: {known})")
+        pieces.append((text, name))
+    return pieces

@@ -1,0 +1,36 @@
+
+# One part of the job. Above stand: request_directory, first_events, part_events, seeds, pipeline.
+index=$SLURM_ARRAY_TASK_ID
+task=${SLURM_ARRAY_JOB_ID}_$index
+first_event=${first_events[$index]}
+events=${part_events[$index]}
+seed=${seeds[$index]}
+whole=$request_directory/$index
+output=$request_directory/.$index.$task
+status=$request_directory/status/$task
+began=$(date +%s)
+
+# Whatever happened, the task says how it ended: the batch system soon forgets it.
+tell() {
+    local code=$?
+    trap - EXIT TERM
+    rm -rf -- "$output"
+    printf '{"exit_code": %d, "began": %d, "ended": %d}\n' "$code" "$began" "$(date +%s)" >"$status.unfinished"
+    mv -f -- "$status.unfinished" "$status"
+    exit "$code"
+}
+
+mkdir -p -- "$request_directory/status" "$request_directory/log"
+exec >>"$request_directory/log/$task" 2>&1
+rm -f -- "$status"
+trap tell EXIT
+trap 'exit 143' TERM
+
+# A task that was put back into the queue may have finished before.
+if [[ ! -d $whole ]]; then
+    rm -rf -- "$output"
+    mkdir -- "$output"
+    pipeline
+    # Half an output never has the name of a whole one.
+    mv -T -- "$output" "$whole" || [[ -d $whole ]]
+fi

@@ -1,0 +1,43 @@
+"""What array tasks leave behind: ``status/<job id>_<index>``, written by ``part.sh`` when a task ends.
+
+The batch system forgets jobs that have ended; their own records stay with the output.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Self
+
+from collidium.contracts.runner import JobState
+from collidium_runners.batch.states import TaskStatus
+
+#: Exit code of a shell that SIGTERM ended.
+_TERMINATED = 143
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """How a task ended; times in seconds since 1970, by the clock of its node."""
+
+    exit_code: int
+    began: float
+    ended: float
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Self | None:
+        """Read a record; None for what is none, such as a file that was cut short."""
+        try:
+            told = json.loads(text)
+            return cls(int(told["exit_code"]), float(told["began"]), float(told["ended"]))
+        except (ValueError, TypeError, KeyError, OverflowError):
+            return None
+
+    def status(self, index: int) -> TaskStatus:
+        """What it says of the task; node-seconds count one node."""
+        seconds = max(self.ended - self.began, 0.0)
+        if self.exit_code == 0:
+            return TaskStatus(index, JobState.COMPLETED, seconds)
+        if self.exit_code == _TERMINATED:
+            return TaskStatus(index, JobState.CANCELLED, seconds, "terminated")
+        return TaskStatus(index, JobState.FAILED, seconds, f"exit code {self.exit_code}")

@@ -1,0 +1,124 @@
+"""The batch script: an array job, each task of which simulates one part.
+
+Slurm reads the lines that begin with ``#SBATCH``, and those cannot be quoted: what stands there is made of
+plain characters or refused. Everything else is quoted for bash. The script says nothing of the server: no
+secret, no address. What it does for one part stands in ``part.sh``.
+
+Each task writes ``<directory>/<request_id>/<index>/`` at once when its part is whole, and at its end, good or
+bad, ``<directory>/<request_id>/status/<job id>_<index>`` (see :mod:`collidium_runners.batch.records`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import ceil
+from pathlib import PurePath
+from typing import Final
+
+from collidium.contracts.runner import Job, RunnerRefused
+from collidium.errors import ConfigurationError
+from collidium_runners.batch.command import PipelineCommand, quoted
+from collidium_runners.batch.splitting import Part
+
+#: How much longer than expected a part may take, and the minutes that every part may take on top: to start
+#: the pipeline, and what a channel costs once.
+TIME_FACTOR: Final = 2
+EXTRA_MINUTES: Final = 15
+
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:@/&|*+-]*", re.ASCII)
+#: What differs between parts: placeholders of the command, and the script's variables for them.
+_VARIABLES: Final = {name: name for name in ("events", "seed", "first_event", "output")}
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What each part asks of the batch system; empty: its default."""
+
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    #: CPUs of a part; 0: a whole node, shared with nobody.
+    cpus: int = 0
+    #: How many parts compute on a node at once, and so how much slower than alone.
+    parts_per_node: int = 1
+
+    def directives(self) -> list[str]:
+        """Options of sbatch; raises ConfigurationError for a value that is not plain."""
+        named = {
+            "partition": self.partition,
+            "account": self.account,
+            "qos": self.qos,
+            "constraint": self.constraint,
+        }
+        for option, value in named.items():
+            if value and not _PLAIN.fullmatch(value):
+                raise ConfigurationError(f"{value!r} is no {option} of a batch system")
+        shared = f"--cpus-per-task={self.cpus}" if self.cpus else "--exclusive"
+        return [f"--{option}={value}" for option, value in named.items() if value] + [shared]
+
+
+def job_name(request_id: str) -> str:
+    """What the batch system knows the job by; raises RunnerRefused for an id that is not plain."""
+    if not _REQUEST_ID.fullmatch(request_id):
+        raise RunnerRefused(f"{request_id!r} cannot name a batch job")
+    return f"collidium-{request_id}"
+
+
+def minutes(job: Job, parts: Sequence[Part], parts_per_node: int = 1) -> int:
+    """The time limit of each part."""
+    longest = job.node_seconds * max(part.events for part in parts) / job.events * parts_per_node
+    return ceil(TIME_FACTOR * longest / 60) + EXTRA_MINUTES
+
+
+def script(
+    job: Job,
+    parts: Sequence[Part],
+    command: PipelineCommand,
+    directory: PurePath,
+    allocation: Allocation = Allocation(),
+) -> str:
+    """The script to hand to sbatch; ``directory`` is an absolute path where the job runs.
+
+    Raises :class:`~collidium.contracts.runner.RunnerRefused` for a job that cannot be written down and
+    :class:`~collidium.errors.ConfigurationError` for an allocation that cannot.
+    """
+    values = {"channel": job.channel, "pileup": job.pileup, "request_id": job.request_id}
+    options = [
+        f"--job-name={job_name(job.request_id)}",
+        f"--array=0-{len(parts) - 1}",
+        f"--time={minutes(job, parts, allocation.parts_per_node)}",
+        "--nodes=1",
+        "--ntasks=1",
+        # Each part has its own log, with a name that needs no quoting by Slurm's rules.
+        "--output=/dev/null",
+        *allocation.directives(),
+    ]
+    lines = [
+        "#!/bin/bash",
+        *(f"#SBATCH {option}" for option in options),
+        "set -euo pipefail",
+        f"request_directory={quoted(str(directory / job.request_id))}",
+        f"first_events=({_numbers(part.first_event for part in parts)})",
+        f"part_events=({_numbers(part.events for part in parts)})",
+        f"seeds=({_numbers(part.seed for part in parts)})",
+        f"pipeline() {{ {command.shell(values, _VARIABLES)}; }}",
+    ]
+    written = "\n".join(lines) + "\n"
+    if "\0" in written:
+        raise RunnerRefused("a batch script cannot hold a null character")
+    return written + _body()
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+@cache
+def _body() -> str:
+    return files("collidium_runners.batch").joinpath("part.sh").read_text(encoding="utf-8")

@@ -1,0 +1,128 @@
+"""Slurm's job states, and what they make of a job of many array tasks.
+
+Source of the states: "JOB STATE CODES" of squeue and sacct, Slurm 20.02 to 24.11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from collidium.contracts.runner import JobState, JobStatus
+
+#: Slurm's word, its short form (empty: it has none), and what it is to us.
+#: What was put back into the queue, or is held there, is followed: it will run again, or somebody ends it.
+TABLE: Final = (
+    ("BOOT_FAIL", "BF", JobState.FAILED),
+    ("CANCELLED", "CA", JobState.CANCELLED),
+    ("COMPLETED", "CD", JobState.COMPLETED),
+    ("COMPLETING", "CG", JobState.RUNNING),
+    ("CONFIGURING", "CF", JobState.QUEUED),
+    ("DEADLINE", "DL", JobState.FAILED),
+    ("EXPEDITING", "EX", JobState.RUNNING),
+    ("FAILED", "F", JobState.FAILED),
+    ("LAUNCH_FAILED", "LF", JobState.FAILED),
+    ("NODE_FAIL", "NF", JobState.FAILED),
+    ("OUT_OF_MEMORY", "OOM", JobState.FAILED),
+    ("PENDING", "PD", JobState.QUEUED),
+    ("POWER_UP_NODE", "PN", JobState.QUEUED),
+    ("PREEMPTED", "PR", JobState.FAILED),
+    ("RECONFIG_FAIL", "", JobState.FAILED),
+    ("REQUEUED", "RQ", JobState.QUEUED),
+    ("REQUEUE_FED", "RF", JobState.QUEUED),
+    ("REQUEUE_HOLD", "RH", JobState.QUEUED),
+    ("RESIZING", "RS", JobState.RUNNING),
+    ("RESV_DEL_HOLD", "RD", JobState.QUEUED),
+    # It runs in another cluster of the federation, of which this one cannot tell.
+    ("REVOKED", "RV", JobState.UNKNOWN),
+    ("RUNNING", "R", JobState.RUNNING),
+    ("SIGNALING", "SI", JobState.RUNNING),
+    ("SPECIAL_EXIT", "SE", JobState.QUEUED),
+    ("STAGE_OUT", "SO", JobState.RUNNING),
+    ("STOPPED", "ST", JobState.RUNNING),
+    ("SUSPENDED", "S", JobState.RUNNING),
+    ("TIMEOUT", "TO", JobState.FAILED),
+    ("UPDATE_DB", "UD", JobState.RUNNING),
+)
+
+ENDED: Final = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
+
+_STATES: Final = {word: state for full, short, state in TABLE for word in (full, short) if word}
+#: Of several words for one task, the first of these decides: a flag such as COMPLETING says that a task which
+#: is called completed has not ended.
+_STRONGEST: Final = (
+    JobState.UNKNOWN,
+    JobState.QUEUED,
+    JobState.RUNNING,
+    JobState.FAILED,
+    JobState.CANCELLED,
+    JobState.COMPLETED,
+)
+
+
+def state_of(*told: str) -> JobState:
+    """What Slurm's words for one task mean: ``COMPLETED``, ``CD``, ``CANCELLED by 0``, ``CANCELLED+``, or a
+    state and its flags. A word that is not in the table gives ``JobState.UNKNOWN``, and so does none.
+    """
+    states = {_STATES.get(_word(text), JobState.UNKNOWN) for text in told}
+    return next((state for state in _STRONGEST if state in states), JobState.UNKNOWN)
+
+
+def _word(told: str) -> str:
+    return (told.upper().split() or [""])[0].rstrip("+")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """What became of one array task, which computes one part."""
+
+    index: int
+    state: JobState
+    #: Seconds that a node spent on it so far; None where nobody can tell.
+    node_seconds: float | None = None
+    #: Why it is as it is, without secrets: "timeout", "exit code 3".
+    reason: str | None = None
+
+
+def job_status(tasks: Collection[TaskStatus], parts: int) -> JobStatus:
+    """What the states of all tasks make of a job of ``parts`` parts.
+
+    A job has ended when every task has: completed if all completed, else failed if any failed, else
+    cancelled. Before, it is unknown if any task is, queued if no task has begun, and running otherwise. A
+    part without a task is unknown. Node-hours are summed over the tasks that can tell.
+    """
+    reached = {task.state for task in tasks}
+    if len(tasks) < parts:
+        reached.add(JobState.UNKNOWN)
+    return JobStatus(_together(reached), _node_hours(tasks), _reason(tasks, parts))
+
+
+def _together(reached: set[JobState]) -> JobState:
+    if JobState.UNKNOWN in reached:
+        return JobState.UNKNOWN
+    if reached == {JobState.QUEUED}:
+        return JobState.QUEUED
+    if not reached <= ENDED:
+        return JobState.RUNNING
+    return next(state for state in _STRONGEST if state in reached)
+
+
+def _node_hours(tasks: Collection[TaskStatus]) -> Decimal | None:
+    known = [task.node_seconds for task in tasks if task.node_seconds is not None]
+    return Decimal(sum(known) / 3600).quantize(Decimal("0.001")) if known else None
+
+
+def _reason(tasks: Collection[TaskStatus], parts: int) -> str | None:
+    """The first reason of the worst state, and how many tasks share that state."""
+    for state in (JobState.FAILED, JobState.CANCELLED, JobState.UNKNOWN, JobState.QUEUED):
+        concerned: Sequence[TaskStatus] = sorted(
+            (task for task in tasks if task.state == state), key=lambda task: task.index
+        )
+        told = [task for task in concerned if task.reason]
+        if told and parts == 1:
+            return told[0].reason
+        if told:
+            return f"{len(concerned)} of {parts} parts {state}; part {told[0].index}: {told[0].reason}"
+    return None
