@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
@@ -64,6 +64,7 @@ def config(url: str) -> dict[str, Any]:
                     "collidium.accounts.models",
                     "collidium.benchmarks.models",
                     "collidium.operations.models",
+                    "collidium.outbox.models",
                 ],
                 "migrations": "collidium.migrations",
                 "default_connection": "default",
@@ -214,6 +215,7 @@ class _Transaction:
     #: The connection that it was begun on.
     outside: BaseDBAsyncClient
     open: bool = True
+    committed: list[Callable[[], object]] = field(default_factory=list)
 
 
 _transaction: ContextVar[_Transaction | None] = ContextVar("transaction", default=None)
@@ -234,9 +236,12 @@ def transactional(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[
         _transaction.set(transaction)
         try:
             async with in_transaction():
-                return await function(*args, **kwargs)
+                result = await function(*args, **kwargs)
         finally:
             transaction.open = False
+        for callback in transaction.committed:
+            callback()
+        return result
 
     @functools.wraps(function)
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -252,3 +257,16 @@ def transactional(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[
         return await asyncio.shield(task)
 
     return wrapper
+
+
+def on_commit(callback: Callable[[], object]) -> None:
+    """Call ``callback`` once the transaction under way has committed; never when it rolls back.
+
+    For what others in this process should hear soon. It must be quick and must not raise; outside of a
+    transaction it is called at once.
+    """
+    transaction = _transaction.get()
+    if transaction is not None and transaction.open:
+        transaction.committed.append(callback)
+    else:
+        callback()

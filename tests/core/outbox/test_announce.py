@@ -1,0 +1,73 @@
+"""Announcing: the event and its deliveries are there exactly when what they tell has happened."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from collidium.database import transactional
+from collidium.outbox import announce
+from collidium.outbox.models import Delivery, OutboxEvent, Webhook
+
+OURS = "https://receiver.example/hook"
+GIVEN = "https://elsewhere.example/hook"
+
+
+async def register(account_id: int, url: str | None = OURS) -> None:
+    await Webhook.create(account_id=account_id, url=url, secret="sealed", created_at=datetime.now(UTC))
+
+
+def record(request_id: str = "r1") -> dict[str, object]:
+    return {"request_id": request_id, "state": "completed", "credits_charged": 1.5}
+
+
+async def test_the_registered_and_the_given_url_are_told_each_once(connected: str) -> None:
+    await register(1)
+    await announce(1, GIVEN, record("r1"))
+    await announce(1, OURS, record("r2"))
+    await announce(1, None, record("r3"))
+    told = [
+        (d.event.request_id, d.url, d.state)
+        for d in await Delivery.all().prefetch_related("event").order_by("id")
+    ]
+    assert told == [
+        ("r1", OURS, "pending"),
+        ("r1", GIVEN, "pending"),
+        ("r2", OURS, "pending"),
+        ("r3", OURS, "pending"),
+    ]
+    event = await OutboxEvent.get(request_id="r1")
+    body = json.loads(event.body)
+    assert body["type"] == event.type == "simulation.completed"
+    assert body["data"] == record("r1")
+    assert datetime.fromisoformat(body["timestamp"]) == event.created_at
+
+
+async def test_nothing_is_written_where_nobody_wants_to_know(connected: str) -> None:
+    await announce(1, GIVEN, record())  # no webhook, so no secret to sign with
+    await register(1, url=None)
+    await announce(1, None, record())
+    assert not await OutboxEvent.all()
+
+
+async def test_the_same_request_again_changes_nothing(connected: str) -> None:
+    await register(1)
+    await announce(1, None, record())
+    await announce(1, GIVEN, record())
+    assert await Delivery.all().count() == 1
+
+
+async def test_what_did_not_happen_is_not_told(connected: str) -> None:
+    await register(1)
+
+    @transactional
+    async def fails_at_last() -> None:
+        await announce(1, None, record())
+        raise RuntimeError("and never mind")
+
+    with pytest.raises(RuntimeError):
+        await fails_at_last()
+    assert not await OutboxEvent.all()
+    assert not await Delivery.all()
