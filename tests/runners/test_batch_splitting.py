@@ -1,0 +1,59 @@
+"""Parts of a job: every event once, no seed twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collidium.contracts.runner import Job
+from collidium_runners.batch.splitting import MOST_PARTS, parts
+
+JOB = Job("r1", "ttbar", events=10, pileup=0, seed=42, node_seconds=900)
+
+
+@given(
+    events=st.integers(1, 100_000),
+    events_per_part=st.integers(1, 100_000),
+    seed=st.integers(0, 2**31 - 1),
+    most_parts=st.integers(1, 2000),
+)
+def test_parts_are_exactly_the_job(events: int, events_per_part: int, seed: int, most_parts: int) -> None:
+    job = replace(JOB, events=events, seed=seed)
+    cut = parts(job, events_per_part, most_parts)
+    assert cut == parts(job, events_per_part, most_parts)
+    assert [part.index for part in cut] == list(range(len(cut)))
+    next_event = 0
+    for part in cut:
+        assert part.first_event == next_event
+        assert part.events >= 1
+        next_event += part.events
+    assert next_event == events
+    assert len({part.seed for part in cut}) == len(cut) <= most_parts
+    assert all(0 <= part.seed < 2**31 for part in cut)
+    if len(cut) < most_parts:
+        assert max(part.events for part in cut) <= events_per_part
+
+
+def test_a_job_of_one_part_keeps_its_seed() -> None:
+    (part,) = parts(JOB, 10)
+    assert (part.first_event, part.events, part.seed) == (0, 10, 42)
+
+
+def test_jobs_with_neighbouring_seeds_share_no_seed() -> None:
+    here, there = (
+        {part.seed for part in parts(replace(JOB, events=1000, seed=seed), 1)} for seed in (42, 43)
+    )
+    assert len(here) == len(there) == 1000
+    assert not here & there
+
+
+def test_many_events_get_longer_parts_and_none_is_dropped() -> None:
+    cut = parts(replace(JOB, events=100_000), 10)
+    assert len(cut) == MOST_PARTS
+    assert {part.events for part in cut} == {100}
+
+
+def test_parts_differ_by_one_event_at_most() -> None:
+    assert [part.events for part in parts(replace(JOB, events=101), 25)] == [21, 20, 20, 20, 20]
