@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,30 @@ def _sweep(settings: Settings) -> None:
 def make_private(directory: Path) -> None:
     """Make a directory for its owner alone; one that is there stays as it is."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def make_secret_file(path: Path, secret: str) -> bool:
+    """Write a secret, a line for its owner alone, unless there is a file already; whether it was written.
+
+    The file appears whole, and of processes that start at the same moment one alone makes it.
+    """
+    make_private(path.parent)
+    if path.exists():
+        return False
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    beside = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(secret + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        # Unlike a rename, a link never replaces what another process made.
+        path.hardlink_to(beside)
+    except FileExistsError:
+        return False
+    finally:
+        beside.unlink()
+    return True
 
 
 def _close_to_others(path: Path) -> None:

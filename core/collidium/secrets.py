@@ -1,0 +1,91 @@
+"""What the platform keeps of its users' secrets: encrypted, with keys that stand outside the database."""
+
+from __future__ import annotations
+
+import base64
+from binascii import Error as NotBase64
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+from collidium.data_directory import make_secret_file
+from collidium.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
+
+#: Below the data directory.
+FILE: Final = "secret-key"
+_KEY_BYTES: Final = 32
+#: The same everywhere: every process makes the same key of a text, and keeps nothing to do so.
+_SALT: Final = b"collidium"
+
+
+class LostKey(ConfigurationError):
+    """A value was encrypted with a key that is no longer among those of this process."""
+
+
+class Secrets:
+    """Encrypts and decrypts short texts; several keys at once, so that they can be changed.
+
+    Values are Fernet tokens: AES-128-CBC, signed with HMAC-SHA256.
+    """
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        """The first key encrypts, all decrypt. Blocks: a key is derived slowly, on purpose."""
+        self._keys = MultiFernet([Fernet(_fernet_key(key)) for key in keys])
+
+    def encrypt(self, text: str) -> str:
+        """The text as a value to be kept, another one each time."""
+        return self._keys.encrypt(text.encode()).decode("ascii")
+
+    def decrypt(self, value: str) -> str:
+        """The text that was encrypted.
+
+        Raises :class:`LostKey` for a value of a key that is not there any more, or that was changed.
+        """
+        try:
+            return self._keys.decrypt(value.encode()).decode()
+        except InvalidToken:
+            raise LostKey(
+                "what was kept encrypted cannot be read with the keys of this server: give the key that it "
+                "was encrypted with in PLATFORM_SECRET_KEY, after the one that is to be used now"
+            ) from None
+
+
+def open_secrets(settings: Settings) -> Secrets:
+    """The keys that are set, else the data directory's, made when absent, exactly once.
+
+    Blocks. Raises ConfigurationError where there is no key in the place for it.
+    """
+    if settings.secret_key is not None:
+        return Secrets(_keys(settings.secret_key.get_secret_value(), "PLATFORM_SECRET_KEY"))
+    path = settings.data_dir / FILE
+    try:
+        make_secret_file(path, Fernet.generate_key().decode("ascii"))
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the secret key cannot be had: {error}") from error
+    return Secrets(_keys(text, str(path)))
+
+
+def _keys(text: str, where: str) -> list[str]:
+    keys = [key.strip() for key in text.split(",")]
+    if not all(keys):
+        raise ConfigurationError(f"{where}: a key is missing; write one, or several separated by commas")
+    return keys
+
+
+def _fernet_key(text: str) -> bytes:
+    """A Fernet key as it is; of any other text one that is derived from it (scrypt, RFC 7914)."""
+    try:
+        if len(base64.b64decode(text, altchars=b"-_", validate=True)) == _KEY_BYTES:
+            return text.encode("ascii")
+    except (NotBase64, ValueError):
+        pass  # it is a pass phrase
+    derived = Scrypt(salt=_SALT, length=_KEY_BYTES, n=2**14, r=8, p=1).derive(text.encode())
+    return base64.urlsafe_b64encode(derived)
