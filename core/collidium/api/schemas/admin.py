@@ -1,0 +1,66 @@
+"""Shapes of what operators ask and are answered."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from collidium.api.schemas.base import Amount, Answer, Body, Credits, HubUsername, Text
+
+
+class GrantBody(Body):
+    """A grant or, with a negative delta, a deduction."""
+
+    hub_username: HubUsername
+    delta: Amount = Field(description="Credits, to three decimal places.")
+    reason: Text = Field(description="Kept as the entry's note.")
+
+
+class Granted(Answer):
+    """What a grant did."""
+
+    hub_username: str
+    new_balance: Credits
+    transaction_id: int
+
+
+class BanBody(Body):
+    """Ban (true) or unban (false) an account."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    hub_username: HubUsername
+    banned: bool
+
+
+class Banned(Answer):
+    """Whether the account is banned now."""
+
+    hub_username: str
+    banned: bool
+
+
+class FreezeQuery(BaseModel):
+    """Whether to freeze."""
+
+    frozen: bool
+
+
+class Frozen(BaseModel):
+    """Whether submissions of simulation requests are frozen now."""
+
+    submissions_frozen: bool
+
+
+class AuditModel(Answer):
+    """A line of the audit log."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    target: str
+    details: dict[str, Any]
+    http_request_id: str

@@ -1,0 +1,48 @@
+"""What the shapes of requests and answers are made of."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from collidium.contracts.identity import USERNAME
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("not a number")
+    return value
+
+
+#: Credits leave as JSON numbers; three decimal places survive a float64 up to 10^12.
+Credits = Annotated[Decimal, PlainSerializer(float, return_type=float), WithJsonSchema({"type": "number"})]
+
+#: Credits as they come in: a JSON number; text that looks like one is refused.
+Amount = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
+
+HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
+
+
+#: What a person typed: PostgreSQL stores no null character.
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
+
+
+class Answer(BaseModel):
+    """Base of answers, read from the domain's own records."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Body(BaseModel):
+    """Base of request bodies: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")

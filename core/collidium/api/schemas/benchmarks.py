@@ -1,0 +1,112 @@
+"""Shapes of tasks, submissions and leaderboards."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from collidium.api.schemas.base import Answer, Credits
+
+
+class Events(Answer):
+    """A half-open range of event ids."""
+
+    start: int
+    stop: int
+
+
+class ColumnModel(Answer):
+    """A column of predictions."""
+
+    name: str
+    kind: Literal["integer", "float"]
+    description: str
+
+
+class MetricModel(Answer):
+    """A metric of a task; ``floor`` is what a first best must beat."""
+
+    name: str
+    higher_is_better: bool
+    description: str
+    reward: Credits
+    floor: float
+
+
+class TaskModel(Answer):
+    """A benchmark task."""
+
+    name: str
+    title: str
+    description: str
+    dataset: str
+    eval_events: Events
+    inputs: list[str]
+    columns: list[ColumnModel]
+    metrics: list[MetricModel]
+    primary_metric: str
+    scorer_version: str
+    truth_version: str | None
+    accepts_submissions: bool
+
+
+class Receipt(Answer):
+    """The answer to a submission."""
+
+    submission_id: str
+    scores: dict[str, float]
+    credits_earned: Credits
+    deduplicated: bool
+    warnings: list[str]
+    rows: int
+    sha256: str
+    scorer_version: str
+    truth_version: str
+
+
+class Checked(Answer):
+    """The answer to a dry run."""
+
+    valid: Literal[True] = True
+    rows: int
+    warnings: list[str]
+
+
+class SubmissionModel(Answer):
+    """A submission, as everybody may see it."""
+
+    submission_id: str
+    task: str
+    hub_username: str
+    submitted_at: datetime
+    scores: dict[str, float]
+    credits_earned: Credits
+    warnings: list[str]
+    model_repo: str | None
+    rows: int
+    size_bytes: int
+    sha256: str
+    scorer_version: str
+    truth_version: str
+
+
+class Place(BaseModel):
+    """A place on a leaderboard."""
+
+    rank: int
+    submission_id: str
+    hub_username: str
+    submitted_at: datetime
+    scores: dict[str, float]
+    credits_earned: Credits
+    model_repo: str | None
+    scorer_version: str
+    truth_version: str
+
+
+class SubmitQuery(BaseModel):
+    """Query of a submission."""
+
+    model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
