@@ -1,8 +1,6 @@
-"""Builds the application: blueprints, plugins, error rendering, and the platform's life."""
+"""Builds the application: blueprints, plugins, error rendering."""
 
 from __future__ import annotations
-
-from collections.abc import AsyncGenerator
 
 from quart import Quart
 from quart_cors import cors
@@ -20,14 +18,12 @@ from collidium.api import (
     problems,
     requests,
 )
-from collidium.api.context import EXTENSION
-from collidium.platform import Platform
 from collidium.plugins import Plugins
 from collidium.settings import Settings
 
 
 def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
-    """The application; it opens the platform when it starts serving and closes it when it stops.
+    """The application; it can answer once it has its platform (:func:`~collidium.api.context.give`).
 
     ``loaded`` are the plugins of this process, if they are loaded already.
     """
@@ -53,11 +49,4 @@ def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
             expose_headers=["Link", "Location", "Retry-After", "X-Request-ID"],
             max_age=600,
         )
-
-    @app.while_serving
-    async def open_platform() -> AsyncGenerator[None]:
-        async with Platform.open(settings, loaded) as platform:
-            app.extensions[EXTENSION] = platform
-            yield
-
     return app

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import cast
 
-from quart import current_app
+from quart import Quart, current_app
 
 from collidium.platform import Platform
 
-EXTENSION = "platform"
+_EXTENSION = "platform"
+
+
+def give(app: Quart, opened: Platform) -> None:
+    """Let the application serve that platform."""
+    app.extensions[_EXTENSION] = opened
 
 
 def platform() -> Platform:
     """The platform that the current application serves."""
-    return cast(Platform, current_app.extensions[EXTENSION])
+    return cast(Platform, current_app.extensions[_EXTENSION])

@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 class Isolation:
     """Stands between the application and one blueprint of the plugin ``origin``.
 
-    Its functions for start and end run as ever. Once one of them has failed, those that would still start
-    something are skipped, and requests to the blueprint are answered with 503.
+    Its functions for start and end run as ever. One that does not start answers its requests with 503, and
+    nothing more of it is started or, but for generators that were, ended.
     """
 
     def __init__(self, app: Quart, blueprint: Blueprint, loaded: Plugins, origin: str) -> None:
@@ -26,7 +26,7 @@ class Isolation:
         self._blueprint = blueprint
         self._loaded = loaded
         self._origin = origin
-        self._failed = False
+        self._starts = True
 
     def register(self) -> None:
         """Register the blueprint; raises what that raises."""
@@ -40,22 +40,29 @@ class Isolation:
 
     def _starting(self, function: Callable[[], Any]) -> Callable[[], Awaitable[None]]:
         async def start() -> None:
-            if not self._failed:
-                await self._attempt("start", self._app.ensure_async(function))
+            await self._start(self._app.ensure_async(function))
 
         return start
 
     def _ending(self, function: Callable[[], Any]) -> Callable[[], Awaitable[None]]:
         async def end() -> None:
-            await self._attempt("end", self._app.ensure_async(function))
+            if self._starts:
+                await self._attempt("end", self._app.ensure_async(function))
 
         return end
 
     async def _serving(self, generator: AsyncGenerator[None]) -> AsyncGenerator[None]:
-        started = not self._failed and await self._attempt("start", generator.__anext__)
+        started = await self._start(generator.__anext__)
         yield
         if started:
             await self._attempt("end", lambda: _run_out(generator))
+
+    async def _start(self, function: Callable[[], Awaitable[Any]]) -> bool:
+        if self._starts and not await self._attempt("start", function):
+            self._starts = False
+            # Before what the plugin itself does first, which may need what has not started.
+            self._app.before_request_funcs[self._blueprint.name].insert(0, self._refuse)
+        return self._starts
 
     async def _attempt(self, what: str, function: Callable[[], Awaitable[Any]]) -> bool:
         try:
@@ -65,15 +72,8 @@ class Isolation:
             logger.exception("plugin %s: its blueprint did not %s", self._origin, what)
             told = f"blueprint {self._blueprint.url_prefix!r} did not {what}: {type(error).__name__}: {error}"
             self._loaded.fail(self._origin, told)
-            self._refuse_requests()
             return False
         return True
-
-    def _refuse_requests(self) -> None:
-        if not self._failed:
-            self._failed = True
-            # Before what the plugin itself does first, which may need what has not started.
-            self._app.before_request_funcs[self._blueprint.name].insert(0, self._refuse)
 
     async def _refuse(self) -> None:
         raise Unavailable(f"plugin {self._origin!r} did not start; its operators find why in the log")

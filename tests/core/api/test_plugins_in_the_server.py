@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pyarrow as pa
+import pytest
 from tests.distributions import install
 from tests.waiting import eventually
 
@@ -15,6 +16,15 @@ from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
 from .conftest import import_truth, parquet, signed_in
+
+#: Hooks that a server calls when it starts.
+CALLED_HOOKS = [
+    "collidium_tasks",
+    "collidium_identity_providers",
+    "collidium_storages",
+    "collidium_executors",
+    "collidium_blueprints",
+]
 
 HOOK = """
 from quart import Blueprint
@@ -26,7 +36,6 @@ def collidium_blueprints(settings):
 """
 
 GREETING = """
-import os
 from quart import Blueprint
 from collidium.hookspecs import hookimpl
 
@@ -38,8 +47,6 @@ async def greet():
 
 @hookimpl
 def collidium_blueprints(settings):
-    # Once per process: the second time the file is there.
-    os.close(os.open(settings.data_dir / f"greeting-{os.getpid()}", os.O_CREAT | os.O_EXCL))
     return [greeting]
 """
 
@@ -109,6 +116,25 @@ BAD = {
     "breaks_off": BREAKS_OFF,
 }
 
+#: Tells each call of a hook, and brings nothing.
+CALLED = """
+import os
+from pathlib import Path
+from collidium.hookspecs import hookimpl
+
+def called(hook):
+    with Path(__file__).with_name(f"calls-of-{os.getpid()}").open("a") as file:
+        file.write(hook + chr(10))
+    return []
+""" + "".join(
+    f"""
+@hookimpl
+def {hook}():
+    return called("{hook}")
+"""
+    for hook in CALLED_HOOKS
+)
+
 #: Fails as its caller's token says; no message of its own may be told.
 ODD_IDENTITY = """
 from collidium.contracts.identity import Identity, IdentityProvider
@@ -174,6 +200,21 @@ def test_a_blueprint_is_mounted_and_bad_ones_stop_nobody(start_server: StartServ
     states = {plugin["name"]: plugin["state"] for plugin in json.loads(listed.stdout)["plugins"]}
     assert {name for name, state in states.items() if state == "failed"} == set(BAD)
     assert states["greeting"] == "loaded"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_serving_process_calls_each_hook_once(
+    start_server: StartServer, tmp_path: Path, workers: str
+) -> None:
+    site = tmp_path / "site"
+    install(site, "called", {"called": CALLED})
+    server = start_server({"PYTHONPATH": str(site), "PLATFORM_WORKERS": workers})
+    calls = {path.name: path.read_text().split() for path in site.glob("calls-of-*")}
+    if workers == "2":
+        # The process that looks after the others serves nobody.
+        calls.pop(f"calls-of-{server.pid}")
+    assert len(calls) == int(workers)
+    assert all(sorted(hooks) == sorted(CALLED_HOOKS) for hooks in calls.values())
 
 
 def test_what_fails_around_serving_stops_nobody(start_server: StartServer, tmp_path: Path) -> None:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import resource
 from contextlib import suppress
 
 import click
 
-from collidium import logs, plugins
+from collidium import logs
 from collidium.cli.server.admin_token import ensure_admin_token
 from collidium.cli.server.listener import listen
 from collidium.cli.server.supervisor import supervise
-from collidium.cli.server.worker import serve_here, tell_of_plugins
+from collidium.cli.server.worker import serve_here
 from collidium.platform import Platform
-from collidium.plugins import Plugins
 from collidium.settings import Settings
-
-logger = logging.getLogger(__name__)
 
 
 def run(settings: Settings) -> None:
@@ -29,16 +25,14 @@ def run(settings: Settings) -> None:
     with listen(settings.host, settings.port) as listener:
         # The real port: the local hub's address is made from it.
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-        tell_of_plugins()
-        loaded = plugins.load(settings.plugins_blocked)
-        asyncio.run(_rehearse(settings, loaded))
 
         def announce() -> None:
             click.echo(f"Collidium is at {settings.base_url}")
 
         if settings.workers == 1:
-            serve_here(settings, listener, announce, loaded)
+            serve_here(settings, listener, announce)
         else:
+            asyncio.run(_rehearse(settings))
             supervise(settings, listener, announce)
 
 
@@ -49,8 +43,7 @@ def _allow_many_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-async def _rehearse(settings: Settings, loaded: Plugins) -> None:
-    """Open the platform once: what is wrong shows here, plainly, and the schema is brought up only once."""
-    async with Platform.open(settings, loaded):
-        for failure in loaded.failures:
-            logger.warning("%s", failure)
+async def _rehearse(settings: Settings) -> None:
+    """Open the platform before any worker does: what is wrong, or the schema lacks, is seen to once."""
+    async with Platform.open(settings):
+        pass

@@ -11,11 +11,10 @@ from collections.abc import Callable
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
-from hypercorn.utils import LifespanFailureError
 
+from collidium.api import context
 from collidium.api.app import create_app
-from collidium.errors import ConfigurationError
-from collidium.plugins import Plugins
+from collidium.platform import Platform
 from collidium.settings import Settings
 
 #: How long requests in flight may take when the server stops.
@@ -25,31 +24,25 @@ GRACE_SECONDS = 30.0
 KEEP_ALIVE_SECONDS = 75.0
 
 
-def serve_here(
-    settings: Settings,
-    listener: socket.socket,
-    announce: Callable[[], None],
-    loaded: Plugins | None = None,
-) -> None:
+def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
     """Serve from this process; ``announce`` is called when it is ready. Takes the listener over.
 
-    ``loaded`` are the plugins of this process, if they are loaded already.
-
     Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
-    ConfigurationError when the application does not start.
+    ConfigurationError when it cannot start.
     """
     tell_of_plugins()
-    app = create_app(settings, loaded)
-    config = hypercorn_config(listener, settings.log_level)
+    asyncio.run(_serve(settings, listener, announce))
 
+
+async def _serve(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
     async def until_stopped() -> None:
         announce()
         await _stop_requested()
 
-    try:
-        asyncio.run(serve(app, config, shutdown_trigger=until_stopped))
-    except LifespanFailureError as error:
-        raise ConfigurationError(f"the server does not start: {error}") from error
+    async with Platform.open(settings) as platform:
+        app = create_app(settings, platform.plugins)
+        context.give(app, platform)
+        await serve(app, hypercorn_config(listener, settings.log_level), shutdown_trigger=until_stopped)
 
 
 def tell_of_plugins() -> None:
