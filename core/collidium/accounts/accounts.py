@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Final
 
 from tortoise.timezone import now
 
@@ -13,9 +14,12 @@ from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import Forbidden, NotFound
+from collidium.row_by_key import RowByKey
 
 #: ``last_seen_at`` is true to this much, so that reading does not write on every call.
 LAST_SEEN_PRECISION = timedelta(minutes=5)
+
+_by_name: Final = RowByKey(Account, "name_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
     The ban is read from the database on every call. Raises :class:`~collidium.errors.Forbidden` for a
     banned account.
     """
-    account = await Account.get_or_none(name_key=name_key(hub_username))
+    account = await _by_name.get_or_none(name_key(hub_username))
     if account is None or account.signed_up_at is None:
         account = await _sign_up(hub_username, signup_grant)
     elif account.last_seen_at is None or now() - account.last_seen_at > LAST_SEEN_PRECISION:

@@ -13,6 +13,7 @@ from collidium.benchmarks.models import ListedTask
 from collidium.database import transactional
 from collidium.errors import NotFound, Unavailable
 from collidium.plugins import DISTRIBUTION
+from collidium.row_by_key import RowByKey
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Longest name of a task, by the contract and by the tables.
 MAX_NAME: Final = 64
+
+_by_name: Final = RowByKey(ListedTask, "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ async def find_row(name: str) -> ListedTask | None:
     """The task's row, if it was ever listed. What cannot be a name never reaches the database."""
     if not (len(name) <= MAX_NAME and name.isascii() and name.isidentifier()):
         return None
-    return await ListedTask.get_or_none(name=name)
+    return await _by_name.get_or_none(name)
 
 
 def unknown(name: str) -> NotFound:
