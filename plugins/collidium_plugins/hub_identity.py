@@ -60,6 +60,7 @@ class HubIdentity(IdentityProvider):
         self._timeout_seconds = timeout_seconds
         self._asking: dict[str, asyncio.Task[Answer]] = {}
         self._client: httpx.AsyncClient | None = None
+        self._opening = asyncio.Lock()
         # Apart, so that a flood of bad tokens drives no good one out.
         self._known: TTLCache[str, Identity] = TTLCache[str, Identity](KNOWN_TOKENS, cache_seconds)
         self._refused: TTLCache[str, bool] = TTLCache[str, bool](
@@ -103,13 +104,14 @@ class HubIdentity(IdentityProvider):
         return answer
 
     async def _ask(self, token: str) -> Answer:
+        client = await self._http()
         import httpx
 
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         try:
             async with (
                 asyncio.timeout(self._timeout_seconds),
-                self._http().stream("GET", self._url, headers=headers) as response,
+                client.stream("GET", self._url, headers=headers) as response,
             ):
                 if response.status_code in {401, 403}:
                     return None
@@ -122,19 +124,24 @@ class HubIdentity(IdentityProvider):
             # The kind of error says enough; its request carries the token.
             return f"the hub cannot be reached ({type(error).__name__})"
 
-    def _http(self) -> httpx.AsyncClient:
-        """The client, made inside the loop that uses it."""
-        import httpx
-
-        if self._client is None:
-            self._client = httpx.AsyncClient(
-                timeout=self._timeout_seconds,
-                follow_redirects=False,
-                limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
-                # A proxy of the environment is for the world outside, not for this machine.
-                mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")},
-            )
+    async def _http(self) -> httpx.AsyncClient:
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(_new_client, self._timeout_seconds)
         return self._client
+
+
+def _new_client(timeout_seconds: float) -> httpx.AsyncClient:
+    """Called in a thread: to import httpx and read all certificates would hold up every other request."""
+    import httpx
+
+    return httpx.AsyncClient(
+        timeout=timeout_seconds,
+        follow_redirects=False,
+        limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
+        # A proxy of the environment is for the world outside, not for this machine.
+        mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")},
+    )
 
 
 async def _read(response: httpx.Response) -> bytes:
