@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collidium.settings import Settings
 
 #: Below the data directory; the hub and the admin token see to themselves.
-PRIVATE = ("truth", "storage", "uploads")
+PRIVATE = ("truth", "storage", "uploads", "outputs")
 
 
 def prepare(settings: Settings) -> None:

@@ -14,7 +14,7 @@ from collidium import settings
 from collidium.errors import ConfigurationError
 from collidium.secrets import FILE, LostKey, Secrets, open_secrets
 
-SECRET = "a token of the hub"
+KEPT = "a token of the hub"
 
 
 def with_key(key: str, data_dir: Path) -> Secrets:
@@ -23,20 +23,20 @@ def with_key(key: str, data_dir: Path) -> Secrets:
 
 def test_what_is_kept_tells_nothing_and_can_be_read_again(tmp_path: Path) -> None:
     secrets = open_secrets(settings.load(data_dir=tmp_path))
-    first, second = secrets.encrypt(SECRET), secrets.encrypt(SECRET)
+    first, second = secrets.encrypt(KEPT), secrets.encrypt(KEPT)
     assert first != second, "equal secrets must not be seen to be equal"
-    assert SECRET not in first
+    assert KEPT not in first
     assert first.isascii()
-    assert secrets.decrypt(first) == secrets.decrypt(second) == SECRET
+    assert secrets.decrypt(first) == secrets.decrypt(second) == KEPT
     assert secrets.decrypt(secrets.encrypt("")) == ""
 
 
 def test_the_key_of_a_fresh_machine_is_for_its_owner_and_stays(tmp_path: Path) -> None:
     fresh = settings.load(data_dir=tmp_path / "data")
-    value = open_secrets(fresh).encrypt(SECRET)
+    value = open_secrets(fresh).encrypt(KEPT)
     file = tmp_path / "data" / FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert open_secrets(fresh).decrypt(value) == SECRET
+    assert open_secrets(fresh).decrypt(value) == KEPT
     assert sorted(path.name for path in file.parent.iterdir()) == [FILE]
 
 
@@ -68,26 +68,26 @@ def test_processes_that_start_at_once_share_one_key(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["correct horse battery staple", "ключ", Fernet.generate_key().decode()])
 def test_any_text_is_a_key(key: str, tmp_path: Path) -> None:
-    value = with_key(key, tmp_path).encrypt(SECRET)
-    assert with_key(f" {key} ", tmp_path).decrypt(value) == SECRET
+    value = with_key(key, tmp_path).encrypt(KEPT)
+    assert with_key(f" {key} ", tmp_path).decrypt(value) == KEPT
     assert not (tmp_path / FILE).exists()
 
 
 def test_a_fernet_key_is_taken_as_it_is(tmp_path: Path) -> None:
     key = Fernet.generate_key()
-    assert Fernet(key).decrypt(with_key(key.decode(), tmp_path).encrypt(SECRET)).decode() == SECRET
+    assert Fernet(key).decrypt(with_key(key.decode(), tmp_path).encrypt(KEPT)).decode() == KEPT
 
 
 def test_keys_are_rotated(tmp_path: Path) -> None:
     old = with_key("old", tmp_path)
     both = with_key("new, old", tmp_path)
     new = with_key("new", tmp_path)
-    assert both.decrypt(old.encrypt(SECRET)) == SECRET
-    assert new.decrypt(both.encrypt(SECRET)) == SECRET, "the first key encrypts"
+    assert both.decrypt(old.encrypt(KEPT)) == KEPT
+    assert new.decrypt(both.encrypt(KEPT)) == KEPT, "the first key encrypts"
     with pytest.raises(LostKey, match="PLATFORM_SECRET_KEY") as caught:
-        new.decrypt(old.encrypt(SECRET))
+        new.decrypt(old.encrypt(KEPT))
     assert caught.value.__cause__ is None
-    assert SECRET not in str(caught.value)
+    assert KEPT not in str(caught.value)
 
 
 @pytest.mark.parametrize("value", ["", "plain text", "gAAAAA", "ключ"])
@@ -98,7 +98,7 @@ def test_what_was_never_encrypted_is_refused(value: str, tmp_path: Path) -> None
 
 def test_a_changed_value_is_refused(tmp_path: Path) -> None:
     secrets = with_key("key", tmp_path)
-    value = secrets.encrypt(SECRET)
+    value = secrets.encrypt(KEPT)
     changed = value[:20] + ("A" if value[20] != "A" else "B") + value[21:]
     with pytest.raises(LostKey):
         secrets.decrypt(changed)

@@ -1,0 +1,265 @@
+"""A job's output: what was ordered and nothing else, or refused with a reason; safe to repeat."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
+from collidium.contracts.storage import StorageUnavailable
+from collidium.simulations.orders import Order
+from collidium.simulations.output import InvalidOutput, OutputFile, keep
+from collidium_plugins.storage_local import LocalStorage
+
+ORDER = Order("ttbar", events=6, pileup=0, seed=42)
+REQUEST = "0f" * 16
+
+
+class FolderRunner(Runner):
+    """Its jobs have all completed, with the files of a folder as their output."""
+
+    name = "folder"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.fails: Exception | None = None
+
+    async def submit(self, job: Job) -> str:
+        return job.request_id
+
+    async def find(self, request_id: str) -> str | None:
+        return request_id
+
+    async def poll(self, handle: str) -> JobStatus:
+        return JobStatus(JobState.COMPLETED)
+
+    async def cancel(self, handle: str) -> None: ...
+
+    async def collect(self, handle: str, directory: Path) -> list[Path]:
+        copied = [Path(shutil.copy(path, directory)) for path in sorted(self.folder.iterdir())]
+        if self.fails is not None:
+            raise self.fails
+        return copied
+
+    async def close(self) -> None: ...
+
+
+def table(events: Sequence[int | None], kind: pa.DataType | None = None) -> pa.Table:
+    hits = pa.array([[float(n)] * 3 for n in range(len(events))], pa.list_(pa.float32()))
+    return pa.table({"event_id": pa.array(events, kind or pa.uint32()), "x": hits})
+
+
+def write(folder: Path, **tables: pa.Table) -> None:
+    for name, content in tables.items():
+        pq.write_table(content, folder / f"{name.replace('__', '-')}.parquet", row_group_size=2)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "job").mkdir()
+    return tmp_path / "job"
+
+
+@pytest.fixture
+def runner(folder: Path) -> FolderRunner:
+    return FolderRunner(folder)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(tmp_path / "storage")
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    return tmp_path / "outputs" / REQUEST
+
+
+def stored(storage: LocalStorage) -> dict[str, bytes]:
+    files = (path for path in storage.directory.rglob("*") if path.is_file())
+    return {path.relative_to(storage.directory).as_posix(): path.read_bytes() for path in files}
+
+
+async def refusal(runner: Runner, storage: LocalStorage, scratch: Path) -> str:
+    with pytest.raises(InvalidOutput) as caught:
+        await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+    assert isinstance(caught.value, RunnerRefused)
+    assert stored(storage) == {}
+    assert not scratch.exists()
+    assert str(scratch) not in str(caught.value), "the reason is for the user"
+    return str(caught.value)
+
+
+async def test_tables_are_named_as_hosted_datasets_are_and_described(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+) -> None:
+    write(folder, particles=table(range(6)))
+    # Shards of an array job: numbers decide their order, not their events.
+    write(folder, tracker_hits__00000__of__00002=table([1, 3, 5]))
+    write(folder, tracker_hits__00001__of__00002=table([0, 2, 4]))
+    files = await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+    assert [(file.path, file.rows) for file in files] == [
+        ("data/ttbar_pu0_particles/train-00000-of-00001.parquet", 6),
+        ("data/ttbar_pu0_tracker_hits/train-00000-of-00002.parquet", 3),
+        ("data/ttbar_pu0_tracker_hits/train-00001-of-00002.parquet", 3),
+    ]
+    contents = stored(storage)
+    assert set(contents) == {f"outputs/{REQUEST}/{file.path}" for file in files}
+    for file in files:
+        content = contents[f"outputs/{REQUEST}/{file.path}"]
+        assert (file.sha256, file.size_bytes) == (hashlib.sha256(content).hexdigest(), len(content))
+    assert (
+        contents[f"outputs/{REQUEST}/{files[1].path}"]
+        == (folder / "tracker_hits-00000-of-00002.parquet").read_bytes()
+    )
+    assert not scratch.exists()
+
+
+async def test_keeping_again_gives_the_same(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+) -> None:
+    write(folder, particles=table(range(6)))
+    first = await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+    before = stored(storage)
+    scratch.mkdir(parents=True)
+    (scratch / "particles.parquet").write_bytes(b"half a file of an attempt that was killed")
+    (scratch / "tracks.parquet.part").write_bytes(b"another")
+    assert await keep(runner, "handle", ORDER, REQUEST, storage, scratch) == first
+    assert stored(storage) == before
+    assert not scratch.exists()
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        (range(5), "lacks 1 of the 6 events"),
+        (range(7), "holds 7 events (up to 6), not the 6 that were ordered"),
+        ([0, 1, 2, 3, 4, 4, 5], "there twice, for example event 4"),
+        ([1, 2, 3, 4, 5, 6], "for example 0"),
+        ([5, 4, 3, 2, 1, 0], "do not rise"),
+        ([], "lacks 6 of the 6 events"),
+        ([0, 1, 2, None, 4, 5], "integers without nulls"),
+    ],
+)
+async def test_every_event_that_was_ordered_is_there_once(
+    runner: FolderRunner,
+    storage: LocalStorage,
+    scratch: Path,
+    folder: Path,
+    events: Sequence[int | None],
+    told: str,
+) -> None:
+    write(folder, particles=table(range(6)), tracker_hits=table(list(events)))
+    assert told in await refusal(runner, storage, scratch)
+
+
+async def test_an_event_in_two_shards_is_refused(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+) -> None:
+    write(folder, tracks__0__of__2=table([0, 1, 2, 3]), tracks__1__of__2=table([3, 4, 5]))
+    assert "event 3 in tracks-0-of-2.parquet and tracks-1-of-2.parquet" in await refusal(
+        runner, storage, scratch
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["tracks-0-of-2"], "lacks shards"),
+        (["tracks-0-of-1", "tracks-1-of-2"], "lacks shards"),
+        (["tracks", "tracks-0-of-1"], "has some twice"),
+        (["tracks-1-of-2", "tracks-2-of-2"], "lacks shards"),
+        (["Tracks"], "no table of a dataset"),
+        (["tracks\n"], "no table of a dataset"),
+    ],
+)
+async def test_shards_are_complete_and_named_as_promised(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path, names: list[str], told: str
+) -> None:
+    for number, name in enumerate(names):
+        events = range(number * 6 // len(names), (number + 1) * 6 // len(names))
+        pq.write_table(table(events), folder / f"{name}.parquet")
+    assert told in await refusal(runner, storage, scratch)
+
+
+async def test_no_output_is_not_what_was_ordered(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path
+) -> None:
+    assert "without any output" in await refusal(runner, storage, scratch)
+
+
+async def test_what_is_no_parquet_is_refused(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+) -> None:
+    write(folder, particles=table(range(6)))
+    whole = (folder / "particles.parquet").read_bytes()
+    (folder / "particles.parquet").write_bytes(whole[:-20])
+    assert "particles.parquet: cannot be read as parquet" in await refusal(runner, storage, scratch)
+
+
+async def test_a_table_needs_event_ids(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+) -> None:
+    write(folder, particles=table(range(6)).drop_columns("event_id"))
+    assert "no column event_id" in await refusal(runner, storage, scratch)
+
+
+async def test_shards_of_a_table_have_the_same_columns(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+) -> None:
+    write(folder, tracks__0__of__2=table([0, 1, 2]), tracks__1__of__2=table([3, 4, 5], pa.int64()))
+    assert "tracks-1-of-2.parquet of the output has other columns" in await refusal(runner, storage, scratch)
+
+
+async def test_files_outside_the_job_s_directory_are_never_taken(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path, tmp_path: Path
+) -> None:
+    write(tmp_path, particles=table(range(6)))
+
+    class Linking(FolderRunner):
+        async def collect(self, handle: str, directory: Path) -> list[Path]:
+            (directory / "particles.parquet").symlink_to(tmp_path / "particles.parquet")
+            return [directory / "particles.parquet"]
+
+    class Pointing(FolderRunner):
+        async def collect(self, handle: str, directory: Path) -> list[Path]:
+            return [directory / ".." / ".." / "particles.parquet"]
+
+    for kind in (Linking, Pointing):
+        assert "no file of the job's own" in await refusal(kind(folder), storage, scratch)
+
+
+async def test_what_was_fetched_waits_for_the_next_attempt(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+) -> None:
+    write(folder, particles=table(range(6)))
+    runner.fails = RunnerUnavailable("the batch system does not answer")
+    with pytest.raises(RunnerUnavailable):
+        await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+    assert (scratch / "particles.parquet").exists()
+    runner.fails = None
+    (file,) = await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+    assert isinstance(file, OutputFile)
+    assert not scratch.exists()
+
+
+async def test_one_process_collects_at_a_time(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+) -> None:
+    write(folder, particles=table(range(6)))
+    scratch.mkdir(parents=True)
+    held = os.open(scratch, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with pytest.raises(StorageUnavailable, match="another process"):
+        await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+    assert scratch.exists(), "it is the other's"
+    os.close(held)
+    assert len(await keep(runner, "handle", ORDER, REQUEST, storage, scratch)) == 1
