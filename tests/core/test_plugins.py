@@ -110,8 +110,21 @@ def test_a_plugin_is_recorded_with_its_distribution_and_version(installed: Insta
             "from collidium.hookspecs import hookimpl\n@hookimpl\ndef collidium_tascks(): return []",
             "collidium_tascks",
         ),
+        (
+            "from collidium.hookspecs import hookimpl\n@hookimpl(wrapper=True)\n"
+            "def collidium_tasks():\n    return (yield)",
+            "collidium_tasks is a hook wrapper; write a plain @hookimpl that returns a list",
+        ),
+        (
+            "from collidium.hookspecs import hookimpl\n@hookimpl(hookwrapper=True)\n"
+            "def collidium_tasks():\n    yield",
+            "collidium_tasks is a hook wrapper; write a plain @hookimpl that returns a list",
+        ),
     ],
-    ids=["import", "exception", "syntax", "exit", "unknown argument", "unknown hook"],
+    ids=[
+        *("import", "exception", "syntax", "exit", "unknown argument", "unknown hook"),
+        *("wrapper", "old wrapper"),
+    ],
 )
 def test_a_broken_plugin_is_recorded_and_stops_nobody(
     installed: Install, caplog: pytest.LogCaptureFixture, source: str, error: str
@@ -186,6 +199,28 @@ def test_asking_for_what_is_not_there_names_what_is(installed: Install) -> None:
         ConfigurationError, match=r"no task named 'jetz' is installed \(there are: .*tracking"
     ):
         plugins.load().tasks().get("jetz")
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable", "there"),
+    [
+        ("storages", "PLATFORM_STORAGE", "no storage named 'cloud' is installed (there are: local)"),
+        ("executors", "PLATFORM_EXECUTOR", "no executor named 'cloud' is installed (there are: processes)"),
+        (
+            "identity_providers",
+            "PLATFORM_IDENTITY",
+            "no identity provider named 'cloud' is installed (there are: hub)",
+        ),
+    ],
+)
+def test_a_setting_that_names_what_is_not_there_is_named_with_what_is(
+    installed: Install, configured: Settings, kind: str, variable: str, there: str
+) -> None:
+    installed("cloud-plugin", {"cloud_plugin": "import no_such_cloud"})
+    with pytest.raises(ConfigurationError) as raised:
+        getattr(plugins.load(), kind)(configured).get("cloud")
+    assert raised.value.detail.startswith(f"{variable}: {there}; plugin 'cloud_plugin' of cloud-plugin: ")
+    assert raised.value.detail.endswith("No module named 'no_such_cloud'")
 
 
 def test_asking_for_what_a_broken_plugin_should_have_brought_tells_of_it(installed: Install) -> None:

@@ -1,0 +1,34 @@
+"""Leaderboards as they were written out, kept in bounded memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collidium import settings
+from collidium.api.answers import WrittenPage
+from collidium.api.app import create_app
+from collidium.api.benchmarks import PAGE_OVERHEAD, PAGES_BYTES, Pages
+from collidium.benchmarks.leaderboard import Edition
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Pages:
+    """The pages of an application, none yet."""
+    app = create_app(settings.load(data_dir=tmp_path))
+    kept: Pages = app.extensions["collidium.leaderboard_pages"]
+    return kept
+
+
+@pytest.mark.parametrize("length", [0, 100_000, PAGES_BYTES // 3])
+def test_pages_of_any_size_stay_within_the_memory_for_all(pages: Pages, length: int) -> None:
+    edition = Edition("tracking", "abc", 7)
+    most = PAGES_BYTES // (length + PAGE_OVERHEAD)
+    pages[edition, 0, None] = WrittenPage("", None)
+    for number in range(1, most + 3):
+        pages[edition, number, None] = WrittenPage("x" * length, None)
+        assert pages.get((edition, 0, None)), "the page that everybody asks for was dropped"
+    assert (edition, 1, None) not in pages
+    assert (edition, most + 2, None) in pages
+    assert sum(len(page.body) + PAGE_OVERHEAD for page in pages.values()) <= PAGES_BYTES

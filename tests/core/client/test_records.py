@@ -1,0 +1,47 @@
+"""What the client shows and what the server answers have the same fields: neither drifts from the other."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from collidium.api import schemas
+from collidium.client import records
+
+#: The answer that each of the client's records is made of; a new record joins here.
+ANSWERS: dict[type[Any], type[BaseModel]] = {
+    records.Account: schemas.Me,
+    records.Transaction: schemas.Transaction,
+    records.EvalEvents: schemas.Events,
+    records.PredictionColumn: schemas.ColumnModel,
+    records.Metric: schemas.MetricModel,
+    records.TaskCard: schemas.TaskModel,
+    records.Receipt: schemas.Receipt,
+    records.Checked: schemas.Checked,
+    records.Submission: schemas.SubmissionModel,
+    records.Place: schemas.Place,
+    records.Granted: schemas.Granted,
+    records.Banned: schemas.Banned,
+    records.Frozen: schemas.Frozen,
+    records.AuditEntry: schemas.AuditModel,
+    records.Health: schemas.Health,
+    records.Readiness: schemas.Readiness,
+}
+
+
+@pytest.mark.parametrize("record", ANSWERS, ids=lambda record: record.__name__)
+def test_a_record_has_the_fields_of_its_answer(record: type[Any]) -> None:
+    assert {field.name for field in fields(record)} == set(ANSWERS[record].model_fields)
+
+
+def test_every_record_has_its_answer() -> None:
+    own = {
+        thing
+        for thing in vars(records).values()
+        if isinstance(thing, type) and is_dataclass(thing) and thing.__module__ == records.__name__
+    }
+    # A page is the client's own: its items are the answer, its cursor is in a header.
+    assert own - {records.Page} == set(ANSWERS)
