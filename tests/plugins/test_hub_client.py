@@ -11,7 +11,7 @@ import socket
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -374,8 +374,8 @@ def test_lists_by_tag_author_and_words(hub: HubServer, ada: HfApi, nobody: HfApi
         api.create_repo(f"{owner}/{name}")
         api.upload_file(path_or_fileobj=card(*tags), path_in_repo="README.md", repo_id=f"{owner}/{name}")
 
-    def ids(**query: object) -> list[str]:
-        return [model.id.partition("/")[2] for model in nobody.list_models(**query)]  # type: ignore[arg-type]
+    def ids(**query: Any) -> list[str]:
+        return [model.id.partition("/")[2] for model in nobody.list_models(**query)]
 
     assert ids(filter="collidium") == ["zoo-3", "zoo-2", "zoo-1"]
     assert ids(filter=["collidium", "tracking"]) == ["zoo-3", "zoo-1"]

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -187,9 +188,9 @@ async def test_rows_are_sorted_on_disk_where_memory_does_not_allow_more(
     sorting = []
     original = engine._Evaluation._sort_and_score
 
-    async def spy(self: engine._Evaluation, *arguments: object) -> object:
+    async def spy(self: engine._Evaluation, *arguments: Any) -> object:
         sorting.append(arguments)
-        return await original(self, *arguments)  # type: ignore[arg-type]
+        return await original(self, *arguments)
 
     monkeypatch.setattr(engine._Evaluation, "_sort_and_score", spy)
     FILES["no statistics"](answers(), tmp_path / "p.parquet")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.core.cli.conftest import RunCommand
@@ -16,7 +18,7 @@ from tests.core.client.servers import answering, read_headers, response, serving
 from collidium import errors
 from collidium.cli.failures import lines, show_error
 
-PROBLEMS = [
+PROBLEMS: list[dict[str, Any]] = [
     {
         "code": "negative-id",
         "detail": "track ids are -1 or more",
@@ -44,7 +46,7 @@ def test_a_single_problem_is_told_once() -> None:
     one = errors.ConfigurationError(detail, errors=[{"detail": "PLATFORM_X: no such setting"}])
     assert next(lines(one)) == f"Error: {detail}"
     assert sum("PLATFORM_X" in line for line in lines(one)) == 1
-    assert list(lines(errors.InvalidInput(PROBLEMS[0]["detail"], errors=PROBLEMS[:1])))[:2] == [  # type: ignore[arg-type]
+    assert list(lines(errors.InvalidInput(PROBLEMS[0]["detail"], errors=PROBLEMS[:1])))[:2] == [
         "Error: column track_id, event 4: track ids are -1 or more (12 rows)",
         "      for example hit_id=3, track_id=-7",
     ]
@@ -188,10 +190,10 @@ def test_a_login_without_a_terminal_says_what_to_do(collidium: RunCommand) -> No
 def test_interrupting_ends_with_130(isolated_environment: dict[str, str], tmp_path: Path) -> None:
     asked = tmp_path / "asked"
 
-    def silent(connection: object) -> None:
-        read_headers(connection)  # type: ignore[arg-type]
+    def silent(connection: socket.socket) -> None:
+        read_headers(connection)
         asked.touch()
-        connection.recv(1)  # type: ignore[attr-defined]
+        connection.recv(1)
 
     with serving(silent) as url:
         process = subprocess.Popen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from pathlib import Path
 
 import pytest
@@ -90,9 +91,9 @@ def test_without_a_token_nothing_is_sent() -> None:
 def test_public_calls_carry_no_token() -> None:
     seen: list[bytes] = []
 
-    def behave(connection: object) -> None:
-        seen.append(connection.recv(65536))  # type: ignore[attr-defined]
-        connection.sendall(response("200 OK", b"[]", "application/json"))  # type: ignore[attr-defined]
+    def behave(connection: socket.socket) -> None:
+        seen.append(connection.recv(65536))
+        connection.sendall(response("200 OK", b"[]", "application/json"))
 
     with serving(behave) as url, Client(url, TOKEN, TOKEN) as client:
         assert len(client.tasks()) == 0
@@ -138,8 +139,8 @@ async def test_nobody_listens_to_the_async_client() -> None:
 
 
 def test_a_server_that_does_not_answer() -> None:
-    def silent(connection: object) -> None:
-        while connection.recv(65536):  # type: ignore[attr-defined]
+    def silent(connection: socket.socket) -> None:
+        while connection.recv(65536):
             pass
 
     with (
