@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import multiprocessing
 import signal
@@ -36,6 +37,7 @@ def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[
 
 async def _serve(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
     async def until_stopped() -> None:
+        _spare_the_collector()
         announce()
         await _stop_requested()
 
@@ -43,6 +45,12 @@ async def _serve(settings: Settings, listener: socket.socket, announce: Callable
         app = create_app(settings, platform.plugins)
         context.give(app, platform)
         await serve(app, hypercorn_config(listener, settings.log_level), shutdown_trigger=until_stopped)
+
+
+def _spare_the_collector() -> None:
+    """What was made by now stays until the end: to look through it again and again would stall requests."""
+    gc.collect()
+    gc.freeze()
 
 
 def tell_of_plugins() -> None:
