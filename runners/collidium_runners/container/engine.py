@@ -1,0 +1,179 @@
+"""Container engines: docker and podman, by their command lines. Everything here blocks."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
+from collidium_runners.container.containers import Container, ContainerState
+
+#: Tried in this order.
+PROGRAMS: Final = ("docker", "podman")
+#: Between the request to stop and the end by force.
+STOP_SECONDS: Final = 5
+
+_ANSWER_SECONDS: Final = 60
+_PROBE_SECONDS: Final = 10
+_LOG_LINES: Final = 20
+_LOG_LINE: Final = 400
+_MISSING: Final = re.compile("no such (object|container)", re.IGNORECASE)
+#: Where each tells whether its containers are those of an unprivileged account, and how it says so. A program
+#: called docker may be podman, so both are asked.
+_ROOTLESS: Final = {
+    "rootless={{.Host.Security.Rootless}}": "rootless=true",
+    "{{json .SecurityOptions}}": "name=rootless",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine that answered."""
+
+    program: str
+    #: Whether it runs as this account, whom its containers know as root.
+    rootless: bool
+
+    @classmethod
+    def probe(cls, program: str) -> Engine:
+        """Ask it; raises :class:`RunnerUnavailable` where no engine answers: a client alone is none."""
+        if shutil.which(program) is None:
+            raise RunnerUnavailable(f"{program} is not installed")
+        _require_answer(program)
+        answers = [_run([program, "info", "--format", template], _PROBE_SECONDS) for template in _ROOTLESS]
+        told = " ".join(answer.stdout for answer in answers if answer.returncode == 0)
+        return cls(program, any(sign in told for sign in _ROOTLESS.values()))
+
+    def has_image(self, image: str) -> bool:
+        """Whether the image is on this machine."""
+        try:
+            self._ask("image", "inspect", image)
+        except RunnerRefused:
+            return False
+        return True
+
+    def create(self, options: Sequence[str], image: str, words: Sequence[str]) -> None:
+        """Make a container that does not run yet; raises RunnerRefused, too, when its name is taken."""
+        self._ask("create", *options, image, *words)
+
+    def start(self, name: str) -> None:
+        """Start a container that was created."""
+        self._ask("start", name)
+
+    def stop(self, name: str) -> None:
+        """End a container, by force if it must be; nothing happens when it has ended or is not there."""
+        self._ask_if_there("stop", "-t", str(STOP_SECONDS), name)
+
+    def remove(self, name: str) -> None:
+        """Remove a container, running or not; nothing happens when it is not there."""
+        self._ask_if_there("rm", "--force", "--volumes", name)
+
+    def inspect(self, names: Sequence[str]) -> dict[str, Container]:
+        """Those of the containers that there are, by name."""
+        if not names:
+            return {}
+        answer = _run([self.program, "inspect", "--type", "container", *names], _ANSWER_SECONDS)
+        found = _containers(answer.stdout)
+        if not all(name in found or _is_missing(name, answer.stderr) for name in names):
+            raise RunnerUnavailable(f"{self.program} does not answer: {_last_line(answer.stderr)}")
+        return found
+
+    def log(self, name: str) -> list[str]:
+        """The last lines that a container wrote, each cut short."""
+        answer = _run([self.program, "logs", "--tail", str(_LOG_LINES), name], _ANSWER_SECONDS)
+        if answer.returncode:
+            return []
+        return [_printable(line) for line in f"{answer.stdout}\n{answer.stderr}".splitlines() if line.strip()]
+
+    def _ask(self, *words: str) -> str:
+        answer = _run([self.program, *words], _ANSWER_SECONDS)
+        if answer.returncode == 0:
+            return answer.stdout
+        # It said no, or nobody is there who could say anything.
+        _require_answer(self.program)
+        raise RunnerRefused(f"{self.program} {words[0]}: {_last_line(answer.stderr)}")
+
+    def _ask_if_there(self, *words: str) -> None:
+        try:
+            self._ask(*words)
+        except RunnerRefused:
+            if self.inspect(words[-1:]):
+                raise
+
+
+class Engines:
+    """The engines of this machine; ``runtime`` is one of them, or ``auto``: the first that answers."""
+
+    def __init__(self, runtime: str) -> None:
+        self._programs = PROGRAMS if runtime == "auto" else (runtime,)
+        self._known: dict[str, Engine] = {}
+
+    def choose(self) -> Engine:
+        """The engine of new jobs; raises :class:`RunnerUnavailable` that says what is wrong with each."""
+        problems = []
+        for program in self._programs:
+            try:
+                return self.get(program)
+            except RunnerUnavailable as error:
+                problems.append(str(error))
+        raise RunnerUnavailable(f"no container engine answers: {'; '.join(problems)}")
+
+    def get(self, program: str) -> Engine:
+        """The engine that a job was given to, whatever the settings say by now."""
+        if program not in self._known:
+            self._known[program] = Engine.probe(program)
+        return self._known[program]
+
+
+def _require_answer(program: str) -> None:
+    # Not `info`: some clients answer that without an engine.
+    answer = _run([program, "ps", "--quiet"], _PROBE_SECONDS)
+    if answer.returncode:
+        raise RunnerUnavailable(f"{program} does not answer: {_last_line(answer.stderr)}")
+
+
+def _run(words: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    try:
+        # A session of its own: an interrupt at the server's terminal must not end it half-way.
+        return subprocess.run(  # noqa: S603 -- a list of words, never a shell
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=seconds,
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise RunnerUnavailable(f"{words[0]} {words[1]} did not answer in {seconds:.0f} s") from None
+    except OSError as error:
+        raise RunnerUnavailable(f"{words[0]} cannot be run: {error.strerror}") from None
+
+
+def _containers(told: str) -> dict[str, Container]:
+    try:
+        found: Iterable[ContainerState] = json.loads(told or "[]")
+        containers = [Container.parse(one) for one in found]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RunnerUnavailable(f"the container engine answered nonsense: {error!r}") from None
+    return {container.name: container for container in containers}
+
+
+def _is_missing(name: str, told: str) -> bool:
+    """Whether the engine says so of this container, rather than nothing of it."""
+    return any(_MISSING.search(line) and name in line for line in told.splitlines())
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return _printable(lines[-1]) if lines else "no reason given"
+
+
+def _printable(line: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in line[:_LOG_LINE]).strip()

@@ -1,0 +1,87 @@
+"""The runner: what blocks is done in threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, ParamSpec, TypeVar
+
+from collidium.contracts.runner import Job, JobStatus, Runner, RunnerError, RunnerUnavailable
+from collidium_runners.container.jobs import ContainerJobs, Look
+from collidium_runners.container.spool import Entry
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: So often, because the next job gets its place when somebody asks.
+POLL_SECONDS: Final = 5.0
+
+
+class ContainerRunner(Runner):
+    """Runs each job in a container on this machine. Handles are request ids."""
+
+    name = "container"
+
+    def __init__(self, jobs: ContainerJobs) -> None:
+        self._jobs = jobs
+        self.poll_seconds = POLL_SECONDS
+        # One look of this process at a time, or all of its threads would wait for the same file's lock.
+        self._turn = asyncio.Lock()
+
+    async def submit(self, job: Job) -> str:
+        await _in_thread(self._jobs.submit, job)
+        await self._look()
+        return job.request_id
+
+    async def find(self, request_id: str) -> str | None:
+        return request_id if await _in_thread(self._jobs.spool.find, request_id) else None
+
+    async def poll(self, handle: str) -> JobStatus:
+        # First, so that a handle of nobody's is refused whatever the engine says.
+        await _in_thread(self._jobs.require, handle)
+        return await _in_thread(self._jobs.status, handle, await self._look())
+
+    async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
+        """One look at the engine for all of them."""
+        look = await self._look()
+        return await _in_thread(self._statuses, handles, look)
+
+    def _statuses(self, handles: Sequence[str], look: Look) -> dict[str, JobStatus | RunnerError]:
+        return {handle: self._status(handle, look) for handle in handles}
+
+    def _status(self, handle: str, look: Look) -> JobStatus | RunnerError:
+        try:
+            return self._jobs.status(handle, look)
+        except RunnerError as error:
+            return error
+
+    async def cancel(self, handle: str) -> None:
+        # A job that has ended already, though nobody looked, has not been cancelled.
+        await self._look()
+        entry = await _in_thread(self._jobs.cancel, handle)
+        if entry is not None:
+            await _in_thread(self._jobs.stop, entry)
+
+    async def collect(self, handle: str, directory: Path) -> list[Path]:
+        return await _in_thread(self._jobs.collect, handle, directory)
+
+    async def close(self) -> None:
+        """Nothing is open; containers go on."""
+
+    async def _look(self) -> Look:
+        async with self._turn:
+            look = await _in_thread(self._jobs.look)
+        for entry in look.stopping:
+            await self._stop(entry)
+        return look
+
+    async def _stop(self, entry: Entry) -> None:
+        await _in_thread(self._jobs.stop, entry)
+
+
+async def _in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    try:
+        return await asyncio.to_thread(work, *args, **kwargs)
+    except OSError as error:
+        raise RunnerUnavailable(f"the data directory cannot be used: {error.strerror}") from error

@@ -1,0 +1,165 @@
+"""The jobs of this machine: a small file each, in a folder for where they stand. Everything here blocks.
+
+::
+
+    waiting/<request_id>.json   no container yet
+    started/<request_id>.json   has a place: its container runs, or is about to be made or removed
+    ended/<request_id>.json     nothing is left but its output; kept, so that a request never runs twice
+    lock                        whoever changes any of it holds this
+
+A job moves forwards only: its new file is there before the old one goes, so that a reader who looks in that
+order always finds it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, Self
+
+from collidium.contracts.runner import Job, JobState, JobStatus, RunnerUnavailable
+from collidium.held_files import sync_directory
+
+_PLACES: Final = ("waiting", "started", "ended")
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+
+#: Why a job is being stopped.
+CANCELLED: Final = "cancelled"
+TOO_LONG: Final = "too long"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A job and where it stands."""
+
+    job: Job
+    #: Program of the engine that it was given to.
+    engine: str
+    submitted_at: float
+    #: Whether it has one of the places for jobs that run.
+    has_place: bool = False
+    #: Whether its container was started.
+    launched: bool = False
+    #: Why it is being stopped, if it is.
+    stop: str | None = None
+    #: What became of it, once it ended.
+    status: JobStatus | None = None
+    ended_at: float = 0.0
+    #: The last lines of its log.
+    log: tuple[str, ...] = ()
+
+    @property
+    def request_id(self) -> str:
+        return self.job.request_id
+
+    @property
+    def container(self) -> str:
+        """The name of its container."""
+        return f"collidium-{self.job.request_id}"
+
+    @property
+    def place(self) -> str:
+        """The folder that its file is in."""
+        return "started" if self.has_place else "ended" if self.status else "waiting"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        told: dict[str, Any] = json.loads(text)
+        return cls(
+            **told | {"job": Job(**told["job"]), "status": _status(told["status"]), "log": tuple(told["log"])}
+        )
+
+
+class Spool:
+    """The jobs below ``directory``."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other process and thread from changing anything meanwhile."""
+        for place in _PLACES:
+            (self.directory / place).mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def find(self, request_id: str) -> Entry | None:
+        """The job of a request, None when there is none."""
+        if not is_plain(request_id):
+            return None
+        entries = (self._read(self._file(place, request_id)) for place in _PLACES)
+        return next((entry for entry in entries if entry), None)
+
+    def waiting(self) -> list[Entry]:
+        """Jobs without a place, the longest waiting first. For whoever holds the lock."""
+        return self._all("waiting", ("started", "ended"))
+
+    def started(self) -> list[Entry]:
+        """Jobs that have a place, the longest waiting first. For whoever holds the lock."""
+        return self._all("started", ("ended",))
+
+    def put(self, entry: Entry) -> Entry:
+        """Write down where a job stands now; safe on disk afterwards. For whoever holds the lock."""
+        file = self._file(entry.place, entry.request_id)
+        unfinished = file.with_suffix(".unfinished")
+        with unfinished.open("w", encoding="utf-8") as written:
+            written.write(entry.to_json())
+            written.flush()
+            os.fsync(written.fileno())
+        unfinished.replace(file)
+        sync_directory(file.parent)
+        for place in _PLACES[: _PLACES.index(entry.place)]:
+            self._file(place, entry.request_id).unlink(missing_ok=True)
+        return entry
+
+    def change(self, entry: Entry, **changes: Any) -> Entry:
+        """Write down that something of a job is another; returns it so."""
+        return self.put(replace(entry, **changes))
+
+    def _all(self, place: str, later: tuple[str, ...]) -> list[Entry]:
+        entries = []
+        for file in (self.directory / place).glob("*.json"):
+            # Who was killed between two files left both.
+            if any(self._file(other, file.stem).exists() for other in later):
+                file.unlink()
+            elif entry := self._read(file):
+                entries.append(entry)
+        return sorted(entries, key=lambda entry: (entry.submitted_at, entry.request_id))
+
+    def _file(self, place: str, request_id: str) -> Path:
+        return self.directory / place / f"{request_id}.json"
+
+    def _read(self, file: Path) -> Entry | None:
+        try:
+            return Entry.from_json(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, KeyError) as error:
+            raise RunnerUnavailable(f"{file} describes no job: {error!r}") from error
+
+
+def is_plain(request_id: str) -> bool:
+    """Whether an id can name files and containers."""
+    return _REQUEST_ID.fullmatch(request_id) is not None
+
+
+def _status(told: dict[str, Any] | None) -> JobStatus | None:
+    if told is None:
+        return None
+    used = told["node_hours"]
+    return JobStatus(JobState(told["state"]), None if used is None else Decimal(used), told["reason"])
