@@ -64,6 +64,7 @@ def config(url: str) -> dict[str, Any]:
                     "collidium.accounts.models",
                     "collidium.benchmarks.models",
                     "collidium.operations.models",
+                    "collidium.simulations.models",
                     "collidium.outbox.models",
                 ],
                 "migrations": "collidium.migrations",

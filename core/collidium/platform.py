@@ -12,9 +12,11 @@ from collidium import data_directory, database, plugins
 from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
 from collidium.contracts.identity import IdentityProvider
+from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import Task
 from collidium.plugins import Plugins, Provided
+from collidium.secrets import Secrets, open_secrets
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -33,6 +35,11 @@ class Platform:
     identity: IdentityProvider
     storage: Storage
     executor: Executor
+    #: All of them: requests are followed on the runner that they were handed to.
+    runners: Provided[Runner]
+    #: The one that new requests are handed to.
+    runner: Runner
+    secrets: Secrets
 
     @classmethod
     @asynccontextmanager
@@ -47,6 +54,7 @@ class Platform:
         """
         await asyncio.to_thread(data_directory.prepare, settings)
         loaded = loaded or plugins.load(settings.plugins_blocked)
+        runners = loaded.runners(settings)
         platform = cls(
             settings=settings,
             plugins=loaded,
@@ -54,6 +62,9 @@ class Platform:
             identity=loaded.identity_providers(settings).get(settings.identity),
             storage=loaded.storages(settings).get(settings.storage),
             executor=loaded.executors(settings).get(settings.executor),
+            runners=runners,
+            runner=runners.get(settings.runner_name),
+            secrets=await asyncio.to_thread(open_secrets, settings),
         )
         if not settings.database_url:
             await database.migrate(settings.database)
@@ -66,3 +77,5 @@ class Platform:
                 await asyncio.to_thread(loaded.observers.finish, OBSERVERS_SECONDS)
                 for part in (platform.executor, platform.identity, platform.storage):
                     await part.close()
+                for runner in runners.things.values():
+                    await runner.close()

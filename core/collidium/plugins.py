@@ -180,7 +180,7 @@ class Plugins:
         return self._provided(Provided("task"), "collidium_tasks", lambda task: task.card.name)
 
     def runners(self, settings: Settings) -> Provided[Runner]:
-        return self._provided(Provided[Any]("runner"), "collidium_runners", _name, settings=settings)
+        return self._provided(_chosen("runner"), "collidium_runners", _name, settings=settings)
 
     def storages(self, settings: Settings) -> Provided[Storage]:
         return self._provided(_chosen("storage"), "collidium_storages", _name, settings=settings)

@@ -1,0 +1,162 @@
+"""The follower: a loop over the database that moves every unfinished request one step on, again and again.
+
+Any number of processes run it at once; leases keep them off each other's requests. Nothing is held in memory
+that the database does not know, so a process may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from collidium.bell import Listener
+from collidium.failpoints import reached
+from collidium.simulations import leases, steps
+from collidium.simulations.leases import Lane
+from collidium.simulations.models import SimulationRequest
+from collidium.simulations.transitions import BACKOFF, BELL
+
+if TYPE_CHECKING:
+    from collidium.platform import Platform
+
+logger = logging.getLogger(__name__)
+
+#: How many requests each lane works on at once in one process.
+WIDTH: Final = {Lane.POLL: 1000, Lane.HAND_OVER: 16, Lane.DELIVER: 4}
+#: Seconds between two looks into the database when nobody rings.
+IDLE_SECONDS: Final = 0.5
+#: A lease is renewed so often before it would run out.
+RENEWALS: Final = 3
+
+
+@asynccontextmanager
+async def following(platform: Platform) -> AsyncIterator[None]:
+    """Follow requests in the background while the context lasts; what is under way then is left to others."""
+    held = _Held(platform.settings.lease_seconds)
+    async with asyncio.TaskGroup() as loops:
+        tasks = [loops.create_task(_follow(platform, lane, held)) for lane in Lane]
+        tasks.append(loops.create_task(held.keep()))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+    await held.give_back()
+
+
+async def _follow(platform: Platform, lane: Lane, held: _Held) -> None:
+    failures = 0
+    with BELL.listener() as listener:
+        work = _Work(platform, lane, held, listener)
+        try:
+            while True:
+                try:
+                    await work.take()
+                    failures, pause = 0, IDLE_SECONDS
+                except Exception as error:
+                    # Most likely the database is away; whatever it is, following goes on.
+                    failures += 1
+                    pause = BACKOFF.pause(failures).total_seconds()
+                    logger.warning("following (%s): %s; again in %.0f s", lane.name.lower(), error, pause)
+                await listener.wait(pause)
+        finally:
+            await work.stop()
+
+
+class _Work:
+    """What one lane has in hand."""
+
+    def __init__(self, platform: Platform, lane: Lane, held: _Held, listener: Listener) -> None:
+        self._platform = platform
+        self._lane = lane
+        self._held = held
+        self._listener = listener
+        self._tasks: dict[asyncio.Task[None], int] = {}
+
+    async def take(self) -> None:
+        """Take on as many requests as there is room for."""
+        room = WIDTH[self._lane] - sum(self._tasks.values())
+        if room <= 0:
+            return
+        rows = await leases.claim(self._lane, room, self._platform.settings.lease_seconds)
+        reached("follow.claimed")
+        for size, piece in self._pieces(rows):
+            task = asyncio.create_task(self._do(rows[0].lease, piece))
+            self._tasks[task] = size
+            task.add_done_callback(self._done)
+        if len(rows) == room:
+            # There may be more, and a poll of many is quick.
+            self._listener.wake()
+
+    def _pieces(self, rows: Sequence[SimulationRequest]) -> Iterator[tuple[int, Awaitable[None]]]:
+        if self._lane is not Lane.POLL:
+            for row in rows:
+                yield 1, steps.work(self._platform, row)
+            return
+        by_runner = sorted(rows, key=lambda row: row.runner)
+        for runner, group in groupby(by_runner, key=lambda row: row.runner):
+            jobs = list(group)
+            yield len(jobs), steps.poll(self._platform, runner, jobs)
+
+    async def _do(self, lease: str, piece: Awaitable[None]) -> None:
+        with self._held.while_working(lease):
+            try:
+                await piece
+            except Exception as error:
+                # The lease runs out and somebody tries again.
+                logger.warning("following (%s): %s", self._lane.name.lower(), error)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+        self._listener.wake()
+
+    async def stop(self) -> None:
+        """Leave what is in hand."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Held:
+    """The leases that this process works under, kept from running out."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._leases: Counter[str] = Counter()
+        self._left: set[str] = set()
+
+    @contextmanager
+    def while_working(self, lease: str) -> Iterator[None]:
+        """Renew the lease while the context lasts; it is remembered if that was cut off."""
+        self._leases[lease] += 1
+        try:
+            yield
+        except asyncio.CancelledError:
+            self._left.add(lease)
+            raise
+        finally:
+            self._leases[lease] -= 1
+            if not self._leases[lease]:
+                del self._leases[lease]
+
+    async def keep(self) -> None:
+        """Renew what is held, for ever."""
+        while True:
+            await asyncio.sleep(self._seconds / RENEWALS)
+            if self._leases:
+                try:
+                    await leases.renew(self._leases, self._seconds)
+                except Exception as error:
+                    # As in _follow; a lease that ran out meanwhile is noticed where it matters.
+                    logger.warning("following: leases are not renewed: %s", error)
+
+    async def give_back(self) -> None:
+        """Let others go on at once with what was cut off."""
+        if self._left:
+            await leases.give_back(self._left)

@@ -1,0 +1,152 @@
+"""Tables of simulation requests. Only this package reads and writes them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from tortoise import fields
+from tortoise.models import Model
+
+
+class SimulationRequest(Model):
+    """An order of events that was paid for, and what became of it.
+
+    The database refuses to change how a request ended.
+    """
+
+    id = fields.BigIntField(primary_key=True)
+    request_id = fields.CharField(max_length=32, unique=True)
+    account_id = fields.BigIntField()
+    hub_username = fields.CharField(max_length=96)
+    channel = fields.CharField(max_length=64)
+    events = fields.IntField()
+    pileup = fields.IntField()
+    seed = fields.IntField()
+    pipeline_version = fields.CharField(max_length=64)
+    config_hash = fields.CharField(max_length=64)
+    private = fields.BooleanField(default=False)
+    webhook_url = fields.CharField(max_length=2000, null=True)
+
+    state = fields.CharField(max_length=16)
+    #: Why it is as it is, or what is wrong for now.
+    reason = fields.CharField(max_length=500, null=True)
+    created_at = fields.DatetimeField()
+    started_at = fields.DatetimeField(null=True)
+    finished_at = fields.DatetimeField(null=True)
+    #: Days and months in UTC, written once, so that no time zone of a session moves them.
+    created_day = fields.CharField(max_length=10)
+    finished_month = fields.CharField(max_length=7, null=True)
+
+    credits_charged = fields.DecimalField(max_digits=18, decimal_places=3)
+    credits_refunded = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
+    estimated_node_hours = fields.DecimalField(max_digits=18, decimal_places=3)
+    #: The estimate until it has ended, then what the runner used.
+    node_hours = fields.DecimalField(max_digits=18, decimal_places=3)
+
+    #: What the runner said that it used, while the output is still on its way.
+    node_hours_used = fields.DecimalField(max_digits=18, decimal_places=3, null=True)
+
+    runner = fields.CharField(max_length=64)
+    is_mock = fields.BooleanField(default=False)
+    handle = fields.CharField(max_length=200, null=True)
+    node_seconds = fields.FloatField()
+    #: The files in the storage backend, once they were collected.
+    output: Any = fields.JSONField(null=True)
+    output_hub_repo = fields.CharField(max_length=500, null=True)
+    #: The requester's hub token, needed to publish, and gone when the request has ended.
+    encrypted_token: str | None = fields.TextField(null=True)
+
+    #: What the follower does next, empty when the request has ended.
+    step = fields.CharField(max_length=16)
+    #: When to do it, None when the request has ended.
+    due_at: datetime | None = fields.DatetimeField(null=True, db_index=True)
+    #: When the step has taken too long.
+    deadline_at = fields.DatetimeField(null=True)
+    cancel_requested_at = fields.DatetimeField(null=True)
+    #: Failures of the step in a row.
+    attempts = fields.IntField(default=0)
+    #: Who works on it, and until when nobody else may.
+    lease = fields.CharField(max_length=32, default="", db_index=True)
+    leased_until = fields.DatetimeField(null=True)
+
+    class Meta(Model.Meta):
+        table = "simulation_requests"
+        unique_together = (("runner", "handle"),)
+        indexes = (
+            ("account_id", "created_at"),
+            ("account_id", "state"),
+            ("account_id", "id"),
+            ("state", "id"),
+            ("config_hash", "state", "finished_at"),
+        )
+
+
+class HistoryLine(Model):
+    """A moment in the life of a request: a state it came to, or something worth telling on the way."""
+
+    id = fields.BigIntField(primary_key=True)
+    request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
+        "collidium.SimulationRequest", related_name="history", on_delete=fields.RESTRICT
+    )
+    request_id: int
+    at = fields.DatetimeField()
+    state = fields.CharField(max_length=16)
+    reason = fields.CharField(max_length=500, null=True)
+
+    class Meta(Model.Meta):
+        table = "simulation_history"
+
+
+class Reader(Model):
+    """An account that was answered with another account's request, and may read it."""
+
+    id = fields.BigIntField(primary_key=True)
+    request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
+        "collidium.SimulationRequest", related_name="readers", on_delete=fields.RESTRICT
+    )
+    request_id: int
+    account_id = fields.BigIntField()
+
+    class Meta(Model.Meta):
+        table = "simulation_readers"
+        unique_together = (("request", "account_id"),)
+
+
+class IdempotencyKey(Model):
+    """The answer that an account's key was given."""
+
+    id = fields.BigIntField(primary_key=True)
+    account_id = fields.BigIntField()
+    key = fields.CharField(max_length=128)
+    #: The sha256 of what was asked: the same key with another question is refused.
+    question = fields.CharField(max_length=64)
+    request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
+        "collidium.SimulationRequest", related_name="keys", on_delete=fields.RESTRICT
+    )
+    request_id: int
+    cached = fields.BooleanField()
+
+    class Meta(Model.Meta):
+        table = "idempotency_keys"
+        unique_together = (("account_id", "key"),)
+
+
+class UsageTotal(Model):
+    """A running total: of a month, of a day, or of an account or a channel in a month."""
+
+    #: ``<kind>:<period>:<key>``.
+    id = fields.CharField(max_length=120, primary_key=True)
+    kind = fields.CharField(max_length=8)
+    period = fields.CharField(max_length=10)
+    key = fields.CharField(max_length=96, default="")
+    requests = fields.BigIntField(default=0)
+    #: In thousandths, because SQLite would add decimals as floats.
+    milli_node_hours = fields.BigIntField(default=0)
+    finished = fields.BigIntField(default=0)
+    failed = fields.BigIntField(default=0)
+
+    class Meta(Model.Meta):
+        table = "usage_totals"
+        indexes = (("kind", "period", "milli_node_hours"),)

@@ -1,0 +1,193 @@
+"""Ordering events: an answer from what was made before, or a charge and a request in the queue."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from tortoise.exceptions import IntegrityError
+from tortoise.expressions import Q
+from tortoise.timezone import now
+
+from collidium import accounts, operations, outbox
+from collidium.database import on_commit, transactional
+from collidium.errors import Conflict, InvalidInput, Unavailable
+from collidium.failpoints import reached
+from collidium.simulations import abuse, totals, transitions
+from collidium.simulations.models import IdempotencyKey, Reader, SimulationRequest
+from collidium.simulations.orders import Order, check, estimate
+from collidium.simulations.transitions import State, Step
+from collidium.simulations.views import RequestView, view
+
+if TYPE_CHECKING:
+    from collidium.accounts import AccountView
+    from collidium.platform import Platform
+
+KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How an order is to be delivered; ``token`` is the requester's hub token, to publish with."""
+
+    token: str
+    private: bool = False
+    webhook_url: str | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The answer to an order; ``cached`` when a completed request answered it."""
+
+    request: RequestView
+    cached: bool
+
+
+async def place(platform: Platform, account: AccountView, order: Order, wishes: Wishes) -> Placed:
+    """Answer an order with a completed request of the same config, or charge for it and queue it.
+
+    Raises, with nothing written: InvalidInput, Forbidden for a banned account, TooManyRequests, Unavailable
+    while submissions are frozen, PaymentRequired, and Conflict for an idempotency key that stands for another
+    order.
+    """
+    if wishes.idempotency_key is not None and not KEY.fullmatch(wishes.idempotency_key):
+        raise InvalidInput("Idempotency-Key: 1 to 128 visible ASCII characters")
+    if wishes.webhook_url is not None:
+        url = await outbox.require_url(wishes.webhook_url, platform.settings)
+        wishes = replace(wishes, webhook_url=url)
+    try:
+        placed = await _place(platform, account, order, wishes)
+    except IntegrityError:
+        # The same key came twice at once: the other call's answer is the answer.
+        placed = await _place(platform, account, order, wishes)
+    reached("place.after_commit")
+    return placed
+
+
+@transactional
+async def _place(platform: Platform, account: AccountView, order: Order, wishes: Wishes) -> Placed:
+    # First what many read, then the account: everywhere in this order, so that nobody waits in a circle.
+    frozen = await operations.is_frozen_until_done()
+    await accounts.require_not_banned(account.id)
+    if answered := await _answered_before(account, order, wishes):
+        return answered
+    if found := await _completed(platform, account, order):
+        return await _from_cache(account, order, wishes, found)
+    settings = platform.settings
+    check(order, settings)
+    await abuse.require_room(account.id, settings)
+    if wishes.webhook_url is not None:
+        await outbox.require_secret(account.id)
+    if frozen:
+        raise Unavailable("new simulation requests are not accepted now; try again later", retry_after=600)
+    row = _new_row(platform, account, order, wishes)
+    reached("place.before_charge")
+    await accounts.post(
+        account.id, -row.credits_charged, reason="simulation_charge", reference=row.request_id
+    )
+    reached("place.after_charge")
+    await totals.add_request(row, settings.monthly_node_hours)
+    await row.save(force_create=True)
+    await transitions.begin_history(row)
+    await _remember(account, order, wishes, row, cached=False)
+    on_commit(transitions.BELL.ring)
+    reached("place.before_commit")
+    return Placed(view(row, await transitions.history_of(row)), cached=False)
+
+
+def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wishes) -> SimulationRequest:
+    settings, moment = platform.settings, now()
+    price = estimate(order, settings)
+    runner = platform.runner
+    return SimulationRequest(
+        request_id=uuid.uuid4().hex,
+        account_id=account.id,
+        hub_username=account.hub_username,
+        **asdict(order),
+        pipeline_version=settings.pipeline_version,
+        config_hash=order.config_hash(settings.pipeline_version),
+        private=wishes.private,
+        webhook_url=wishes.webhook_url,
+        state=State.QUEUED,
+        created_at=moment,
+        created_day=totals.day_of(moment),
+        credits_charged=price.node_hours,
+        estimated_node_hours=price.node_hours,
+        node_hours=price.node_hours,
+        runner=runner.name,
+        is_mock=runner.is_mock,
+        node_seconds=price.node_seconds,
+        # A mock publishes nothing, so it needs nobody's token.
+        encrypted_token=None if runner.is_mock else platform.secrets.encrypt(wishes.token),
+        step=Step.SUBMIT,
+        due_at=moment,
+        deadline_at=moment + timedelta(seconds=settings.submit_deadline_seconds),
+    )
+
+
+# -- answers without charge --------------------------------------------------------------------------
+
+
+async def _answered_before(account: AccountView, order: Order, wishes: Wishes) -> Placed | None:
+    if wishes.idempotency_key is None:
+        return None
+    known = await IdempotencyKey.get_or_none(account_id=account.id, key=wishes.idempotency_key)
+    if known is None:
+        return None
+    if known.question != _question(order, wishes):
+        raise Conflict("this Idempotency-Key was used for another order; take a new one")
+    row = await SimulationRequest.get(id=known.request_id)
+    return _cached(row) if known.cached else Placed(view(row), cached=False)
+
+
+async def _completed(platform: Platform, account: AccountView, order: Order) -> SimulationRequest | None:
+    """A completed request that gave the same events lately, unless it is somebody else's private one."""
+    settings = platform.settings
+    return await (
+        SimulationRequest.filter(
+            Q(private=False) | Q(account_id=account.id),
+            config_hash=order.config_hash(settings.pipeline_version),
+            state=State.COMPLETED,
+            finished_at__gt=now() - timedelta(days=settings.dedup_days),
+            # What a mock made is no answer to a real order, nor the other way round.
+            is_mock=platform.runner.is_mock,
+        )
+        .order_by("-finished_at")
+        .first()
+    )
+
+
+async def _from_cache(account: AccountView, order: Order, wishes: Wishes, found: SimulationRequest) -> Placed:
+    if found.account_id != account.id:
+        await Reader.bulk_create([Reader(request_id=found.id, account_id=account.id)], ignore_conflicts=True)
+    await _remember(account, order, wishes, found, cached=True)
+    return _cached(found)
+
+
+def _cached(row: SimulationRequest) -> Placed:
+    return Placed(replace(view(row), credits_charged=Decimal(0)), cached=True)
+
+
+async def _remember(
+    account: AccountView, order: Order, wishes: Wishes, row: SimulationRequest, *, cached: bool
+) -> None:
+    if wishes.idempotency_key is not None:
+        await IdempotencyKey.create(
+            account_id=account.id,
+            key=wishes.idempotency_key,
+            question=_question(order, wishes),
+            request_id=row.id,
+            cached=cached,
+        )
+
+
+def _question(order: Order, wishes: Wishes) -> str:
+    asked = asdict(order) | {"private": wishes.private, "webhook_url": wishes.webhook_url}
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,115 @@
+"""Reports for operators, read from the running totals."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+from tortoise.queryset import QuerySet
+from tortoise.timezone import now
+
+from collidium.errors import InvalidInput
+from collidium.simulations.models import UsageTotal
+from collidium.simulations.totals import MILLI, day_of, month_of
+
+_MONTH: Final = re.compile(r"(?!0000)\d{4}-(0[1-9]|1[0-2])")
+
+
+@dataclass(frozen=True, slots=True)
+class UserUsage:
+    """What one account ordered in a month; ``node_hours`` used, or estimated where a job has not ended."""
+
+    hub_username: str
+    node_hours: Decimal
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """A month as a whole and the accounts that used most of it, most first."""
+
+    month: str
+    total_node_hours: Decimal
+    total_requests: int
+    users: tuple[UserUsage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelUsage:
+    """What was ordered of one channel in a month."""
+
+    channel: str
+    requests: int
+    node_hours: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class DayUsage:
+    """What was ordered on one day (UTC, ``YYYY-MM-DD``)."""
+
+    date: str
+    node_hours: Decimal
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """How the requests ended that ended in a month; ``failure_rate`` in percent, 0 when none did."""
+
+    month: str
+    failure_rate: float
+    failed: int
+    finished: int
+
+
+async def usage(limit: int) -> Usage:
+    """The current month and its ``limit`` accounts with most node-hours."""
+    month = month_of(now())
+    whole = await UsageTotal.get_or_none(kind="month", period=month)
+    users = await _largest("account", month).limit(limit)
+    return Usage(
+        month=month,
+        total_node_hours=_node_hours(whole) if whole else Decimal(0),
+        total_requests=whole.requests if whole else 0,
+        users=tuple(UserUsage(total.key, _node_hours(total), total.requests) for total in users),
+    )
+
+
+async def channels(month: str | None = None) -> list[ChannelUsage]:
+    """Every channel that was ordered in a month (``YYYY-MM``, this one by default), most node-hours first."""
+    if month is not None and not _MONTH.fullmatch(month):
+        raise InvalidInput("month is written YYYY-MM", errors=[{"field": "month", "detail": "not a month"}])
+    totals = await _largest("channel", month or month_of(now()))
+    return [ChannelUsage(total.key, total.requests, _node_hours(total)) for total in totals]
+
+
+async def daily(days: int) -> list[DayUsage]:
+    """The last ``days`` days, today included, oldest first; days without requests as zeros."""
+    today = now()
+    window = [day_of(today - timedelta(days=back)) for back in reversed(range(days))]
+    totals = {total.period: total for total in await UsageTotal.filter(kind="day", period__gte=window[0])}
+    return [
+        DayUsage(day, _node_hours(totals[day]), totals[day].requests)
+        if day in totals
+        else DayUsage(day, Decimal(0), 0)
+        for day in window
+    ]
+
+
+async def failures() -> Failures:
+    """How the requests ended that ended in the current month."""
+    month = month_of(now())
+    total = await UsageTotal.get_or_none(kind="month", period=month)
+    finished, failed = (total.finished, total.failed) if total else (0, 0)
+    return Failures(month, 100 * failed / finished if finished else 0.0, failed, finished)
+
+
+def _largest(kind: str, period: str) -> QuerySet[UsageTotal]:
+    return UsageTotal.filter(kind=kind, period=period).order_by("-milli_node_hours", "key")
+
+
+def _node_hours(total: UsageTotal) -> Decimal:
+    return Decimal(total.milli_node_hours) / MILLI

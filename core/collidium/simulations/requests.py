@@ -1,0 +1,102 @@
+"""Simulation requests, as their owners and operators look at them and cancel them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final
+
+from collidium import operations
+from collidium.database import transactional
+from collidium.errors import Forbidden, NotFound
+from collidium.simulations import transitions
+from collidium.simulations.models import Reader, SimulationRequest
+from collidium.simulations.output import OutputFile
+from collidium.simulations.transitions import State
+from collidium.simulations.views import RequestView, view
+
+if TYPE_CHECKING:
+    from collidium.accounts import AccountView
+    from collidium.platform import Platform
+
+REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
+
+
+async def find(request_id: str, account_id: int | None = None) -> RequestView:
+    """A request with its timeline, as ``account_id`` may see it, or as an operator.
+
+    Raises NotFound where there is none, and where the account neither ordered it nor was answered with it.
+    """
+    row = await _visible(request_id, account_id)
+    return view(row, await transitions.history_of(row))
+
+
+async def cancel(platform: Platform, request_id: str, account: AccountView) -> RequestView:
+    """Have the caller's own request cancelled. Raises NotFound, Forbidden and Conflict."""
+    row = await _visible(request_id, account.id)
+    if row.account_id != account.id:
+        raise Forbidden("only who ordered it can cancel a request")
+    return await _cancel(platform, request_id, by="its owner")
+
+
+@transactional
+async def cancel_as_operator(
+    platform: Platform, request_id: str, *, actor: str, http_request_id: str
+) -> RequestView:
+    """Have anybody's request cancelled. Raises NotFound and Conflict."""
+    await _visible(request_id, None)
+    cancelled = await _cancel(platform, request_id, by="an operator")
+    await operations.record(actor, "cancel", request_id, {"state": cancelled.state}, http_request_id)
+    return cancelled
+
+
+async def list_requests(
+    *,
+    limit: int,
+    before: int | None = None,
+    account_id: int | None = None,
+    states: Collection[State] = (),
+    hub_username: str | None = None,
+    channel: str | None = None,
+) -> list[tuple[int, RequestView]]:
+    """Up to ``limit`` requests with their serial numbers, newest first, those with one below ``before``."""
+    query = SimulationRequest.all()
+    if before is not None:
+        query = query.filter(id__lt=before)
+    if account_id is not None:
+        query = query.filter(account_id=account_id)
+    if states:
+        query = query.filter(state__in=list(states))
+    if hub_username is not None:
+        query = query.filter(hub_username=hub_username)
+    if channel is not None:
+        query = query.filter(channel=channel)
+    return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit)]
+
+
+async def output_of(request_id: str) -> tuple[OutputFile, ...]:
+    """The files of a request's output in the storage backend, none before they were collected.
+
+    For operators; raises NotFound.
+    """
+    row = await _visible(request_id, None)
+    return tuple(OutputFile(**file) for file in row.output or ())
+
+
+async def _cancel(platform: Platform, request_id: str, by: str) -> RequestView:
+    return await transitions.ask_to_cancel(request_id, by, platform.settings)
+
+
+async def _visible(request_id: str, account_id: int | None) -> SimulationRequest:
+    row = None
+    if REQUEST_ID.fullmatch(request_id):
+        row = await SimulationRequest.get_or_none(request_id=request_id)
+    if row is None or not await _may_read(row, account_id):
+        raise NotFound(f"there is no request {request_id[:100]!r}")
+    return row
+
+
+async def _may_read(row: SimulationRequest, account_id: int | None) -> bool:
+    if account_id in (None, row.account_id):
+        return True
+    return await Reader.filter(request_id=row.id, account_id=account_id).exists()

@@ -1,0 +1,68 @@
+"""From a job's output to a dataset repository of whoever ordered it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collidium.datasets.hub_client import Hub
+from collidium.failpoints import reached
+from collidium.simulations import output, publication, transitions
+from collidium.simulations.dataset_card import Provenance
+from collidium.simulations.models import SimulationRequest
+from collidium.simulations.orders import Order
+from collidium.simulations.output import OutputFile
+from collidium.simulations.steps.ending import end
+from collidium.simulations.transitions import State
+
+if TYPE_CHECKING:
+    from collidium.platform import Platform
+
+
+async def collect(platform: Platform, row: SimulationRequest) -> None:
+    """Bring the output into the storage backend. A mock has none, and its request is done."""
+    reached("collect.before")
+    if row.is_mock:
+        url = publication.url_of(platform.settings.hub, _repository(row))
+        await end(platform, row, State.COMPLETED, output_hub_repo=url)
+        return
+    files = await output.keep(
+        platform.runners.get(row.runner),
+        row.handle or "",
+        _order(row),
+        row.request_id,
+        platform.storage,
+        _scratch(platform, row),
+    )
+    reached("collect.stored")
+    await transitions.collected(row, files, platform.settings)
+
+
+async def publish(platform: Platform, row: SimulationRequest) -> None:
+    """Make the dataset repository under the requester's account, with their token."""
+    settings = platform.settings
+    provenance = Provenance(
+        request_id=row.request_id,
+        order=_order(row),
+        pipeline_version=row.pipeline_version,
+        platform_tag=settings.platform_tag,
+        files=[OutputFile(**file) for file in row.output],
+    )
+    hub = Hub(settings.hub, platform.secrets.decrypt(row.encrypted_token or ""))
+    target = publication.Target(hub, _repository(row), row.private)
+    reached("publish.before")
+    url = await publication.publish(provenance, target, platform.storage, _scratch(platform, row))
+    reached("publish.published")
+    await end(platform, row, State.COMPLETED, output_hub_repo=url)
+
+
+def _order(row: SimulationRequest) -> Order:
+    return Order(row.channel, row.events, row.pileup, row.seed)
+
+
+def _repository(row: SimulationRequest) -> str:
+    return f"{row.hub_username}/collidium-{row.request_id}"
+
+
+def _scratch(platform: Platform, row: SimulationRequest) -> Path:
+    return platform.settings.data_dir / "outputs" / row.request_id

@@ -1,0 +1,56 @@
+"""The end of a request, and what is told and stopped then."""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from collidium.contracts.runner import RunnerError
+from collidium.errors import ConfigurationError
+from collidium.failpoints import reached
+from collidium.simulations import transitions
+from collidium.simulations.models import SimulationRequest
+from collidium.simulations.transitions import State, Step
+from collidium.simulations.views import as_json
+
+if TYPE_CHECKING:
+    from collidium.platform import Platform
+
+logger = logging.getLogger(__name__)
+
+_TOO_LONG: Final = {
+    Step.SUBMIT: "the job could not be handed over in time",
+    Step.FOLLOW: "the job took too long",
+    Step.COLLECT: "the output could not be collected in time",
+    Step.PUBLISH: "the output could not be published in time; the platform's operators still have it",
+}
+
+
+async def end(
+    platform: Platform,
+    row: SimulationRequest,
+    state: State,
+    *,
+    reason: str | None = None,
+    used: Decimal | None = None,
+    output_hub_repo: str | None = None,
+) -> None:
+    """End a request and tell the plugins. Raises LeaseLost."""
+    ended = await transitions.finish(row, state, reason=reason, used=used, output_hub_repo=output_hub_repo)
+    reached("finish.after_commit")
+    platform.plugins.announce("collidium_request_finished", request=as_json(ended))
+
+
+async def give_up(platform: Platform, row: SimulationRequest) -> None:
+    """End a request whose step took too long, and see to it that nothing computes on for it."""
+    if row.step in transitions.CANCELLABLE:
+        try:
+            runner = platform.runners.get(row.runner)
+            handle = row.handle or await runner.find(row.request_id)
+            if handle is not None:
+                await runner.cancel(handle)
+        except (RunnerError, ConfigurationError) as error:
+            logger.error("request %s: its job may go on computing: %s", row.request_id, error)
+    trouble = f" ({row.reason})" if row.reason else ""
+    await end(platform, row, transitions.outcome_of_failure(row), reason=_TOO_LONG[Step(row.step)] + trouble)

@@ -1,0 +1,102 @@
+"""Asking a runner about the jobs of many requests at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from collidium.contracts.runner import (
+    JobState,
+    JobStatus,
+    RunnerError,
+    RunnerRefused,
+    RunnerUnavailable,
+)
+from collidium.errors import ConfigurationError
+from collidium.failpoints import reached
+from collidium.simulations import transitions
+from collidium.simulations.models import SimulationRequest
+from collidium.simulations.steps.ending import end, give_up
+from collidium.simulations.transitions import LeaseLost, State
+
+if TYPE_CHECKING:
+    from collidium.platform import Platform
+
+logger = logging.getLogger(__name__)
+
+#: How often in a row a runner must deny a job that it was given, before that is believed: a batch system
+#: forgets for a moment when it restarts.
+DENIALS: Final = 6
+
+_FAILURES: Final = {JobState.FAILED: State.FAILED, JobState.CANCELLED: State.CANCELLED}
+
+
+async def poll(platform: Platform, runner_name: str, rows: Sequence[SimulationRequest]) -> None:
+    """Look at the jobs of requests that were claimed together, all of one runner."""
+    statuses = await _ask(platform, runner_name, [row.handle or "" for row in rows])
+    reached("follow.polled")
+    again = timedelta(seconds=_poll_seconds(platform, runner_name))
+    unchanged = []
+    for row in rows:
+        found = statuses.get(row.handle or "") or RunnerUnavailable("the runner says nothing of the job")
+        if isinstance(found, JobStatus) and _is_old_news(row, found):
+            unchanged.append(row.request_id)
+            continue
+        try:
+            await _take_in(platform, row, found, again)
+        except LeaseLost:
+            logger.info("request %s: another process works on it", row.request_id)
+    if unchanged:
+        await transitions.unchanged(rows[0].lease, unchanged, again)
+
+
+async def _ask(
+    platform: Platform, runner_name: str, handles: Sequence[str]
+) -> Mapping[str, JobStatus | RunnerError]:
+    try:
+        return await platform.runners.get(runner_name).poll_many(handles)
+    except RunnerError as error:
+        trouble = str(error)
+    except ConfigurationError as error:
+        trouble = error.detail
+    except Exception:
+        # A plugin's bug must not end the loop that follows everybody's requests.
+        logger.exception("runner %s failed to tell of %d jobs", runner_name, len(handles))
+        trouble = "the runner failed; the platform's operators see why"
+    # Not even a refusal of the question as a whole says that a single job is lost.
+    return dict.fromkeys(handles, RunnerUnavailable(trouble))
+
+
+async def _take_in(
+    platform: Platform, row: SimulationRequest, found: JobStatus | RunnerError, again: timedelta
+) -> None:
+    if isinstance(found, RunnerRefused) and row.attempts + 1 >= DENIALS:
+        await end(platform, row, State.FAILED, reason=f"the runner lost the job: {found}")
+    elif isinstance(found, JobStatus) and found.state in _FAILURES:
+        reason = found.reason or f"the runner says that the job {found.state}"
+        await end(platform, row, _FAILURES[found.state], reason=reason, used=found.node_hours)
+    elif isinstance(found, JobStatus) and found.state == JobState.COMPLETED:
+        await transitions.completed_by_runner(row, found.node_hours, platform.settings)
+    elif transitions.past(row.deadline_at):
+        await give_up(platform, row)
+    elif isinstance(found, RunnerError):
+        await transitions.postponed(row, str(found))
+    else:
+        await transitions.observed(row, found, again, platform.settings)
+
+
+def _is_old_news(row: SimulationRequest, status: JobStatus) -> bool:
+    return (
+        status.state in (JobState.QUEUED, JobState.RUNNING)
+        # A job that is queued again after it ran has not started anew for its owner.
+        and not (status.state == JobState.RUNNING and row.state == State.QUEUED)
+        and not transitions.past(row.deadline_at)
+    )
+
+
+def _poll_seconds(platform: Platform, runner_name: str) -> float:
+    runner = platform.runners.things.get(runner_name)
+    own = runner.poll_seconds if runner is not None else None
+    return platform.settings.poll_seconds if own is None else own

@@ -1,0 +1,63 @@
+"""One step of one request, and what becomes of it when that fails."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from collidium.contracts.runner import RunnerError, RunnerRefused
+from collidium.contracts.storage import StorageUnavailable
+from collidium.errors import ConfigurationError
+from collidium.simulations import transitions
+from collidium.simulations.models import SimulationRequest
+from collidium.simulations.publication import HubRefused, HubUnavailable
+from collidium.simulations.steps import delivering, jobs
+from collidium.simulations.steps.ending import end, give_up
+from collidium.simulations.transitions import LeaseLost, Step
+
+if TYPE_CHECKING:
+    from collidium.platform import Platform
+
+logger = logging.getLogger(__name__)
+
+#: Trying again will not help.
+FINAL: Final = (RunnerRefused, HubRefused)
+#: Trying again may help.
+PASSING: Final = (RunnerError, StorageUnavailable, HubUnavailable, ConfigurationError)
+
+
+async def work(platform: Platform, row: SimulationRequest) -> None:
+    """Do the next step of a request. What fails is told in its timeline; only a failing database raises."""
+    try:
+        await _work(platform, row)
+    except LeaseLost:
+        logger.info("request %s: another process works on it", row.request_id)
+
+
+async def _work(platform: Platform, row: SimulationRequest) -> None:
+    if transitions.past(row.deadline_at):
+        await give_up(platform, row)
+        return
+    try:
+        await _step(platform, row)
+    except LeaseLost:
+        raise
+    except FINAL as error:
+        await end(platform, row, transitions.outcome_of_failure(row), reason=str(error))
+    except PASSING as error:
+        await transitions.postponed(row, str(error))
+    except Exception:
+        # A plugin's bug must not end the loop that follows everybody's requests.
+        logger.exception("request %s: step %s failed", row.request_id, row.step)
+        await transitions.postponed(row, "something is wrong inside the platform; its operators see what")
+
+
+async def _step(platform: Platform, row: SimulationRequest) -> None:
+    if row.cancel_requested_at is not None and row.step in transitions.CANCELLABLE:
+        await jobs.cancel(platform, row)
+    elif row.step == Step.SUBMIT:
+        await jobs.submit(platform, row)
+    elif row.step == Step.COLLECT:
+        await delivering.collect(platform, row)
+    elif row.step == Step.PUBLISH:
+        await delivering.publish(platform, row)

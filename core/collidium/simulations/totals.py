@@ -1,0 +1,155 @@
+"""Running totals of usage, kept in the transactions that change them, and the audit that counts them anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from tortoise.expressions import F
+from tortoise.timezone import now
+
+from collidium.database import connection
+from collidium.errors import TooManyRequests
+from collidium.simulations.models import SimulationRequest, UsageTotal
+
+#: Node-hours are added up in thousandths.
+MILLI: Final = Decimal(1000)
+
+
+@dataclass(frozen=True, slots=True)
+class TotalMismatch:
+    """A running total that is not what its requests add up to."""
+
+    total: str
+    kept: str
+    counted: str
+
+
+async def add_request(row: SimulationRequest, monthly_node_hours: Decimal) -> None:
+    """Count a new request with its estimate; raises TooManyRequests when the month has no room for it.
+
+    Call it in the transaction that writes the request: it locks the month until that ends.
+    """
+    month = await _locked_month(month_of(row.created_at))
+    milli = _milli(row.node_hours)
+    if month.milli_node_hours + milli > monthly_node_hours * MILLI:
+        raise TooManyRequests(
+            "the platform's node-hours for this month are used up; try again next month",
+            retry_after=_seconds_to_next_month(now()),
+        )
+    totals = _of(row)
+    await UsageTotal.bulk_create(totals, ignore_conflicts=True)
+    await UsageTotal.filter(id__in=[total.id for total in totals]).update(
+        requests=F("requests") + 1, milli_node_hours=F("milli_node_hours") + milli
+    )
+
+
+async def end_request(row: SimulationRequest, used: Decimal, *, failed: bool) -> None:
+    """Replace the estimate of a request that ends by what was used, and count how it ended.
+
+    Call it before ``row.node_hours`` changes, in the transaction that ends the request.
+    """
+    ended = month_of(row.finished_at or now())
+    for month in sorted({month_of(row.created_at), ended}):
+        await _locked_month(month)
+    difference = _milli(used) - _milli(row.node_hours)
+    if difference:
+        await UsageTotal.filter(id__in=[total.id for total in _of(row)]).update(
+            milli_node_hours=F("milli_node_hours") + difference
+        )
+    await UsageTotal.filter(id=_id("month", ended)).update(
+        finished=F("finished") + 1, failed=F("failed") + int(failed)
+    )
+
+
+def month_of(moment: datetime) -> str:
+    """The calendar month in UTC, ``2026-11``."""
+    return f"{moment:%Y-%m}"
+
+
+def day_of(moment: datetime) -> str:
+    """The calendar day in UTC, ``2026-11-20``."""
+    return f"{moment:%Y-%m-%d}"
+
+
+async def audit() -> list[TotalMismatch]:
+    """Every running total that is not what the requests add up to; none is the proof."""
+    _, rows = await connection().execute_query(_COUNTED)
+    counted = {row["id"]: tuple(int(row[name]) for name in _NUMBERS) for row in rows}
+    _, rows = await connection().execute_query(_KEPT)
+    kept = {row["id"]: tuple(int(row[name]) for name in _NUMBERS) for row in rows}
+    nothing = (0,) * len(_NUMBERS)
+    return [
+        TotalMismatch(total, _told(kept.get(total, nothing)), _told(counted.get(total, nothing)))
+        for total in sorted(kept.keys() | counted.keys())
+        if kept.get(total, nothing) != counted.get(total, nothing)
+    ]
+
+
+async def _locked_month(month: str) -> UsageTotal:
+    await UsageTotal.bulk_create([_total("month", month)], ignore_conflicts=True)
+    return await UsageTotal.select_for_update().get(id=_id("month", month))
+
+
+def _of(row: SimulationRequest) -> list[UsageTotal]:
+    """The totals that a request counts for: those of the month and day in which it was ordered."""
+    month = row.created_day[:7]
+    return [
+        _total("month", month),
+        _total("day", row.created_day),
+        _total("channel", month, row.channel),
+        _total("account", month, row.hub_username),
+    ]
+
+
+def _total(kind: str, period: str, key: str = "") -> UsageTotal:
+    return UsageTotal(id=_id(kind, period, key), kind=kind, period=period, key=key)
+
+
+def _id(kind: str, period: str, key: str = "") -> str:
+    return f"{kind}:{period}:{key}"
+
+
+def _milli(node_hours: Decimal) -> int:
+    return int((node_hours * MILLI).to_integral_value())
+
+
+def _seconds_to_next_month(moment: datetime) -> int:
+    first = moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    following = (first + timedelta(days=32)).replace(day=1)
+    return int((following - moment).total_seconds()) + 1
+
+
+_NUMBERS: Final = ("requests", "milli", "finished", "failed")
+
+
+def _told(numbers: tuple[int, ...]) -> str:
+    requests, milli, finished, failed = numbers
+    return f"{requests} requests, {milli / 1000:.3f} node-hours, {finished} finished, {failed} failed"
+
+
+_KEPT: Final = (
+    "SELECT id, requests, milli_node_hours AS milli, finished, failed FROM usage_totals "
+    "WHERE requests <> 0 OR milli_node_hours <> 0 OR finished <> 0 OR failed <> 0"
+)
+
+#: Of one moment, because it is one statement. A month's row is both where its requests were ordered and where
+#: others ended.
+_COUNTED: Final = """
+WITH counted AS (
+    SELECT created_day, substr(created_day, 1, 7) AS month, channel, hub_username, finished_month, state,
+           CAST(ROUND(node_hours * 1000) AS BIGINT) AS milli
+    FROM simulation_requests
+), parts AS (
+    SELECT 'day:' || created_day || ':' AS id, 1 AS requests, milli, 0 AS finished, 0 AS failed FROM counted
+    UNION ALL SELECT 'month:' || month || ':', 1, milli, 0, 0 FROM counted
+    UNION ALL SELECT 'channel:' || month || ':' || channel, 1, milli, 0, 0 FROM counted
+    UNION ALL SELECT 'account:' || month || ':' || hub_username, 1, milli, 0, 0 FROM counted
+    UNION ALL SELECT 'month:' || finished_month || ':', 0, 0, 1, CASE WHEN state = 'failed' THEN 1 ELSE 0 END
+    FROM counted WHERE finished_month IS NOT NULL
+)
+SELECT id, SUM(requests) AS requests, SUM(milli) AS milli, SUM(finished) AS finished, SUM(failed) AS failed
+FROM parts GROUP BY id
+"""

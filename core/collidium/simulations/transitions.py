@@ -1,0 +1,311 @@
+"""The life of a request: every change of its state and of its step, each decided in one transaction.
+
+::
+
+    queued ──► running ──► completed          submit ─► follow ─► collect ─► publish ─► (ended)
+       │          ├──────► failed               └──────────┴── cancel ──────────────► (ended)
+       └──────────┴──────► cancelled
+
+Whoever works on a request holds its lease; a change by somebody whose lease another has taken over is refused
+with :class:`LeaseLost`, so that two who believe to work on one request cannot both move it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from tortoise.timezone import now
+
+from collidium import accounts, outbox
+from collidium.backoff import Backoff
+from collidium.bell import Bell
+from collidium.contracts.runner import JobState, JobStatus
+from collidium.database import on_commit, transactional
+from collidium.errors import Conflict
+from collidium.failpoints import reached
+from collidium.simulations import totals
+from collidium.simulations.models import HistoryLine, SimulationRequest
+from collidium.simulations.orders import LEAST
+from collidium.simulations.views import RequestView, as_json, view
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
+    from collidium.simulations.output import OutputFile
+
+logger = logging.getLogger(__name__)
+
+BACKOFF: Final = Backoff()
+#: Rung when there is something to do for who follows requests in this process.
+BELL: Final = Bell()
+#: Longest reason that is kept.
+REASON: Final = 500
+
+
+class State(StrEnum):
+    """What a request is in."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Step(StrEnum):
+    """What the follower does next."""
+
+    SUBMIT = "submit"
+    FOLLOW = "follow"
+    COLLECT = "collect"
+    PUBLISH = "publish"
+    NONE = ""
+
+
+TERMINAL: Final = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED})
+#: The steps in which there is a job to be stopped.
+CANCELLABLE: Final = frozenset({Step.SUBMIT, Step.FOLLOW})
+
+
+class LeaseLost(RuntimeError):
+    """Another process works on the request now, or it has ended: what was found out here no longer counts."""
+
+
+# -- the way to the output ---------------------------------------------------------------------------
+
+
+@transactional
+async def handed_over(claimed: SimulationRequest, handle: str, settings: Settings) -> None:
+    """The runner has the job. Raises LeaseLost, and IntegrityError for a handle that another request has."""
+    row = await _held(claimed)
+    row.handle = handle
+    reached("submit.before_commit")
+    await _go_on(row, Step.FOLLOW, settings.queued_deadline_seconds)
+
+
+@transactional
+async def observed(
+    claimed: SimulationRequest, status: JobStatus, again: timedelta, settings: Settings
+) -> None:
+    """A job that has not ended was looked at: look ``again`` after that time. Raises LeaseLost."""
+    row = await _held(claimed)
+    if status.state == JobState.RUNNING and row.state == State.QUEUED:
+        await _come_to(row, State.RUNNING, status.reason)
+        row.started_at = now()
+        if row.cancel_requested_at is None:
+            row.deadline_at = now() + timedelta(seconds=settings.running_deadline_seconds)
+    elif status.reason and status.state == JobState.UNKNOWN:
+        await _tell(row, status.reason)
+    row.attempts = 0
+    reached("follow.before_commit")
+    await _release(row, again)
+
+
+@transactional
+async def unchanged(lease: str, request_ids: Sequence[str], again: timedelta) -> None:
+    """Nothing new of these: look again after that time, or at once at those that were cancelled meanwhile."""
+    rows = SimulationRequest.filter(lease=lease, request_id__in=request_ids)
+    await rows.filter(cancel_requested_at__isnull=True).update(
+        due_at=now() + again, attempts=0, lease="", leased_until=None
+    )
+    await rows.filter(cancel_requested_at__isnull=False).update(due_at=now(), lease="", leased_until=None)
+
+
+@transactional
+async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, settings: Settings) -> None:
+    """The job has completed: its output is next. Raises LeaseLost."""
+    row = await _held(claimed)
+    if row.cancel_requested_at is not None:
+        # The cancellation came while the job was looked at; it will find out the same.
+        await _release(row, timedelta(0))
+        return
+    if row.state == State.QUEUED:
+        await _come_to(row, State.RUNNING)
+        row.started_at = now()
+    if used is not None:
+        row.node_hours_used = _places(used)
+    await _go_on(row, Step.COLLECT, settings.publish_deadline_seconds)
+
+
+@transactional
+async def collected(claimed: SimulationRequest, files: Sequence[OutputFile], settings: Settings) -> None:
+    """The output lies in the storage backend. Raises LeaseLost."""
+    row = await _held(claimed)
+    row.output = [asdict(file) for file in files]
+    reached("collect.before_commit")
+    await _go_on(row, Step.PUBLISH, settings.publish_deadline_seconds)
+
+
+@transactional
+async def postponed(claimed: SimulationRequest, trouble: str) -> None:
+    """The step failed for now and is tried again, the later the more often it failed. Raises LeaseLost."""
+    row = await _held(claimed)
+    row.attempts += 1
+    await _tell(row, trouble)
+    pause = BACKOFF.pause(row.attempts)
+    # A cancellation that came meanwhile does not wait for what failed before it.
+    await _release(row, timedelta(0) if _cancelled_since(claimed, row) else pause)
+
+
+# -- the end -------------------------------------------------------------------------------------------
+
+
+@transactional
+async def finish(
+    claimed: SimulationRequest,
+    state: State,
+    *,
+    reason: str | None = None,
+    used: Decimal | None = None,
+    output_hub_repo: str | None = None,
+) -> RequestView:
+    """End a request: state, refund, totals, history and webhook, all or nothing. Raises LeaseLost.
+
+    ``used`` are the node-hours that the runner accounts for, None where it cannot tell. A completed request
+    costs what was charged and a failed one nothing; a cancelled one what it used if its owner cancelled it,
+    and nothing if the runner did.
+    """
+    row = await _held(claimed)
+    used = _places(used if used is not None else row.node_hours_used)
+    if state == State.COMPLETED and row.state == State.QUEUED:
+        await _come_to(row, State.RUNNING)
+        row.started_at = now()
+    row.finished_at = now()
+    row.finished_month = totals.month_of(row.finished_at)
+    await _come_to(row, state, reason)
+    row.output_hub_repo = output_hub_repo
+    reached("finish.before_refund")
+    row.credits_refunded = row.credits_charged - _consumed(row, used)
+    if row.credits_refunded:
+        await accounts.post(
+            row.account_id, row.credits_refunded, reason="simulation_refund", reference=row.request_id
+        )
+    reached("finish.before_totals")
+    if used is None:
+        used = row.estimated_node_hours if state == State.COMPLETED else Decimal(0)
+    await totals.end_request(row, used, failed=state == State.FAILED)
+    row.node_hours = used
+    row.step, row.due_at, row.deadline_at, row.encrypted_token = Step.NONE, None, None, None
+    row.lease, row.leased_until = "", None
+    await row.save()
+    ended = view(row, await history_of(row))
+    reached("finish.before_outbox")
+    await outbox.announce(row.account_id, row.webhook_url, as_json(ended))
+    reached("finish.before_commit")
+    return ended
+
+
+@transactional
+async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> RequestView:
+    """Have a request cancelled by the follower; nothing changes where that is asked already.
+
+    Raises Conflict for a request that has ended otherwise, or whose job has.
+    """
+    row = await SimulationRequest.select_for_update().get(request_id=request_id)
+    if row.state in TERMINAL and row.state != State.CANCELLED:
+        raise Conflict(f"the request has {row.state} already")
+    if row.step and row.step not in CANCELLABLE:
+        raise Conflict("the job has ended and its output is being published: there is nothing to cancel")
+    if row.state not in TERMINAL and row.cancel_requested_at is None:
+        row.cancel_requested_at = row.due_at = now()
+        row.deadline_at = now() + timedelta(seconds=settings.cancel_deadline_seconds)
+        row.attempts = 0
+        await _tell(row, f"cancel requested by {by}")
+        await row.save()
+        on_commit(BELL.ring)
+    return view(row, await history_of(row))
+
+
+# -- inside ------------------------------------------------------------------------------------------
+
+
+async def history_of(row: SimulationRequest) -> list[HistoryLine]:
+    """The timeline of a request, oldest first."""
+    return await HistoryLine.filter(request_id=row.id).order_by("id")
+
+
+async def begin_history(row: SimulationRequest) -> None:
+    """The first line of a request's timeline."""
+    await HistoryLine.create(request_id=row.id, at=row.created_at, state=row.state)
+
+
+async def _held(claimed: SimulationRequest) -> SimulationRequest:
+    row = await SimulationRequest.select_for_update().get(id=claimed.id)
+    if row.lease != claimed.lease or not row.lease:
+        raise LeaseLost(row.request_id)
+    return row
+
+
+async def _come_to(row: SimulationRequest, state: State, reason: str | None = None) -> None:
+    row.state = state
+    row.reason = _one_line(reason)
+    logger.info("request %s: %s%s", row.request_id, state, f": {row.reason}" if row.reason else "")
+    await HistoryLine.create(request_id=row.id, at=now(), state=state, reason=row.reason)
+
+
+async def _tell(row: SimulationRequest, reason: str) -> None:
+    """Put something in the timeline, unless it is what was told last."""
+    told = _one_line(reason)
+    if told != row.reason:
+        row.reason = told
+        logger.info("request %s (%s): %s", row.request_id, row.state, told)
+        await HistoryLine.create(request_id=row.id, at=now(), state=row.state, reason=told)
+
+
+async def _go_on(row: SimulationRequest, step: Step, deadline_seconds: float) -> None:
+    row.step = step
+    row.attempts = 0
+    row.reason = None
+    if row.cancel_requested_at is None:
+        row.deadline_at = now() + timedelta(seconds=deadline_seconds)
+    await _release(row, timedelta(0))
+
+
+async def _release(row: SimulationRequest, pause: timedelta) -> None:
+    row.due_at = now() + pause
+    row.lease, row.leased_until = "", None
+    await row.save()
+    if not pause:
+        on_commit(BELL.ring)
+
+
+def _cancelled_since(claimed: SimulationRequest, row: SimulationRequest) -> bool:
+    return row.cancel_requested_at is not None and claimed.cancel_requested_at is None
+
+
+def _consumed(row: SimulationRequest, used: Decimal | None) -> Decimal:
+    """The credits that stay charged."""
+    if row.state == State.COMPLETED:
+        return row.credits_charged
+    if row.state == State.CANCELLED and row.cancel_requested_at is not None:
+        return min(used or Decimal(0), row.credits_charged)
+    return Decimal(0)
+
+
+def _places(node_hours: Decimal | None) -> Decimal | None:
+    return None if node_hours is None else node_hours.quantize(LEAST)
+
+
+def _one_line(reason: str | None) -> str | None:
+    return None if reason is None else " ".join(reason.replace("\0", " ").split())[:REASON]
+
+
+def outcome_of_failure(row: SimulationRequest) -> State:
+    """How a request ends that goes no further: cancelled, if that is what was being done, else failed."""
+    cancelling = row.cancel_requested_at is not None and row.step in CANCELLABLE
+    return State.CANCELLED if cancelling else State.FAILED
+
+
+async def has_ended(row: SimulationRequest) -> bool:
+    """Whether a request has come to its end since it was read."""
+    return (await SimulationRequest.get(id=row.id)).state in TERMINAL
+
+
+def past(deadline: datetime | None) -> bool:
+    """Whether a deadline is over."""
+    return deadline is not None and deadline <= now()
