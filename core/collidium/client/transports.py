@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import httpx
 
-from collidium.client.background import in_thread
 from collidium.client.calls import Call
 from collidium.client.connection import Connection, worth_another_try
 from collidium.client.uploads import Progress, Upload
+from collidium.daemon_threads import in_thread
 
 Result = TypeVar("Result")
 
@@ -80,7 +80,7 @@ class AsyncTransport:
             return await self._exchange(call)
         upload = await asyncio.to_thread(Upload.open, call.upload, progress and _on_this_loop(progress))
         try:
-            return await in_thread(partial(self._uploads.send_upload, call, upload))
+            return await in_thread(partial(self._uploads.send_upload, call, upload), "upload")
         finally:
             # A caller that was cancelled does not want the rest to be sent.
             upload.abandoned = True

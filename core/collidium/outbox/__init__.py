@@ -1,5 +1,21 @@
 """Tells the world what happened: events written in the transaction that makes them true, sent as webhooks."""
 
+from collidium.outbox.deliveries import DeliveryView, log_of
+from collidium.outbox.delivering import delivering
 from collidium.outbox.events import SIMULATION_COMPLETED, announce
+from collidium.outbox.registration import WebhookView, find, register, remove, require_secret
+from collidium.outbox.urls import require_url
 
-__all__ = ["SIMULATION_COMPLETED", "announce"]
+__all__ = [
+    "SIMULATION_COMPLETED",
+    "DeliveryView",
+    "WebhookView",
+    "announce",
+    "delivering",
+    "find",
+    "log_of",
+    "register",
+    "remove",
+    "require_secret",
+    "require_url",
+]

@@ -1,4 +1,4 @@
-"""Runs blocking work beside an event loop."""
+"""Runs blocking work beside an event loop, in threads that nobody has to wait for."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-async def in_thread(work: Callable[[], Result]) -> Result:
-    """``work()`` in a daemon thread of its own.
+async def in_thread(work: Callable[[], Result], name: str) -> Result:
+    """``work()`` in a daemon thread of its own, called ``collidium-`` and ``name``.
 
     Unlike asyncio.to_thread, whoever is cancelled leaves at once and the loop's end does not wait for the
-    work: an upload may be waiting an hour for its score.
+    work: an upload may be waiting an hour for its score, a look-up for a name server that is away.
     """
     future: Future[Result] = Future()
     # From here on it takes a result even when nobody waits for one any more.
@@ -29,5 +29,5 @@ async def in_thread(work: Callable[[], Result]) -> Result:
         else:
             future.set_result(result)
 
-    threading.Thread(target=run, name="collidium-upload", daemon=True).start()
+    threading.Thread(target=run, name=f"collidium-{name}", daemon=True).start()
     return await asyncio.wrap_future(future)

@@ -1,0 +1,90 @@
+"""What an account sets up to be told: its URL and its signing secret."""
+
+from __future__ import annotations
+
+import base64
+import secrets as randomness
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from tortoise.timezone import now
+
+from collidium.database import transactional
+from collidium.errors import Conflict, InvalidInput, NotFound
+from collidium.outbox import deliveries
+from collidium.outbox.models import Webhook
+
+if TYPE_CHECKING:
+    from collidium.secrets import Secrets
+
+#: As the Standard Webhooks scheme wants it: 24 to 64 random bytes.
+SECRET_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookView:
+    """An account's webhook; without a URL it is only told of requests that came with one."""
+
+    url: str | None
+    created_at: datetime
+    #: The signing secret, in the answer that made it and never again.
+    secret: str | None = field(default=None, repr=False)
+
+
+@transactional
+async def register(
+    account_id: int,
+    secrets: Secrets,
+    *,
+    url: str | None = None,
+    keep_url: bool = False,
+    rotate_secret: bool = False,
+) -> WebhookView:
+    """Set an account's webhook, and make a signing secret when there is none or another one is wanted.
+
+    ``url`` must have passed :func:`~collidium.outbox.require_url`; ``keep_url`` leaves the one that is set.
+    """
+    secret = _new_secret()
+    sealed = secrets.encrypt(secret)
+    # Not "look, then create": of two first calls at once one would fail.
+    row = Webhook(account_id=account_id, secret=sealed, created_at=now())
+    await Webhook.bulk_create([row], ignore_conflicts=True)
+    webhook = await Webhook.select_for_update().get_or_none(account_id=account_id)
+    if webhook is None:
+        raise Conflict("the webhook was removed at the same moment; set it again")
+    if rotate_secret:
+        webhook.secret = sealed
+    if not keep_url:
+        webhook.url = url
+    await webhook.save(update_fields=["secret", "url"])
+    return WebhookView(webhook.url, webhook.created_at, secret if webhook.secret == sealed else None)
+
+
+async def find(account_id: int) -> WebhookView:
+    """The account's webhook; raises NotFound."""
+    webhook = await Webhook.get_or_none(account_id=account_id)
+    if webhook is None:
+        raise NotFound("there is no webhook: set one with PUT /v1/me/webhook")
+    return WebhookView(webhook.url, webhook.created_at)
+
+
+@transactional
+async def remove(account_id: int) -> None:
+    """Forget URL and secret and give up what is still to be delivered; harmless where there is none."""
+    await Webhook.filter(account_id=account_id).delete()
+    await deliveries.give_up_all(account_id, "the webhook was removed")
+
+
+async def require_secret(account_id: int) -> None:
+    """Raise InvalidInput for an account without a signing secret: nothing could be signed for it."""
+    if not await Webhook.exists(account_id=account_id):
+        detail = (
+            "webhook_url: there is no signing secret yet; make one with PUT /v1/me/webhook (without url it "
+            "makes only the secret)"
+        )
+        raise InvalidInput(detail, errors=[{"field": "webhook_url", "detail": "no signing secret yet"}])
+
+
+def _new_secret() -> str:
+    return "whsec_" + base64.b64encode(randomness.token_bytes(SECRET_BYTES)).decode("ascii")

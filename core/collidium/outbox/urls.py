@@ -1,0 +1,64 @@
+"""What a webhook's URL must be like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import httpx
+
+from collidium.errors import InvalidInput
+from collidium.outbox.resolving import Refused, Resolve, addresses_of, look_up
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
+
+LONGEST: Final = 2000
+HTTPS_PORT: Final = 443
+#: For the look-up of a host while somebody waits for the answer.
+LOOK_UP_SECONDS: Final = 5.0
+
+
+async def require_url(
+    url: str, settings: Settings, *, field: str = "webhook_url", resolve: Resolve = look_up
+) -> str:
+    """The URL in the form in which it is kept; raises InvalidInput for one that is not told anything.
+
+    Its host is looked up; what it leads to then is looked at again before each delivery. ``field`` is what
+    the caller gave it as.
+    """
+    try:
+        parsed = _parsed(url)
+        await addresses_of(
+            host_of(parsed),
+            parsed.port or HTTPS_PORT,
+            private=settings.webhook_private_addresses,
+            resolve=resolve,
+            seconds=LOOK_UP_SECONDS,
+        )
+    except Refused as error:
+        problem = {"field": field, "detail": str(error)}
+        raise InvalidInput(f"{field} cannot be used: {error}", errors=[problem]) from None
+    return str(parsed)
+
+
+def host_of(url: httpx.URL) -> str:
+    """The host as resolvers and certificates know it."""
+    return url.raw_host.decode("ascii").removesuffix(".")
+
+
+def _parsed(url: str) -> httpx.URL:
+    if len(url) > LONGEST:
+        raise Refused(f"it is longer than {LONGEST} characters")
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError):  # text that no encoding takes, too
+        raise Refused("it is not a URL") from None
+    if parsed.scheme != "https" or not host_of(parsed):
+        raise Refused("it must begin with https:// and name a host")
+    if parsed.userinfo:
+        raise Refused("it must not hold a user name or a password")
+    if parsed.fragment:
+        raise Refused("it must not have a fragment (#)")
+    if len(str(parsed)) > LONGEST:
+        raise Refused(f"it is longer than {LONGEST} characters")
+    return parsed
