@@ -1,25 +1,11 @@
-"""A hub in a process of its own, and clients for it."""
+"""The hub of :mod:`tests.hub`, and repositories on it."""
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
+from tests.hub import HubServer, hub, own_hub
 
-# Read by huggingface_hub when it is imported: this hub takes files by LFS alone.
-os.environ["HF_HUB_DISABLE_XET"] = "1"
-os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
-os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-
-from huggingface_hub import HfApi
-
-from collidium.testing.processes import end_with_parent
-from collidium_plugins.local_hub import accounts
-from collidium_plugins.local_hub.store import Store
+__all__ = ["HubServer", "hub", "own_hub"]
 
 #: What the hub's own client does that Python or its own authors would rather not see.
 CLIENT_WARNINGS = (
@@ -33,80 +19,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(Path(__file__).parent):
             for warning in CLIENT_WARNINGS:
                 item.add_marker(pytest.mark.filterwarnings(warning))
-
-
-class HubServer:
-    """hub_server.py on a directory; can be killed and started again on the same port."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.port = 0
-        self._tokens: dict[str, str] = {}
-        self.start()
-
-    def start(self) -> None:
-        script = Path(__file__).with_name("hub_server.py")
-        self.process = subprocess.Popen(
-            [sys.executable, str(script), str(self.directory), str(self.port)],
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=end_with_parent,
-        )
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline())
-
-    def end(self, number: int = signal.SIGTERM) -> None:
-        self.process.send_signal(number)
-        self.process.wait(20)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hub"
-
-    def token(self, name: str) -> str:
-        """The token of an account, made when it is first asked for."""
-        if name not in self._tokens:
-            store = Store(self.directory)
-            with store.database.writing() as db:
-                self._tokens[name] = accounts.make_token(db, accounts.add(db, name))
-            store.close()
-        return self._tokens[name]
-
-    def api(self, name: str | None) -> HfApi:
-        """The hub's client for an account; None: for nobody."""
-        return HfApi(endpoint=self.url, token=self.token(name) if name else False)
-
-    def http(self, name: str | None = None) -> httpx.Client:
-        """A plain HTTP client for an account; None: for nobody."""
-        headers = {"Authorization": f"Bearer {self.token(name)}"} if name else {}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
-
-    @property
-    def blobs(self) -> list[Path]:
-        return sorted((self.directory / "blobs").glob("*/*"))
-
-    @property
-    def uploads(self) -> list[Path]:
-        return sorted((self.directory / "uploads").glob("*"))
-
-
-@pytest.fixture(scope="session")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
-    """A hub that tests share; each makes repositories of its own."""
-    server = HubServer(tmp_path_factory.mktemp("hub"))
-    yield server
-    server.end()
-
-
-@pytest.fixture
-def own_hub(tmp_path: Path) -> Iterator[HubServer]:
-    """A hub for one test, to be killed or looked into."""
-    server = HubServer(tmp_path / "hub")
-    yield server
-    if server.process.poll() is None:
-        server.end()
 
 
 @pytest.fixture

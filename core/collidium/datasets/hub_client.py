@@ -1,0 +1,151 @@
+"""The hub's own client, made fit for a server: waits that end, errors of two kinds, no tokens on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+T = TypeVar("T")
+
+#: Seconds to connect, to wait for the next bytes, to send some, and for a connection that is free.
+TIMEOUTS: Final = (10.0, 60.0, 60.0, 60.0)
+#: How long a call may take with all that the client itself tries again.
+CALL_SECONDS: Final = 120.0
+#: Bytes a second; slower transfers are given up.
+SLOWEST: Final = 1_000_000
+
+#: Waiting may help: too busy, or somebody else changed the same thing.
+_PASSING: Final = frozenset({404, 408, 409, 412, 423, 425, 429})
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
+
+#: A slow hub takes no threads from the rest of the process. They are started when first needed.
+_threads: Final = ThreadPoolExecutor(8, thread_name_prefix="hub")
+
+
+class HubError(RuntimeError):
+    """The hub did not do what was asked; the message holds no secret."""
+
+
+class HubUnavailable(HubError):
+    """The hub cannot be reached, is busy or answered nonsense: trying later may work."""
+
+
+class HubRefused(HubError):
+    """The hub will not do this, now or later; the message says why, for whoever asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """The hub at ``endpoint`` as the owner of a token sees it. The token is kept in memory alone."""
+
+    endpoint: str
+    token: str = field(repr=False)
+
+    async def ask(self, function: Callable[[HfApi], T], seconds: float = CALL_SECONDS) -> T:
+        """What ``function`` returns, called with a client in a thread.
+
+        Raises :class:`HubUnavailable`, also after ``seconds``, and :class:`HubRefused`.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(seconds):
+                return await loop.run_in_executor(_threads, self._ask, function)
+        except TimeoutError:
+            raise HubUnavailable(f"the hub did not finish within {seconds:g} s") from None
+
+    def _ask(self, function: Callable[[HfApi], T]) -> T:
+        prepare()
+        from huggingface_hub import HfApi
+
+        # False, not None: a token that lies on this machine must not stand in for one that is missing.
+        api = HfApi(endpoint=self.endpoint, token=self.token or False)
+        try:
+            return function(api)
+        except HubError:
+            raise
+        except Exception as error:
+            # The errors of whatever HTTP library this version of the hub's client has; their texts hold
+            # signed addresses, so they go no further.
+            raise _sorted(error, self.token) from None
+
+
+def transfer_seconds(size_bytes: int) -> float:
+    """How long sending or receiving a file may take."""
+    return CALL_SECONDS + size_bytes / SLOWEST
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an error of the hub's client, or its cause, tells of."""
+    response = _answered(error)
+    return None if response is None else int(response.response.status_code)
+
+
+@functools.cache
+def prepare() -> None:
+    """Set up huggingface_hub for this process, if possible before its first import."""
+    # Read at its import: no Xet, which not every hub speaks, no news about itself to its makers, no bars.
+    os.environ["HF_HUB_OFFLINE"] = "0"
+    os.environ["HF_HUB_DISABLE_XET"] = "1"
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+    from huggingface_hub import get_session, set_client_factory
+    from huggingface_hub.utils import logging as its_logging
+
+    # Its warnings name signed addresses; what went wrong is told by its errors.
+    its_logging.set_verbosity(logging.ERROR)
+    own = get_session()
+    client, hooks = type(own), own.event_hooks
+    set_client_factory(
+        lambda: client(
+            event_hooks=hooks | {"response": [*hooks.get("response", []), _forget_waits]},
+            follow_redirects=True,
+            timeout=TIMEOUTS,
+            # A proxy of the environment is for the world outside, not for this machine.
+            mounts={f"all://{host}": None for host in _LOOPBACK},
+        )
+    )
+
+
+def _forget_waits(response: Any) -> None:
+    """The client would sleep as long as a hub tells it to; without these it waits some seconds at most."""
+    for name in ("Retry-After", "RateLimit"):
+        response.headers.pop(name, None)
+
+
+def _sorted(error: Exception, token: str) -> HubError:
+    answered = _answered(error)
+    if answered is None:
+        kind = type(error).__name__
+        if isinstance(error, OSError) or type(error).__module__.startswith("http"):
+            return HubUnavailable(f"the hub cannot be reached ({kind})")
+        return HubUnavailable(f"the hub's answer cannot be understood ({kind})")
+    status = int(answered.response.status_code)
+    if status in _PASSING or status >= 500:
+        return HubUnavailable(f"the hub answered {status}")
+    if status == 401:
+        return HubRefused("the hub does not take the token any more: sign in again")
+    told = _line(getattr(answered, "server_message", None) or "", token)
+    if status == 403:
+        return HubRefused(f"the hub does not let the token's owner do this{told}")
+    return HubRefused(f"the hub refused it with {status}{told}")
+
+
+def _answered(error: BaseException | None) -> Any:
+    """The first of an error and its causes that has the hub's answer."""
+    while error is not None and getattr(error, "response", None) is None:
+        error = error.__cause__
+    return error
+
+
+def _line(message: str, token: str) -> str:
+    text = " ".join(message.replace(token, "…").split()) if token else message
+    return f": {text[:300]}" if text else ""
