@@ -43,8 +43,13 @@ class Provenance:
 
 def dataset_card(provenance: Provenance) -> str:
     """The ``README.md`` of the dataset's repository: front matter that the hub reads, and tables."""
+    # Values of one line each: none of them can hold the line that ends the front matter.
     front_matter = yaml.safe_dump(
-        _front_matter(provenance), sort_keys=False, allow_unicode=True, default_flow_style=False
+        _front_matter(provenance),
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=float("inf"),
     )
     order = provenance.order
     facts = {
@@ -116,7 +121,7 @@ def _front_matter(provenance: Provenance) -> dict[str, Any]:
     return {
         "pretty_name": _title(provenance.order),
         "license": LICENSE,
-        "tags": [provenance.platform_tag, "particle-physics", "simulation", provenance.order.channel],
+        "tags": [provenance.platform_tag, "particle-physics", "simulation", _line(provenance.order.channel)],
         "task_categories": ["other"],
         "size_categories": [_size(provenance.order.events)],
         "configs": [
@@ -133,7 +138,7 @@ def _folders(provenance: Provenance) -> list[PurePosixPath]:
 
 def _title(order: Order) -> str:
     events = "one event" if order.events == 1 else f"{order.events:,} events"
-    return f"{order.channel}: {events} at pileup {order.pileup}"
+    return f"{_line(order.channel)}: {events} at pileup {order.pileup}"
 
 
 def _size(events: int) -> str:
@@ -147,4 +152,8 @@ def _table(header: Sequence[str], rows: Any) -> str:
 
 def _text(text: str) -> str:
     """Text as Markdown shows it, whatever is in it."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+    return _MARKDOWN.sub(r"\\\1", _line(text))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

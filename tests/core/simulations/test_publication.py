@@ -1,0 +1,311 @@
+"""Publishing on a real hub: whole, once, by whoever comes first, and never with a token in an error."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from tests.hub import HubServer, hub, own_hub
+
+from collidium.datasets.dataset import Dataset
+from collidium.datasets.hub import HubDataset, fetch
+from collidium.datasets.hub_client import Hub
+from collidium.simulations import publication
+from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, manifest
+from collidium.simulations.orders import Order
+from collidium.simulations.output import InvalidOutput, OutputFile, storage_key
+from collidium.simulations.publication import HubRefused, HubUnavailable, Target, publish
+from collidium_plugins.storage_local import LocalStorage
+
+__all__ = ["hub", "own_hub"]
+
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+
+ORDER = Order("ttbar", events=6, pileup=0, seed=42)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(tmp_path / "storage")
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    return tmp_path / "outputs" / "request"
+
+
+@pytest.fixture
+async def provenance(storage: LocalStorage, tmp_path: Path, request: pytest.FixtureRequest) -> Provenance:
+    """An output of two tables, one of them in two shards; its request's id is the test's own."""
+    request_id = hashlib.md5(request.node.name.encode(), usedforsecurity=False).hexdigest()
+    shards = {"particles/train-00000-of-00001": range(6)} | {
+        f"tracker_hits/train-0000{n}-of-00002": range(3 * n, 3 * n + 3) for n in range(2)
+    }
+    files = []
+    for name, events in shards.items():
+        table = pa.table(
+            {
+                "event_id": pa.array(events, pa.uint32()),
+                "x": pa.array([[float(n)] * 9 for n in events], pa.list_(pa.float32())),
+            }
+        )
+        pq.write_table(table, tmp_path / "table")
+        content = (tmp_path / "table").read_bytes()
+        path = f"data/ttbar_pu0_{name}.parquet"
+        files.append(OutputFile(path, hashlib.sha256(content).hexdigest(), len(content), len(table)))
+        await storage.put(storage_key(request_id, path), tmp_path / "table")
+    return Provenance(request_id, ORDER, "pipeline-v0.1.0", "collidium", files)
+
+
+def target(server: HubServer, provenance: Provenance, *, private: bool = False) -> Target:
+    hub = Hub(server.url, server.token("ada"))
+    return Target(hub, f"ada/collidium-{provenance.request_id}", private)
+
+
+def commits(server: HubServer, repo: str) -> int:
+    return len(server.api("ada").list_repo_commits(repo, repo_type="dataset"))
+
+
+def nothing_left(scratch: Path) -> bool:
+    return not scratch.exists()
+
+
+async def test_what_is_published_is_what_was_kept(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path, tmp_path: Path
+) -> None:
+    to = target(hub, provenance)
+    url = await publish(provenance, to, storage, scratch)
+    assert url == f"{hub.url}/datasets/{to.repo}"
+    api = hub.api(None)
+    assert set(api.list_repo_files(to.repo, repo_type="dataset")) - {".gitattributes"} == {
+        "README.md",
+        MANIFEST,
+        *(file.path for file in provenance.files),
+    }
+    copy = Path(api.snapshot_download(to.repo, repo_type="dataset", local_dir=tmp_path / "copy"))
+    for file in provenance.files:
+        content = (copy / file.path).read_bytes()
+        assert (hashlib.sha256(content).hexdigest(), len(content)) == (file.sha256, file.size_bytes)
+    assert (copy / MANIFEST).read_bytes() == manifest(provenance)
+    info = api.dataset_info(to.repo)
+    assert not info.private
+    assert "collidium" in (info.tags or [])
+    assert commits(hub, to.repo) == 2, "an empty repository, and then all of it at once"
+    assert nothing_left(scratch)
+
+
+async def test_the_platforms_own_readers_find_the_tables(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path, tmp_path: Path
+) -> None:
+    to = target(hub, provenance)
+    await publish(provenance, to, storage, scratch)
+    fetched = await fetch(HubDataset(to.repo, hub.url), ["particles", "tracker_hits"], tmp_path / "cache")
+    dataset = Dataset(fetched.directory)
+    assert dataset.configs() == {"ttbar_pu0": ("particles", "tracker_hits")}
+    assert dataset.table("tracker_hits").event_ids.tolist() == list(range(6))
+
+
+async def test_publishing_again_changes_nothing(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = target(hub, provenance)
+    url = await publish(provenance, to, storage, scratch)
+    before = hub.api("ada").dataset_info(to.repo).sha
+    assert await publish(provenance, to, storage, scratch) == url
+    # Not even the kept files are needed to see that.
+    for file in provenance.files:
+        await storage.delete(storage_key(provenance.request_id, file.path))
+    assert await publish(provenance, to, storage, scratch) == url
+    assert hub.api("ada").dataset_info(to.repo).sha == before
+
+
+async def test_what_a_user_adds_later_does_not_make_it_unpublished(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = target(hub, provenance)
+    url = await publish(provenance, to, storage, scratch)
+    hub.api("ada").upload_file(
+        path_or_fileobj=b"mine", path_in_repo="NOTES.md", repo_id=to.repo, repo_type="dataset"
+    )
+    assert await publish(provenance, to, storage, scratch) == url
+
+
+async def test_a_publisher_killed_before_its_commit_is_followed_by_another(
+    own_hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = target(own_hub, provenance)
+    scratch.mkdir(parents=True)
+    head = await publication.open_repository(provenance, to, scratch)
+    assert head is not None
+    await publication.upload(provenance, to, storage, scratch)
+    assert set(own_hub.api("ada").list_repo_files(to.repo, repo_type="dataset")) <= {".gitattributes"}
+    uploaded = {path: path.stat().st_ino for path in own_hub.blobs}
+    assert len(uploaded) >= len(provenance.files)
+    assert await publish(provenance, to, storage, scratch) == to.url
+    assert {path: path.stat().st_ino for path in uploaded} == uploaded, "contents are not sent again"
+
+
+async def test_a_commit_whose_answer_is_lost_is_found(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = target(hub, provenance)
+    scratch.mkdir(parents=True)
+    head = await publication.open_repository(provenance, to, scratch) or ""
+    for _ in range(2):  # the second time on top of a head that is no longer there
+        additions = await publication.upload(provenance, to, storage, scratch)
+        await publication.commit(provenance, to, additions, head, scratch)
+    assert await publication.open_repository(provenance, to, scratch) is None
+
+
+async def test_of_publishers_at_once_one_commits(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = target(hub, provenance)
+    urls = await asyncio.gather(*(publish(provenance, to, storage, scratch) for _ in range(4)))
+    assert urls == [to.url] * 4
+    titles = [commit.title for commit in hub.api("ada").list_repo_commits(to.repo, repo_type="dataset")]
+    assert titles.count(f"Simulation {provenance.request_id}") == 1
+    assert nothing_left(scratch)
+
+
+async def test_somebody_elses_commit_in_between_is_never_written_over(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = target(hub, provenance)
+    scratch.mkdir(parents=True)
+    head = await publication.open_repository(provenance, to, scratch) or ""
+    additions = await publication.upload(provenance, to, storage, scratch)
+    hub.api("ada").upload_file(
+        path_or_fileobj=b"# Mine", path_in_repo="README.md", repo_id=to.repo, repo_type="dataset"
+    )
+    with pytest.raises(HubRefused, match="holds something else"):
+        await publication.commit(provenance, to, additions, head, scratch)
+    with pytest.raises(HubRefused, match="holds something else"):
+        await publish(provenance, to, storage, scratch)
+
+
+async def test_a_private_dataset_is_seen_by_its_owner_alone(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = target(hub, provenance, private=True)
+    await publish(provenance, to, storage, scratch)
+    assert hub.api("ada").dataset_info(to.repo).private
+    assert not hub.api(None).repo_exists(to.repo, repo_type="dataset")
+    assert not hub.api("bob").repo_exists(to.repo, repo_type="dataset")
+    assert await publish(provenance, to, storage, scratch) == to.url
+
+
+async def test_a_private_dataset_never_goes_into_a_public_repository(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = target(hub, provenance, private=True)
+    hub.api("ada").create_repo(to.repo, repo_type="dataset", private=False)
+    with pytest.raises(HubRefused, match="was to be private"):
+        await publish(provenance, to, storage, scratch)
+
+
+async def test_a_hub_that_is_down_is_a_matter_of_time(
+    own_hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = target(own_hub, provenance)
+    own_hub.end(signal.SIGKILL)
+    with pytest.raises(HubUnavailable) as caught:
+        await publish(provenance, to, storage, scratch)
+    assert own_hub.token("ada") not in f"{caught.value!r} {caught.value} {to!r}"
+    assert nothing_left(scratch)
+    own_hub.start()
+    assert await publish(provenance, to, storage, scratch) == to.url
+
+
+async def test_a_token_that_is_not_valid_is_refused(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = replace(target(hub, provenance), hub=Hub(hub.url, "hf_notvalidatall"))
+    with pytest.raises(HubRefused, match="does not take the token") as caught:
+        await publish(provenance, to, storage, scratch)
+    assert "hf_notvalidatall" not in str(caught.value)
+    with pytest.raises(HubRefused):
+        await publish(provenance, replace(to, hub=Hub(hub.url, "")), storage, scratch)
+
+
+async def test_a_token_makes_nothing_for_others(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
+) -> None:
+    to = replace(target(hub, provenance), hub=Hub(hub.url, hub.token("bob")))
+    with pytest.raises(HubRefused, match="does not let"):
+        await publish(provenance, to, storage, scratch)
+
+
+async def test_output_that_is_gone_or_damaged_is_never_published(
+    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path, tmp_path: Path
+) -> None:
+    to = target(hub, provenance)
+    key = storage_key(provenance.request_id, provenance.files[-1].path)
+    (tmp_path / "damaged").write_bytes(b"PAR1")
+    await storage.put(key, tmp_path / "damaged")
+    with pytest.raises(InvalidOutput, match="damaged"):
+        await publish(provenance, to, storage, scratch)
+    await storage.delete(key)
+    with pytest.raises(InvalidOutput, match="no longer kept"):
+        await publish(provenance, to, storage, scratch)
+    assert set(hub.api("ada").list_repo_files(to.repo, repo_type="dataset")) <= {".gitattributes"}
+    assert nothing_left(scratch)
+
+
+# -- the card -----------------------------------------------------------------------------------------------
+
+
+def front_matter(card: str) -> dict[str, object]:
+    _, text, _ = card.split("---\n", 2)
+    document = yaml.safe_load(text)
+    assert isinstance(document, dict)
+    return document
+
+
+def test_the_card_tells_where_the_events_come_from(provenance: Provenance) -> None:
+    card = dataset_card(provenance)
+    assert front_matter(card) == {
+        "pretty_name": "ttbar: 6 events at pileup 0",
+        "license": "cc-by-4.0",
+        "tags": ["collidium", "particle-physics", "simulation", "ttbar"],
+        "task_categories": ["other"],
+        "size_categories": ["n<1K"],
+        "configs": [
+            {
+                "config_name": f"ttbar_pu0_{table}",
+                "data_files": [{"split": "train", "path": f"data/ttbar_pu0_{table}/*.parquet"}],
+            }
+            for table in ("particles", "tracker_hits")
+        ],
+    }
+    assert "| seed | 42 |" in card
+    assert "| pipeline | pipeline-v0.1.0 |" in card
+    assert f"| request | {provenance.request_id} |" in card
+    for file in provenance.files:
+        assert file.sha256 in card
+
+
+def test_hostile_words_stay_words(provenance: Provenance) -> None:
+    hostile = '"]\n---\nlicense: mine\n| <script> `x` [a](javascript:b) *'
+    card = dataset_card(replace(provenance, pipeline_version=hostile, order=replace(ORDER, channel=hostile)))
+    assert front_matter(card)["license"] == "cc-by-4.0"
+    assert front_matter(card)["pretty_name"] == f"{' '.join(hostile.split())}: 6 events at pileup 0"
+    body = card.split("---\n", 2)[2]
+    assert "<script>" not in body
+    assert "](javascript" not in body
+
+
+def test_a_long_list_of_files_is_told_by_the_manifest(provenance: Provenance) -> None:
+    files = [OutputFile(f"data/a_pu0_hits/train-{n:05}.parquet", f"{n:064}", 1, 1) for n in range(5000)]
+    card = dataset_card(replace(provenance, files=files))
+    assert "and 4,900 more" in card
+    assert len(card) < 50_000
+    assert len(json.loads(manifest(replace(provenance, files=files)))["files"]) == 5000
