@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Final
 from tortoise.timezone import now
 
 from collidium.backoff import Backoff
+from collidium.bell import Listener
 from collidium.errors import ConfigurationError
-from collidium.outbox import bell, deliveries
+from collidium.outbox import deliveries
 from collidium.outbox.deliveries import Attempt
+from collidium.outbox.events import announced
 from collidium.outbox.sending import Outcome, Sender
 
 if TYPE_CHECKING:
@@ -74,24 +76,22 @@ class Deliverer:
     async def deliver_due(self) -> int:
         """Attempt everything that is due now, and wait for it; how many attempts that were."""
         attempts = 0
-        while started := await self._start_due(asyncio.Event()):
+        while started := await self._start_due(Listener()):
             attempts += started
             await asyncio.gather(*self._under_way)
         return attempts
 
     async def run(self) -> None:
         """Deliver what is due, for ever."""
-        with bell.listening() as heard:
+        with announced.listener() as listener:
             while True:
-                heard.clear()
                 try:
-                    if await self._start_due(heard):
+                    if await self._start_due(listener):
                         continue
                 except Exception:
                     # Whatever it is (a database that is away), nobody would deliver any more if this ended.
                     logger.exception("webhooks: cannot see what is due")
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(heard.wait(), IDLE_SECONDS)
+                await listener.wait(IDLE_SECONDS)
 
     async def stop(self, seconds: float) -> None:
         """Wait so long for what is under way, and then leave it."""
@@ -101,8 +101,8 @@ class Deliverer:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _start_due(self, heard: asyncio.Event) -> int:
-        """Begin what is due, as far as there is room; sets ``heard`` when there is room again."""
+    async def _start_due(self, listener: Listener) -> int:
+        """Begin what is due, as far as there is room; wakes ``listener`` when there is room again."""
         room = MOST - len(self._under_way)
         if not room:
             return 0
@@ -116,12 +116,12 @@ class Deliverer:
         for attempt in taken:
             task = asyncio.create_task(self._attempt(attempt))
             self._under_way[task] = attempt.account_id
-            task.add_done_callback(partial(self._ended, heard))
+            task.add_done_callback(partial(self._ended, listener))
         return len(taken)
 
-    def _ended(self, heard: asyncio.Event, task: asyncio.Task[None]) -> None:
+    def _ended(self, listener: Listener, task: asyncio.Task[None]) -> None:
         del self._under_way[task]
-        heard.set()
+        listener.wake()
         if not task.cancelled() and (error := task.exception()) is not None:
             # The database is away, for example: when the lease is over the delivery is taken again.
             logger.error("webhooks: what became of a delivery cannot be written down", exc_info=error)

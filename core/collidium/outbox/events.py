@@ -11,12 +11,15 @@ from typing import Any, Final
 from tortoise.timezone import now
 
 from collidium import database
+from collidium.bell import Bell
 from collidium.database import transactional
-from collidium.outbox import bell
 from collidium.outbox.models import Delivery, OutboxEvent, Webhook
 
 #: The one kind of event there is.
 SIMULATION_COMPLETED: Final = "simulation.completed"
+
+#: Rung in this process when something was announced and has been committed.
+announced: Final = Bell()
 
 
 @transactional
@@ -46,7 +49,7 @@ async def announce(account_id: int, url: str | None, record: Mapping[str, Any]) 
         await Delivery.create(
             event=event, account_id=account_id, url=address, created_at=moment, next_attempt_at=moment
         )
-    database.on_commit(bell.ring)
+    database.on_commit(announced.ring)
 
 
 def _body(moment: datetime, record: Mapping[str, Any]) -> str:
