@@ -45,6 +45,7 @@ def test_processes_that_start_at_once_share_one_key(tmp_path: Path) -> None:
         import sys
         from collidium import settings
         from collidium.secrets import open_secrets
+        print("ready", flush=True)
         sys.stdin.readline()
         print(open_secrets(settings.load(data_dir=sys.argv[1])).encrypt("secret"))
     """
@@ -57,6 +58,9 @@ def test_processes_that_start_at_once_share_one_key(tmp_path: Path) -> None:
         )
         for _ in range(4)
     ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("go\n")

@@ -83,12 +83,6 @@ def transfer_seconds(size_bytes: int) -> float:
     return CALL_SECONDS + size_bytes / SLOWEST
 
 
-def status_of(error: BaseException) -> int | None:
-    """The HTTP status that an error of the hub's client, or its cause, tells of."""
-    response = _answered(error)
-    return None if response is None else int(response.response.status_code)
-
-
 @functools.cache
 def prepare() -> None:
     """Set up huggingface_hub for this process, if possible before its first import."""

@@ -10,14 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage
-from collidium.datasets.hub_client import (
-    CALL_SECONDS,
-    Hub,
-    HubRefused,
-    HubUnavailable,
-    status_of,
-    transfer_seconds,
-)
+from collidium.datasets.hub_client import CALL_SECONDS, Hub, HubRefused, HubUnavailable, transfer_seconds
 from collidium.held_files import scratch_directory, sweep
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, is_manifest_of, manifest
 from collidium.simulations.output import InvalidOutput, OutputFile, storage_key
@@ -106,7 +99,7 @@ async def commit(
 ) -> None:
     """Make the files appear, with card and manifest, on top of commit ``head``."""
     try:
-        await target.hub.ask(lambda api: _commit(api, provenance, target, additions, head), CALL_SECONDS)
+        await target.hub.ask(lambda api: _commit(api, provenance, target, additions, head))
     except HubUnavailable:
         # An answer that got lost, or another process that was faster.
         if await open_repository(provenance, target, directory) is not None:
@@ -142,10 +135,8 @@ def _info(api: HfApi, repo: str) -> DatasetInfo | None:
 
     try:
         return api.dataset_info(repo, files_metadata=True, timeout=CALL_SECONDS)
-    except RepositoryNotFoundError as error:
-        # The client takes a refused token for a repository that is not there.
-        if status_of(error) != 404:
-            raise
+    except RepositoryNotFoundError:
+        # Or the token is refused, which making it tells.
         return None
 
 
