@@ -7,7 +7,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from collidium.testing.superfacility.batch import BatchSystem, Job
 from collidium.testing.superfacility.faults import Answer, Behaviour, Fault, Faults, HangUp
@@ -156,13 +156,12 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: _Server
 
     def _serve(self) -> None:
         path, query = decoded(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         call = Call(self.command, path, query, self.headers.get("Content-Type", ""), body)
-        self.server.api.respond(self, call)
+        cast(_Server, self.server).api.respond(self, call)
 
     do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 -- the base class's names
 

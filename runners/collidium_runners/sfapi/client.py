@@ -1,0 +1,139 @@
+"""The library's client on a transport of our own.
+
+``sfapi_client`` knows tokens, the machine's models and how a submission becomes a task and a job; this module
+alone imports it. Its HTTP calls are replaced: it sends a submission again when an answer is late, so that a
+job is submitted twice, waits 65 s for a refused connection, and reads answers of any size.
+"""
+
+# The library's calls are wrapped by what retries them; ours are plain methods.
+# pyright: reportIncompatibleVariableOverride=false
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+import httpx
+from sfapi_client import AsyncClient
+
+from collidium.contracts.runner import RunnerUnavailable
+from collidium_runners.sfapi.answers import ERRORS, TOO_LARGE, UNAUTHORIZED, BadAnswer
+from collidium_runners.sfapi.pace import Pace
+
+#: Largest answer that is read.
+LARGEST_ANSWER: Final = 16 * 1024**2
+
+
+class Tokens:
+    """Access tokens: the library signs the assertion, and knows when a token expires."""
+
+    def __init__(self, make: Callable[[], AsyncClient], seconds: float) -> None:
+        self._make = make
+        self._seconds = seconds
+        self._client = make()
+        self._lock = asyncio.Lock()
+
+    async def current(self) -> str:
+        """One that has not expired; raises RunnerUnavailable."""
+        async with self._lock:
+            return await self._ask()
+
+    async def instead_of(self, refused: str) -> str:
+        """Another than the one that the API refused; raises RunnerUnavailable."""
+        async with self._lock:
+            if (token := await self._ask()) != refused:
+                return token
+            await self.close()
+            self._client = self._make()
+            return await self._ask()
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _ask(self) -> str:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return str(await self._client.token)
+        except Exception as error:
+            # The library lets through whatever its HTTP client (httpx or httpx2), its signing and its reading
+            # raise. Their texts may quote what was sent, so only the kind is told.
+            told = getattr(error, "error", None)
+            kind = told if isinstance(told, str) and told.isidentifier() else type(error).__name__
+            raise RunnerUnavailable(f"the batch API gave no access token: {kind}") from None
+
+
+class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
+    """As the library's, but every call takes its turn, is sent once, and ends in time.
+
+    Calls raise RunnerUnavailable, and nothing else. What is in an answer is for the caller to judge.
+    """
+
+    def __init__(
+        self, client_id: str, key: str, url: str, token_url: str, calls_per_second: float, call_seconds: float
+    ) -> None:
+        super().__init__(client_id, key, api_base_url=url, token_url=token_url)
+        self._seconds = call_seconds
+        self._pace = Pace(calls_per_second)
+        self._tokens = Tokens(lambda: AsyncClient(client_id, key, token_url=token_url), call_seconds)
+        self._transport = httpx.AsyncClient(
+            base_url=url, timeout=call_seconds, headers={"Accept": "application/json"}
+        )
+
+    async def get(self, url: str, params: dict[str, Any] | None = None) -> httpx.Response:
+        return await self._call("GET", url, params=params)
+
+    async def post(
+        self, url: str, data: dict[str, Any] | None = None, json: dict[str, Any] | None = None
+    ) -> httpx.Response:
+        return await self._call("POST", url, data=data, json=json)
+
+    async def put(
+        self, url: str, data: dict[str, Any] | None = None, files: dict[str, Any] | None = None
+    ) -> httpx.Response:
+        return await self._call("PUT", url, data=data, files=files)
+
+    async def delete(self, url: str) -> httpx.Response:
+        return await self._call("DELETE", url)
+
+    async def close(self) -> None:
+        await self._tokens.close()
+        await self._transport.aclose()
+
+    async def _call(self, method: str, url: str, **content: Any) -> httpx.Response:
+        what = f"{method} {url[:80]}"
+        token = await self._tokens.current()
+        answer = await self._send(what, method, url, token, content)
+        if answer.status_code == UNAUTHORIZED:
+            # Refused, so without effect: it may be sent again.
+            token = await self._tokens.instead_of(token)
+            answer = await self._send(what, method, url, token, content)
+        if answer.status_code >= ERRORS:
+            raise BadAnswer(f"the batch API answered {answer.status_code} to {what}", answer.status_code)
+        return answer
+
+    async def _send(
+        self, what: str, method: str, url: str, token: str, content: dict[str, Any]
+    ) -> httpx.Response:
+        await self._pace.turn()
+        headers = {"Authorization": f"Bearer {token}"}
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._transport.stream(method, url, headers=headers, **content) as answer,
+            ):
+                return await _whole(answer, what)
+        except (TimeoutError, httpx.TimeoutException):
+            raise RunnerUnavailable(f"the batch API did not answer {what} in {self._seconds:g} s") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise RunnerUnavailable(f"the batch API did not answer {what}: {type(error).__name__}") from None
+
+
+async def _whole(answer: httpx.Response, what: str) -> httpx.Response:
+    body = bytearray()
+    async for piece in answer.aiter_bytes():
+        body += piece
+        if len(body) > LARGEST_ANSWER:
+            raise BadAnswer(f"the batch API's answer to {what} is too large", TOO_LARGE)
+    # The library asks the answer for its status and its JSON, nothing else.
+    return httpx.Response(answer.status_code, content=bytes(body), request=answer.request)

@@ -1,0 +1,116 @@
+"""Brings the output of a job here, file by file and in pieces: the API hands out small files only."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import Final, TypeVar
+
+import httpx
+
+from collidium.contracts.runner import RunnerUnavailable
+from collidium_runners.batch.outputs import Shard, shards
+from collidium_runners.sfapi.client import Client
+from collidium_runners.sfapi.machine import Machine
+
+#: Bytes that are asked for at once, and so held in memory for each file that is fetched.
+PIECE: Final = 4 * 1024**2
+#: How many files are fetched at once.
+FILES_AT_ONCE: Final = 4
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Output:
+    """The files that the parts of one job wrote below ``source`` on the machine."""
+
+    def __init__(
+        self, client: Client, machine: Machine, name: str, source: PurePosixPath, parts: int
+    ) -> None:
+        self._client = client
+        self._machine = machine
+        self._name = name
+        self._source = source
+        self._parts = parts
+
+    async def fetch(self, directory: Path) -> list[Path]:
+        """Write all tables below ``directory``; what is there already, and whole, is not fetched again.
+
+        Raises RunnerRefused when something is missing.
+        """
+        sizes = await _few_at_once(self._sizes, range(self._parts))
+        wanted = shards(sizes)
+        await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
+
+        async def fetch(shard: Shard) -> Path:
+            target = directory / shard.name
+            size = (sizes[shard.part] or {})[shard.file]
+            if await asyncio.to_thread(_size, target) != size:
+                await self._write(self._source / str(shard.part) / shard.file, size, target)
+            return target
+
+        written = await _few_at_once(fetch, wanted)
+        if any(size > PIECE for listing in sizes for size in (listing or {}).values()):
+            await self._machine.run("rm", "-rf", str(self._pieces_directory))
+        return written
+
+    async def _sizes(self, part: int) -> dict[str, int] | None:
+        return await self._machine.files(self._source / str(part))
+
+    async def _write(self, source: PurePosixPath, size: int, target: Path) -> None:
+        unfinished = target.with_name(f".{target.name}.unfinished")
+        file = await asyncio.to_thread(unfinished.open, "wb")
+        with file:
+            async for piece in self._content(source, size):
+                await asyncio.to_thread(file.write, piece)
+        if await asyncio.to_thread(_size, unfinished) != size:
+            raise RunnerUnavailable(f"{source.name} did not arrive whole")
+        await asyncio.to_thread(unfinished.replace, target)
+
+    async def _content(self, source: PurePosixPath, size: int) -> AsyncIterator[bytes]:
+        if size <= PIECE:
+            yield await self._download(source)
+            return
+        prefix = self._pieces_directory / f"{source.parent.name}.{source.name}."
+        await self._machine.run("mkdir", "-p", str(self._pieces_directory))
+        await self._machine.run("split", "-d", "-a", "6", "-b", str(PIECE), str(source), str(prefix))
+        for number in range(-(-size // PIECE)):
+            yield await self._download(prefix.with_name(f"{prefix.name}{number:06d}"))
+
+    @property
+    def _pieces_directory(self) -> PurePosixPath:
+        return self._source / "pieces"
+
+    async def _download(self, path: PurePosixPath) -> bytes:
+        answer = await self._client.get(f"utilities/download/{self._name}/{path}", {"binary": True})
+        try:
+            return await asyncio.to_thread(_content_of, answer)
+        except (ValueError, KeyError, TypeError):
+            raise RunnerUnavailable(f"the batch API did not hand out {path.name}") from None
+
+
+def _content_of(answer: httpx.Response) -> bytes:
+    told = answer.json()
+    if told["status"] != "OK" or not told["is_binary"]:
+        raise ValueError
+    return base64.b64decode(told["file"], validate=True)
+
+
+def _size(file: Path) -> int | None:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
+async def _few_at_once(work: Callable[[T], Awaitable[U]], items: Iterable[T]) -> list[U]:
+    turns = asyncio.Semaphore(FILES_AT_ONCE)
+
+    async def one(item: T) -> U:
+        async with turns:
+            return await work(item)
+
+    return await asyncio.gather(*map(one, items))

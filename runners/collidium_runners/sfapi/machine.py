@@ -1,0 +1,86 @@
+"""What the library does on the machine: submissions, commands and listings."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import PurePosixPath
+from typing import Final
+
+from sfapi_client import SfApiError
+from sfapi_client.compute import AsyncCompute
+
+from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
+from collidium_runners.sfapi.client import Client
+
+#: What the library raises when an answer is not what it expects: it reads fields without looking.
+_NONSENSE: Final = (ValueError, KeyError, AttributeError, TypeError, IndexError)
+#: What sbatch says to a job that it will never take; anything else may be mended by somebody.
+_NEVER: Final = ("Requested time limit is invalid", "Invalid job array specification", "Pathname of a file")
+_NO_SUCH: Final = "No such file or directory"
+
+
+class Machine:
+    """One machine; ``seconds`` bound each of these, which take several calls."""
+
+    def __init__(self, client: Client, name: str, seconds: float) -> None:
+        self._client = client
+        self._name = name
+        self._seconds = seconds
+        self._compute: AsyncCompute | None = None
+
+    async def submit(self, script: str) -> int:
+        """Hand a batch script over and return the job's id.
+
+        Raises RunnerRefused for a script that will never be taken, and RunnerUnavailable when it was not
+        taken, or nobody knows whether it was.
+        """
+        async with self._understood("a submission"):
+            try:
+                job = await (await self._connected()).submit_job(script)
+                return int(job.jobid)
+            except SfApiError as error:
+                told = _last_line(error)
+                refusal = RunnerRefused if any(text in told for text in _NEVER) else RunnerUnavailable
+                raise refusal(f"the batch system does not take the job: {told}") from None
+
+    async def run(self, *words: str) -> None:
+        """Run a command on a login node; raises RunnerUnavailable when it fails."""
+        async with self._understood("a command"):
+            try:
+                await (await self._connected()).run(shlex.join(words))
+            except SfApiError as error:
+                raise RunnerUnavailable(f"{words[0]} failed on the machine: {_last_line(error)}") from None
+
+    async def files(self, directory: PurePosixPath) -> dict[str, int] | None:
+        """The sizes of the files in a directory by their names; None when there is none."""
+        async with self._understood("a listing"):
+            try:
+                listed = await (await self._connected()).ls(str(directory))
+            except SfApiError as error:
+                if _NO_SUCH in (told := _last_line(error)):
+                    return None
+                raise RunnerUnavailable(f"a directory cannot be listed: {told}") from None
+            return {entry.name: int(entry.size) for entry in listed if entry.perms.startswith("-")}
+
+    async def _connected(self) -> AsyncCompute:
+        if self._compute is None:
+            self._compute = await self._client.compute(self._name)
+        return self._compute
+
+    @asynccontextmanager
+    async def _understood(self, what: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._seconds):
+                yield
+        except TimeoutError:
+            raise RunnerUnavailable(f"{what} took the batch API longer than {self._seconds:g} s") from None
+        except _NONSENSE:
+            raise RunnerUnavailable(f"the batch API answered {what} with nonsense") from None
+
+
+def _last_line(error: SfApiError) -> str:
+    lines = str(error.message).strip().splitlines() or ["it gave no reason"]
+    return lines[-1][:200]

@@ -1,0 +1,147 @@
+"""Jobs on the batch system behind the Superfacility API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+from collidium.contracts.runner import (
+    Job,
+    JobState,
+    JobStatus,
+    Runner,
+    RunnerError,
+    RunnerRefused,
+    RunnerUnavailable,
+)
+from collidium_runners.batch.states import ENDED, TaskStatus, job_status
+from collidium_runners.sfapi.handles import Handle
+from collidium_runners.sfapi.site import Site
+
+if TYPE_CHECKING:
+    from collidium_runners.sfapi.connection import Connection
+
+#: States of a job of which there is no whole output.
+_NO_OUTPUT: Final = frozenset({JobState.QUEUED, JobState.RUNNING, JobState.FAILED, JobState.CANCELLED})
+
+
+class SfapiRunner(Runner):
+    """Connects when it is first used; one client for everything."""
+
+    name = "sfapi"
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._connecting = asyncio.Lock()
+        self._connected: Connection | None = None
+        #: Locks of the requests that are being submitted.
+        self._submitting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def submit(self, job: Job) -> str:
+        cut = self._site.split(job)
+        script = self._site.script(job, cut)
+        lock = self._submitting.setdefault(job.request_id, asyncio.Lock())
+        async with lock:
+            found = await self.find(job.request_id)
+            return found or await self._hand_over(script, job.request_id, len(cut))
+
+    async def _hand_over(self, script: str, request_id: str, parts: int) -> str:
+        """Submit, and look again: what was submitted twice is known by one handle, and computed once."""
+        connection = await self._connection()
+        taken: int | None = None
+        trouble = RunnerUnavailable("the batch system does not know the job that it took")
+        try:
+            taken = await connection.machine.submit(script)
+        except RunnerUnavailable as error:
+            # The answer was lost, perhaps not the submission.
+            trouble = error
+        jobs = set(await connection.queue.of_request(request_id))
+        if taken is not None:
+            jobs.add(taken)
+        if not jobs:
+            raise trouble
+        first, *others = sorted(jobs)
+        for other in others:
+            await connection.stop(other)
+        return str(Handle(first, parts, request_id))
+
+    async def find(self, request_id: str) -> str | None:
+        jobs = await (await self._connection()).queue.of_request(request_id)
+        if not jobs:
+            return None
+        first = min(jobs)
+        return str(Handle(first, max(jobs[first]) + 1, request_id))
+
+    async def poll(self, handle: str) -> JobStatus:
+        status = (await self.poll_many([handle]))[handle]
+        if isinstance(status, RunnerError):
+            raise status
+        return status
+
+    async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
+        statuses: dict[str, JobStatus | RunnerError] = {}
+        parsed: dict[str, Handle] = {}
+        for text in handles:
+            try:
+                parsed[text] = Handle.parse(text)
+            except RunnerRefused as error:
+                statuses[text] = error
+        if parsed:
+            queue = (await self._connection()).queue
+            known = await queue.tasks(handle.job_id for handle in parsed.values())
+            statuses |= {text: _status(handle, known.get(handle.job_id)) for text, handle in parsed.items()}
+        return statuses
+
+    async def cancel(self, handle: str) -> None:
+        try:
+            known = Handle.parse(handle)
+        except RunnerRefused:
+            return
+        connection = await self._connection()
+        # All of the request's jobs: a second one may have come late.
+        jobs = await connection.queue.of_request(known.request_id)
+        jobs.setdefault(known.job_id, {})
+        for job_id, tasks in jobs.items():
+            if not tasks or any(task.state not in ENDED for task in tasks.values()):
+                await connection.stop(job_id)
+
+    async def collect(self, handle: str, directory: Path) -> list[Path]:
+        known = Handle.parse(handle)
+        try:
+            state = (await self.poll(handle)).state
+        except RunnerRefused:
+            # The batch system has forgotten it; whether its output is whole can be seen.
+            state = JobState.UNKNOWN
+        if state in _NO_OUTPUT:
+            raise RunnerRefused(f"job {handle} has not completed: it is {state}")
+        return await (await self._connection()).output(known).fetch(directory)
+
+    async def close(self) -> None:
+        connection, self._connected = self._connected, None
+        if connection is not None:
+            await connection.close()
+
+    async def _connection(self) -> Connection:
+        """The one connection; raises RunnerUnavailable for settings that are not complete."""
+        async with self._connecting:
+            if self._connected is None:
+                self._connected = await asyncio.to_thread(self._connect)
+            return self._connected
+
+    def _connect(self) -> Connection:
+        self._site.require()
+        # The library takes a quarter of a second to import, and need not be installed.
+        from collidium_runners.sfapi.connection import Connection
+
+        return Connection(self._site)
+
+
+def _status(handle: Handle, told: Mapping[int, TaskStatus] | RunnerError | None) -> JobStatus | RunnerError:
+    if isinstance(told, RunnerError):
+        return told
+    if told is None:
+        return RunnerRefused(f"the batch system knows no job {handle.job_id}")
+    return job_status(list(told.values()), handle.parts)

@@ -1,0 +1,117 @@
+"""Where jobs go, and as whom: the settings of this runner, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import Final, Self
+
+from collidium.contracts.runner import Job, RunnerUnavailable
+from collidium.errors import ConfigurationError
+from collidium.settings import Settings
+from collidium_runners.batch.command import PipelineCommand
+from collidium_runners.batch.script import Allocation, script
+from collidium_runners.batch.splitting import Part, parts
+
+_BEGIN: Final = "-----BEGIN "
+_OTHERS: Final = 0o077
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A machine behind the API, and what jobs ask of it."""
+
+    url: str
+    token_url: str
+    client_id: str
+    key_file: Path | None
+    machine: str
+    #: Where jobs write, on the machine.
+    directory: PurePosixPath
+    allocation: Allocation
+    command: str
+    events_per_part: int
+    calls_per_second: float
+    #: How long one call may take, and how long it may take until a job is handed over.
+    call_seconds: float
+    submit_seconds: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """As the settings have it."""
+        return cls(
+            url=settings.sfapi_url.rstrip("/"),
+            token_url=settings.sfapi_token_url,
+            client_id=settings.sfapi_client_id,
+            key_file=settings.sfapi_key_file,
+            machine=settings.sfapi_machine,
+            directory=PurePosixPath(settings.sfapi_directory),
+            allocation=Allocation(
+                account=settings.sfapi_account,
+                qos=settings.sfapi_qos,
+                constraint=settings.sfapi_constraint,
+            ),
+            command=settings.pipeline_command,
+            events_per_part=settings.sfapi_events_per_part,
+            calls_per_second=settings.sfapi_calls_per_second,
+            call_seconds=settings.sfapi_call_seconds,
+            submit_seconds=settings.sfapi_submit_seconds,
+        )
+
+    def problems(self) -> list[str]:
+        """What is missing or wrong, a line each."""
+        found = []
+        if find_spec("sfapi_client") is None:
+            found.append("the runner sfapi needs sfapi_client: pip install collidium[sfapi]")
+        if not self.client_id:
+            found.append("PLATFORM_SFAPI_CLIENT_ID is not set")
+        if not self.directory.is_absolute():
+            found.append("PLATFORM_SFAPI_DIRECTORY is not set to an absolute path")
+        for check in (self.key, self._pipeline):
+            try:
+                check()
+            except ConfigurationError as error:
+                found.append(error.detail)
+        return found
+
+    def require(self) -> None:
+        """Raise RunnerUnavailable if anything is wrong: once it is mended, asking again will work."""
+        if problems := self.problems():
+            raise RunnerUnavailable("; ".join(problems))
+
+    def key(self) -> str:
+        """The private key, as PEM; a line before it, such as the client's id, is left out.
+
+        Raises ConfigurationError, which says nothing of what is in the file.
+        """
+        if self.key_file is None:
+            raise ConfigurationError("PLATFORM_SFAPI_KEY_FILE is not set")
+        try:
+            if self.key_file.stat().st_mode & _OTHERS:
+                raise ConfigurationError(
+                    f"PLATFORM_SFAPI_KEY_FILE: others may read it: chmod 600 {self.key_file}"
+                )
+            text = self.key_file.read_text()
+        except OSError as error:
+            raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {self.key_file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            text = ""
+        _, begin, rest = text.partition(_BEGIN)
+        if not begin or "PRIVATE KEY" not in rest.partition("\n")[0]:
+            raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {self.key_file} holds no private key as PEM")
+        return begin + rest
+
+    def split(self, job: Job) -> tuple[Part, ...]:
+        """The parts of the job."""
+        return parts(job, self.events_per_part)
+
+    def script(self, job: Job, cut: tuple[Part, ...]) -> str:
+        """The batch script; raises RunnerRefused for a job that cannot be written down."""
+        try:
+            return script(job, cut, self._pipeline(), self.directory, self.allocation)
+        except ConfigurationError as error:
+            raise RunnerUnavailable(error.detail) from None
+
+    def _pipeline(self) -> PipelineCommand:
+        return PipelineCommand.parse(self.command)
