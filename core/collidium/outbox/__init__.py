@@ -1,7 +1,7 @@
 """Tells the world what happened: events written in the transaction that makes them true, sent as webhooks."""
 
+from collidium.outbox.deliverer import delivering
 from collidium.outbox.deliveries import DeliveryView, log_of
-from collidium.outbox.delivering import delivering
 from collidium.outbox.events import SIMULATION_COMPLETED, announce
 from collidium.outbox.registration import WebhookView, find, register, remove, require_secret
 from collidium.outbox.urls import require_url

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 
 import pytest
+from cryptography.fernet import Fernet
 
+from collidium import outbox
 from collidium.database import transactional
 from collidium.outbox import announce
-from collidium.outbox.models import Delivery, OutboxEvent, Webhook
+from collidium.outbox.models import Delivery, OutboxEvent
+from collidium.secrets import Secrets
 
 OURS = "https://receiver.example/hook"
 GIVEN = "https://elsewhere.example/hook"
 
 
 async def register(account_id: int, url: str | None = OURS) -> None:
-    await Webhook.create(account_id=account_id, url=url, secret="sealed", created_at=datetime.now(UTC))
+    await outbox.register(account_id, Secrets([Fernet.generate_key().decode()]), url=url)
 
 
 def record(request_id: str = "r1") -> dict[str, object]:

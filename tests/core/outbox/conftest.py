@@ -1,0 +1,106 @@
+"""A receiver that is trusted, and everything that delivers to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import trustme
+from cryptography.fernet import Fernet
+
+from collidium import outbox, settings
+from collidium.outbox.deliverer import Deliverer
+from collidium.outbox.resolving import Resolve
+from collidium.outbox.sending import Sender
+from collidium.secrets import Secrets
+
+from .receiver import Receiver, receiving
+
+#: A name that only the tests' resolver knows.
+HOST = "receiver.example"
+
+
+class Clock:
+    """The time, as far as deliveries know it."""
+
+    def __init__(self) -> None:
+        self.moment = datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def forward(self, **span: float) -> None:
+        self.moment += timedelta(**span)
+
+
+async def resolve_to_loopback(host: str, port: int) -> Sequence[str]:
+    return ["127.0.0.1"]
+
+
+@dataclass
+class Post:
+    """Announces events of account 1 and delivers them."""
+
+    #: What secrets are encrypted with.
+    key: str
+    secrets: Secrets
+    clock: Clock = field(default_factory=Clock)
+
+    async def register(self, url: str | None, account_id: int = 1) -> str:
+        """Set the account's webhook; its secret."""
+        secret = (await outbox.register(account_id, self.secrets, url=url)).secret
+        assert secret is not None
+        return secret
+
+    async def announce(self, *request_ids: str, account_id: int = 1) -> None:
+        for request_id in request_ids:
+            await outbox.announce(account_id, None, {"request_id": request_id, "state": "completed"})
+        self.clock.moment = datetime.now(UTC)
+
+    @asynccontextmanager
+    async def deliverer(
+        self, resolve: Resolve = resolve_to_loopback, **overrides: object
+    ) -> AsyncIterator[Deliverer]:
+        """One that may lead to loopback; ``overrides`` are settings."""
+        chosen = settings.load(**{"webhook_private_addresses": True, **overrides})
+        async with Sender.open(chosen, resolve) as sender:
+            yield Deliverer(sender, self.secrets, chosen, self.clock)
+
+    async def deliver(self, resolve: Resolve = resolve_to_loopback, **overrides: object) -> int:
+        """Attempt all that is due; how many attempts that were."""
+        async with self.deliverer(resolve, **overrides) as deliverer:
+            return await deliverer.deliver_due()
+
+    async def log(self, account_id: int = 1) -> list[outbox.DeliveryView]:
+        """The deliveries, oldest first."""
+        return (await outbox.log_of(account_id, limit=1000))[::-1]
+
+
+@pytest.fixture(scope="session")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of the authority that the sender trusts."""
+    file = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(str(file))
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    return file
+
+
+@pytest.fixture
+def receiver(authority: trustme.CA, trusted: Path) -> Iterator[Receiver]:
+    with receiving(authority, HOST) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def post(connected: str) -> Post:
+    key = Fernet.generate_key().decode()
+    return Post(key, Secrets([key]))

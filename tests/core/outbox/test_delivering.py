@@ -1,0 +1,182 @@
+"""Delivering to a real receiver: at least once, signed, patiently, and never for ever."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from collidium import outbox
+
+from .conftest import Post
+from .receiver import Receiver
+
+
+async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receiver) -> None:
+    secret = await post.register(receiver.url("/hook?k=v"))
+    await post.announce("r1")
+    assert await post.deliver() == 1
+    (request,) = receiver.received
+    assert request.path == "/hook?k=v"
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["host"] == f"{receiver.host}:{receiver.port}"
+    told = Webhook(secret).verify(request.body, request.headers)
+    assert set(told) == {"type", "timestamp", "data"}
+    assert told["type"] == "simulation.completed"
+    assert told["data"] == {"request_id": "r1", "state": "completed"}
+    (delivery,) = await post.log()
+    assert (delivery.state, delivery.attempts, delivery.last_status) == ("delivered", 1, 204)
+    assert (delivery.delivered_at, delivery.next_attempt_at) == (post.clock.moment, None)
+    assert delivery.event_id == request.headers["webhook-id"]
+    assert await post.deliver() == 0
+
+
+async def test_what_is_changed_on_the_way_or_comes_at_another_time_does_not_verify(
+    post: Post, receiver: Receiver
+) -> None:
+    secret = await post.register(receiver.url())
+    await post.announce("r1", "r2")
+    await post.deliver()
+    first, second = receiver.received
+    check = Webhook(secret)
+    changed = json.dumps({**json.loads(first.body), "data": {"request_id": "r1", "state": "failed"}})
+    later = str(int(first.headers["webhook-timestamp"]) + 1)
+    for body, headers in (
+        (changed.encode(), first.headers),
+        (first.body, {**first.headers, "webhook-id": second.headers["webhook-id"]}),
+        (first.body, {**first.headers, "webhook-timestamp": later}),
+        (first.body, second.headers),
+    ):
+        with pytest.raises(WebhookVerificationError):
+            check.verify(body, headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook("whsec_" + "c2VjcmV0" * 4).verify(first.body, first.headers)
+
+    # Recorded and sent again it is known by its id, and by its time five minutes later.
+    assert check.verify(first.body, first.headers) == json.loads(first.body)
+    await post.announce("r3")
+    post.clock.forward(minutes=6)
+    await post.deliver()
+    recorded = receiver.received[-1]
+    with pytest.raises(WebhookVerificationError, match="timestamp"):
+        check.verify(recorded.body, recorded.headers)
+
+
+async def test_what_is_refused_is_sent_again_with_the_same_id(post: Post, receiver: Receiver) -> None:
+    secret = await post.register(receiver.url())
+    receiver.status = lambda number: 204 if number == 3 else 503
+    await post.announce("r1")
+    pauses = []
+    for _ in range(2):
+        assert await post.deliver() == 1
+        (delivery,) = await post.log()
+        assert (delivery.state, delivery.last_status) == ("pending", 503)
+        assert delivery.last_error == "answered 503"
+        assert delivery.next_attempt_at is not None
+        pauses.append(delivery.next_attempt_at - post.clock.moment)
+        assert await post.deliver() == 0
+        post.clock.moment = delivery.next_attempt_at
+    assert timedelta(seconds=2.5) <= pauses[0] <= timedelta(seconds=5) <= pauses[1] <= timedelta(seconds=10)
+    assert await post.deliver() == 1
+    (delivery,) = await post.log()
+    assert (delivery.state, delivery.attempts, delivery.last_error) == ("delivered", 3, None)
+    assert len(set(receiver.ids)) == 1
+    assert len({request.body for request in receiver.received}) == 1
+    assert len({request.headers["webhook-timestamp"] for request in receiver.received}) == 3
+    for request in receiver.received:
+        Webhook(secret).verify(request.body, request.headers)
+
+
+async def test_after_a_day_it_is_given_up(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    receiver.status = lambda _: 500
+    await post.announce("r1")
+    while (delivery := (await post.log())[0]).state == "pending":
+        assert delivery.next_attempt_at is not None
+        post.clock.moment = max(post.clock.moment, delivery.next_attempt_at)
+        assert await post.deliver() == 1
+    assert (delivery.state, delivery.last_error) == ("given_up", "answered 500")
+    assert post.clock.moment - delivery.created_at == timedelta(days=1)
+    assert 24 <= len(receiver.received) < 80
+    post.clock.forward(days=1)
+    assert await post.deliver() == 0
+
+
+async def test_a_receiver_that_is_gone_for_good_is_left_alone(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    receiver.status = lambda _: 410
+    await post.announce("r1")
+    await post.deliver()
+    (delivery,) = await post.log()
+    assert (delivery.state, delivery.last_status, delivery.next_attempt_at) == ("given_up", 410, None)
+
+
+async def test_redirects_are_not_followed(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    receiver.status, receiver.headers = lambda _: 307, {"Location": receiver.url("/elsewhere")}
+    await post.announce("r1")
+    await post.deliver()
+    assert [request.path for request in receiver.received] == ["/hook"]
+    (delivery,) = await post.log()
+    assert delivery.last_error == "answered 307; redirects are not followed"
+
+
+async def test_a_long_answer_is_not_read(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    receiver.status, receiver.body = lambda _: 200, b"x" * 50_000_000
+    await post.announce("r1")
+    await post.deliver()
+    assert (await post.log())[0].state == "delivered"
+
+
+async def test_headers_without_end_are_an_error(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    receiver.headers = {"X-Long": "x" * 5_000_000}
+    await post.announce("r1")
+    await post.deliver()
+    (delivery,) = await post.log()
+    assert delivery.last_error == "the connection broke, or what it answered is not HTTP"
+
+
+async def test_a_receiver_that_does_not_answer_is_left_in_time(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    receiver.open.clear()
+    await post.announce("r1")
+    await post.deliver(webhook_timeout_seconds=0.2)
+    (delivery,) = await post.log()
+    assert (delivery.state, delivery.last_status) == ("pending", None)
+    assert delivery.last_error == "no answer within 0.2 s"
+
+
+async def test_a_new_secret_signs_what_is_still_to_be_delivered(post: Post, receiver: Receiver) -> None:
+    old = await post.register(receiver.url())
+    await post.announce("r1")
+    answer = await outbox.register(1, post.secrets, keep_url=True, rotate_secret=True)
+    assert (answer.url, answer.secret == old) == (receiver.url(), False)
+    assert answer.secret is not None
+    await post.deliver()
+    (request,) = receiver.received
+    Webhook(answer.secret).verify(request.body, request.headers)
+
+
+async def test_a_removed_webhook_hears_nothing_more(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    await post.announce("r1")
+    await outbox.remove(1)
+    await post.announce("r2")
+    assert await post.deliver() == 0
+    (delivery,) = await post.log()
+    assert (delivery.request_id, delivery.state) == ("r1", "given_up")
+    assert delivery.last_error == "the webhook was removed"
+
+
+async def test_a_secret_that_cannot_be_read_any_more_is_told(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    await post.announce("r1")
+    post.secrets = type(post.secrets)(["another key"])
+    await post.deliver()
+    (delivery,) = await post.log()
+    assert delivery.state == "pending"
+    assert delivery.last_error == "the signing secret cannot be read by the platform; rotate it"

@@ -1,0 +1,161 @@
+"""Several who deliver, slow receivers, and processes that are killed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from tests.waiting import until
+
+from collidium import settings
+from collidium.outbox import deliveries, delivering
+from collidium.outbox.deliverer import MOST_EACH, Deliverer
+from collidium.outbox.deliveries import Attempt
+from collidium.outbox.models import Delivery
+
+from .conftest import HOST, Post
+from .receiver import Receiver, receiving
+
+
+@asynccontextmanager
+async def running(deliverer: Deliverer) -> AsyncIterator[None]:
+    """The deliverer's loop runs in the background."""
+    loop = asyncio.create_task(deliverer.run())
+    try:
+        yield
+    finally:
+        loop.cancel()
+        await asyncio.gather(loop, return_exceptions=True)
+        await deliverer.stop(30)
+
+
+async def test_two_who_deliver_at_once_deliver_each_once(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    await post.announce(*(f"r{n}" for n in range(40)))
+    async with post.deliverer() as one, post.deliverer() as other:
+        shares = await asyncio.gather(one.deliver_due(), other.deliver_due())
+    # Each may stop early while the other holds the rest.
+    await post.deliver()
+    assert len(receiver.ids) == len(set(receiver.ids)) == 40
+    assert sum(shares) <= 40
+    assert {(d.state, d.attempts) for d in await post.log()} == {("delivered", 1)}
+
+
+async def test_a_slow_receiver_holds_up_nobody_else(
+    post: Post, receiver: Receiver, authority: trustme.CA
+) -> None:
+    receiver.open.clear()
+    with receiving(authority, HOST) as quick:
+        await post.register(receiver.url(), account_id=1)
+        await post.register(quick.url(), account_id=2)
+        await post.announce(*(f"slow{n}" for n in range(300)), account_id=1)
+        await post.announce(*(f"quick{n}" for n in range(3)), account_id=2)
+        async with post.deliverer(webhook_timeout_seconds=30) as deliverer, running(deliverer):
+            await until(lambda: len(quick.received) == 3)
+            assert len(receiver.received) <= MOST_EACH
+            await Delivery.filter(state="pending", attempts=0).update(state="given_up")
+            receiver.open.set()
+            await until(lambda: len(receiver.received) == MOST_EACH)
+    assert len(receiver.ids) == len(set(receiver.ids))
+
+
+async def test_whoever_delivers_is_woken_after_the_commit(
+    post: Post, authority: trustme.CA, trusted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collidium.outbox.deliverer.IDLE_SECONDS", 3600)
+    chosen = settings.load(webhook_private_addresses=True)
+    looked = asyncio.Event()
+    take = deliveries.take
+
+    async def noticed(*args: Any, **options: Any) -> list[Attempt]:
+        taken = await take(*args, **options)
+        looked.set()
+        return taken
+
+    monkeypatch.setattr(deliveries, "take", noticed)
+    with receiving(authority, "127.0.0.1") as receiver:
+        await post.register(receiver.url())
+        async with delivering(chosen, post.secrets):
+            await looked.wait()  # in vain: nobody looks again but for the bell
+            await post.announce("r1")
+            await until(lambda: len(receiver.received) == 1)
+
+
+CHILD = """
+import asyncio, sys
+from collidium import database, outbox, settings
+from collidium.secrets import Secrets
+
+async def main(url, key):
+    async with database.connected(url):
+        async with outbox.delivering(settings.load(webhook_private_addresses=True), Secrets([key])):
+            await asyncio.Event().wait()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_what_a_killed_process_had_taken_is_delivered_by_another_with_the_same_id(
+    connected: str, post: Post, authority: trustme.CA, trusted: Path
+) -> None:
+    with receiving(authority, "127.0.0.1") as receiver:
+        receiver.open.clear()
+        await post.register(receiver.url())
+        await post.announce("r1")
+        key = post.key
+        child = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, connected, key)
+        try:
+            await until(lambda: len(receiver.received) == 1)
+        finally:
+            child.send_signal(signal.SIGKILL)
+            await child.wait()
+        receiver.open.set()
+        assert await post.deliver() == 0  # its lease still holds
+        (delivery,) = await post.log()
+        assert (delivery.state, delivery.attempts) == ("pending", 1)
+        assert delivery.next_attempt_at is not None
+        post.clock.moment = delivery.next_attempt_at
+        assert await post.deliver() == 1
+    first, second = receiver.received
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    assert first.body == second.body
+    (delivery,) = await post.log()
+    assert (delivery.state, delivery.attempts) == ("delivered", 2)
+
+
+async def test_a_failure_that_is_told_late_does_not_undo_a_later_delivery(
+    post: Post, receiver: Receiver
+) -> None:
+    await post.register(receiver.url())
+    await post.announce("r1")
+    receiver.open.clear()
+    async with post.deliverer(webhook_timeout_seconds=1) as slow, post.deliverer() as other:
+        late = asyncio.create_task(slow.deliver_due())
+        await until(lambda: len(receiver.received) == 1)
+        post.clock.forward(hours=1)  # its lease is over
+        second = asyncio.create_task(other.deliver_due())
+        await until(lambda: len(receiver.received) == 2)
+        await late  # it waited in vain
+        assert [(d.state, d.attempts, d.last_error) for d in await post.log()] == [("pending", 2, None)]
+        receiver.open.set()
+        await second
+    assert [(d.state, d.attempts) for d in await post.log()] == [("delivered", 2)]
+
+
+async def test_a_clock_that_was_set_back_does_not_stop_deliveries(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    receiver.status = lambda number: 500 if number == 1 else 204
+    await post.announce("r1")
+    post.clock.forward(hours=20)
+    await post.deliver()
+    post.clock.moment -= timedelta(hours=20)
+    await post.deliver()
+    assert [d.state for d in await post.log()] == ["delivered"]
