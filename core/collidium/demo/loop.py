@@ -14,10 +14,10 @@ import pyarrow as pa
 from collidium import plugins
 from collidium.client import Account, Client, Page, Place, Receipt, TaskCard, Transaction, write_predictions
 from collidium.contracts.task import EventRange, Task
-from collidium.datasets import Dataset, HubDataset, fetch
+from collidium.datasets import Dataset, HubDataset, fetch, hub_client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.demo.child import Machine
-from collidium.demo.publication import prepare_hub_client, publish
+from collidium.demo.publication import publish
 from collidium.errors import CollidiumError, ConfigurationError
 
 TASK = "tracking"
@@ -99,7 +99,7 @@ def _token_file(data_dir: Path, name: str) -> Path:
 
 def _download(task: Task, source: HubDataset, cache: Path) -> dict[str, pa.Table]:
     """The task's inputs in the eval events, without the columns that were left empty there."""
-    prepare_hub_client()
+    hub_client.prepare()
     inputs = task.card.inputs
     fetched = asyncio.run(fetch(source, inputs, cache, config=CONFIG, events=EVALUATION))
     blocks = [tables for _, tables in Dataset(fetched.directory, CONFIG).read(inputs, EVALUATION)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from io import BytesIO
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.demo.child import without_proxy
+from collidium.datasets import hub_client
 
 #: Columns that tell which particle made something.
 TRUTH_COLUMNS = frozenset({"particle_id", "majority_particle_id"})
@@ -35,7 +34,7 @@ def publish(
 
     The layout is ``data/<config>_<table>/train-00000-of-00001.parquet``.
     """
-    prepare_hub_client()
+    hub_client.prepare()
     from huggingface_hub import CommitOperationAdd, HfApi
 
     files = {"README.md": (CARD_HEADER + (events.parent / "README.md").read_text()).encode()}
@@ -66,16 +65,6 @@ def without_truth(name: str, table: pa.Table, evaluation: EventRange) -> pa.Tabl
             nothing = pa.nulls(closed_rows.num_rows, field.type)
             closed_rows = closed_rows.set_column(index, field, nothing)
     return pa.concat_tables([open_rows, closed_rows])
-
-
-def prepare_hub_client() -> None:
-    """Tell huggingface_hub, before its first import, to speak to a plain hub on this machine."""
-    # It reads these when it is imported: no Xet, no news about itself to its makers, no bars of its own.
-    os.environ["HF_HUB_OFFLINE"] = "0"
-    os.environ["HF_HUB_DISABLE_XET"] = "1"
-    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
-    os.environ |= without_proxy(os.environ)
 
 
 def _parquet(table: pa.Table) -> bytes:
