@@ -56,7 +56,8 @@ def metrics_directory(settings: Settings) -> Path:
 
 def _sweep(settings: Settings) -> None:
     imports = (settings.data_dir / "truth").glob("*/")
-    for directory in (settings.uploads, metrics_directory(settings), *imports):
+    publications = (settings.data_dir / "outputs").glob("*/")
+    for directory in (settings.uploads, metrics_directory(settings), *imports, *publications):
         sweep(directory)
 
 

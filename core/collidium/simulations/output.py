@@ -23,6 +23,7 @@ from collidium.data_directory import make_private
 from collidium.datasets.dataset import refuse_missing
 from collidium.datasets.shards import EventTable
 from collidium.errors import UnusableDataset
+from collidium.failpoints import reached
 from collidium.simulations.orders import Order
 
 #: ``<table>.parquet`` or ``<table>-00000-of-00004.parquet``.
@@ -61,9 +62,11 @@ async def keep(
     async with _alone_in(scratch):
         try:
             collected = await runner.collect(handle, scratch)
+            reached("collect.fetched")
             files = await asyncio.to_thread(_check, collected, order, scratch)
             for source, file in files:
                 await storage.put(storage_key(request_id, file.path), source)
+                reached("collect.file_stored")
         except (RunnerUnavailable, StorageUnavailable):
             raise  # what is there saves the next attempt from fetching it again
         except Exception:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage
 from collidium.datasets.hub_client import CALL_SECONDS, Hub, HubRefused, HubUnavailable, transfer_seconds
+from collidium.failpoints import reached
 from collidium.held_files import scratch_directory, sweep
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, is_manifest_of, manifest
 from collidium.simulations.output import InvalidOutput, OutputFile, storage_key
@@ -61,8 +62,10 @@ async def publish(provenance: Provenance, target: Target, storage: Storage, scra
     try:
         async with scratch_directory(scratch) as directory:
             head = await open_repository(provenance, target, directory)
+            reached("publish.created")
             if head is not None:
                 additions = await upload(provenance, target, storage, directory)
+                reached("publish.uploaded")
                 await commit(provenance, target, additions, head, directory)
     finally:
         with suppress(OSError):  # another attempt's files may be there
