@@ -7,9 +7,10 @@ import functools
 import logging
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from collidium.daemon_threads import in_thread
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -26,9 +27,6 @@ SLOWEST: Final = 1_000_000
 #: Waiting may help: too busy, or somebody else changed the same thing.
 _PASSING: Final = frozenset({404, 408, 409, 412, 423, 425, 429})
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
-
-#: A slow hub takes no threads from the rest of the process. They are started when first needed.
-_threads: Final = ThreadPoolExecutor(8, thread_name_prefix="hub")
 
 
 class HubError(RuntimeError):
@@ -55,10 +53,10 @@ class Hub:
 
         Raises :class:`HubUnavailable`, also after ``seconds``, and :class:`HubRefused`.
         """
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
-                return await loop.run_in_executor(_threads, self._ask, function)
+                # A thread of its own: a slow hub takes none from the rest of the process.
+                return await in_thread(lambda: self._ask(function), "hub")
         except TimeoutError:
             raise HubUnavailable(f"the hub did not finish within {seconds:g} s") from None
 
