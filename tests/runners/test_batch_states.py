@@ -100,13 +100,21 @@ def test_node_hours_are_summed_and_the_first_failure_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("exit_code", "state", "reason"),
-    [(0, COMPLETED, None), (3, FAILED, "exit code 3"), (143, CANCELLED, "terminated")],
+    ("exit_code", "cancelled", "state", "reason"),
+    [
+        (0, False, COMPLETED, None),
+        (0, True, COMPLETED, None),
+        (3, True, FAILED, "exit code 3"),
+        (143, False, FAILED, "terminated"),
+        (143, True, CANCELLED, "cancelled"),
+    ],
 )
-def test_what_a_task_left_tells_its_end(exit_code: int, state: JobState, reason: str | None) -> None:
+def test_what_a_task_left_tells_its_end(
+    exit_code: int, cancelled: bool, state: JobState, reason: str | None
+) -> None:
     record = TaskRecord.parse(f'{{"exit_code": {exit_code}, "began": 100, "ended": 160}}')
     assert record is not None
-    assert record.status(4) == TaskStatus(4, state, 60, reason)
+    assert record.status(4, cancelled=cancelled) == TaskStatus(4, state, 60, reason)
 
 
 @pytest.mark.parametrize(

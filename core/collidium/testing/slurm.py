@@ -16,13 +16,11 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-import pytest
 
 from collidium.testing.processes import end_with_parent, wait_until
 
@@ -262,13 +260,6 @@ class SlurmCluster:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-@pytest.fixture(scope="session")
-def slurm_cluster() -> Iterator[SlurmCluster]:
-    """A throwaway Slurm; fails, never skips, where there is none."""
-    with SlurmCluster() as cluster:
-        yield cluster
 
 
 def _caller() -> str:

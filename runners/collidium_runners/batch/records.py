@@ -33,11 +33,16 @@ class TaskRecord:
         except (ValueError, TypeError, KeyError, OverflowError):
             return None
 
-    def status(self, index: int) -> TaskStatus:
-        """What it says of the task; node-seconds count one node."""
-        seconds = max(self.ended - self.began, 0.0)
+    def status(self, index: int, parts_per_node: int = 1, *, cancelled: bool = False) -> TaskStatus:
+        """What it says of the task; a node that several parts share counts in parts.
+
+        ``cancelled`` tells that somebody wanted the job stopped: a task that SIGTERM ended was stopped for
+        that, else for the time limit, or by an operator.
+        """
+        seconds = max(self.ended - self.began, 0.0) / parts_per_node
         if self.exit_code == 0:
             return TaskStatus(index, JobState.COMPLETED, seconds)
-        if self.exit_code == _TERMINATED:
-            return TaskStatus(index, JobState.CANCELLED, seconds, "terminated")
-        return TaskStatus(index, JobState.FAILED, seconds, f"exit code {self.exit_code}")
+        if self.exit_code == _TERMINATED and cancelled:
+            return TaskStatus(index, JobState.CANCELLED, seconds, "cancelled")
+        reason = "terminated" if self.exit_code == _TERMINATED else f"exit code {self.exit_code}"
+        return TaskStatus(index, JobState.FAILED, seconds, reason)

@@ -1,0 +1,114 @@
+"""Slurm by its commands, on a machine that has them: sbatch, squeue, sacct, scancel."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from asyncio.subprocess import PIPE
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final
+
+from collidium.contracts.runner import RunnerUnavailable
+from collidium_runners.slurm.answers import SACCT_FORMAT, SQUEUE_FORMAT, sacct_tasks, squeue_tasks
+from collidium_runners.slurm.door import Door, SeenTask, Submission, objection, one_line
+
+#: What jobs get of the server's environment, which sbatch hands on: nothing that could be a secret.
+_HANDED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "SLURM_CONF")
+
+
+class CommandFailed(Exception):
+    """A command ended with an exit code other than 0; the message is what it wrote as its error."""
+
+
+class CommandDoor(Door):
+    """Runs Slurm's commands; ``configuration`` is its slurm.conf, None where the commands find it."""
+
+    def __init__(self, configuration: Path | None, timeout_seconds: float) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._environment = environment(os.environ)
+        if configuration is not None:
+            self._environment["SLURM_CONF"] = str(configuration)
+
+    async def submit(self, submission: Submission) -> int:
+        try:
+            printed = await self._run(
+                "sbatch", "--parsable", script=submission.script, directory=submission.directory
+            )
+        except CommandFailed as error:
+            raise objection(str(error)) from None
+        job_id = printed.strip().partition(";")[0]  # the cluster's name may follow
+        if not job_id.isdecimal():
+            raise RunnerUnavailable(f"sbatch printed no job id: {one_line(printed)}")
+        return int(job_id)
+
+    async def named(self, name: str) -> list[int]:
+        printed = await self._ask("squeue", *_ALL_OF_MINE, f"--name={name}")
+        return sorted({task.job_id for task in squeue_tasks(printed) if task.job_name == name})
+
+    async def tasks(self, job_ids: Collection[int]) -> list[SeenTask]:
+        # With ids it would fail for a single unknown one, and thousands do not fit into a command line.
+        printed = await self._ask("squeue", *_ALL_OF_MINE)
+        wanted = frozenset(job_ids)
+        return [task for task in squeue_tasks(printed) if task.job_id in wanted]
+
+    async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
+        listed = ",".join(map(str, job_ids))
+        try:
+            printed = await self._run(
+                *("sacct", "--parsable2", "--noheader", "--allocations", "--starttime=1970-01-01"),
+                *(f"--format={SACCT_FORMAT}", f"--jobs={listed}"),
+            )
+        except CommandFailed as error:
+            if "accounting storage is disabled" in str(error):
+                return []
+            raise RunnerUnavailable(f"sacct: {error}") from None
+        return list(sacct_tasks(printed))
+
+    async def cancel(self, job_id: int) -> None:
+        await self._ask("scancel", str(job_id))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _ask(self, program: str, *arguments: str) -> str:
+        try:
+            return await self._run(program, *arguments)
+        except CommandFailed as error:
+            raise RunnerUnavailable(f"{program}: {error}") from None
+
+    async def _run(
+        self, program: str, *arguments: str, script: str = "", directory: Path | None = None
+    ) -> str:
+        """What the command prints; raises CommandFailed and RunnerUnavailable."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(program, *arguments),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=self._environment,
+                cwd=directory,
+            )
+        except OSError as error:
+            raise RunnerUnavailable(f"{program} cannot be started: {error.strerror}") from None
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                printed, complaint = await process.communicate(script.encode())
+        except TimeoutError:
+            raise RunnerUnavailable(f"{program} did not answer within {self._timeout_seconds:g} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode != 0:
+            raise CommandFailed(one_line(complaint.decode(errors="replace")))
+        return printed.decode(errors="replace")
+
+
+_ALL_OF_MINE: Final = ("--me", "--states=all", "--noheader", f"--Format={SQUEUE_FORMAT}")
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that jobs get."""
+    return {name: variables[name] for name in _HANDED_ON if name in variables}

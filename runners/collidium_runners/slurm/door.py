@@ -1,0 +1,113 @@
+"""The two ways into a Slurm cluster, its REST API and its commands, behind one interface."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from collidium.contracts.runner import JobState, RunnerError, RunnerRefused, RunnerUnavailable
+from collidium_runners.batch.script import Allocation
+from collidium_runners.batch.states import TaskStatus, state_of
+
+#: Slurm's words for a job that it will not take later either. Whatever else it objects to, such as a
+#: partition that is not there, an operator may mend before the request's deadline.
+_REFUSALS: Final = ("Requested time limit is invalid", "Invalid job array specification")
+_LONGEST_REASON: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A job to be queued."""
+
+    name: str
+    #: With its own ``#SBATCH`` lines, which the REST API does not read.
+    script: str
+    #: Number of array tasks.
+    parts: int
+    #: Time limit of each.
+    minutes: int
+    allocation: Allocation
+    #: The working directory, which exists.
+    directory: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTask:
+    """What Slurm tells of an array task."""
+
+    job_id: int
+    job_name: str
+    #: None: of all tasks of the job that it does not tell one by one, as of those that have not begun.
+    index: int | None
+    #: Slurm's word, and flags if it has any.
+    words: tuple[str, ...]
+    #: Time since its start, times nodes.
+    node_seconds: float | None = None
+    #: What its script ended with, as wait(2) tells: the signal, or 256 times the exit code.
+    wait_status: int = 0
+    #: Slurm's reason for its state.
+    reason: str = ""
+
+    @property
+    def state(self) -> JobState:
+        return state_of(*self.words)
+
+    def status(self, index: int, parts_per_node: int) -> TaskStatus:
+        """The same as told of any batch system; a node that several parts share counts in parts."""
+        used = None if self.node_seconds is None else self.node_seconds / parts_per_node
+        return TaskStatus(index, self.state, used, self._told())
+
+    def _told(self) -> str | None:
+        word = " ".join(self.words).lower().replace("_", " ")
+        if self.state == JobState.FAILED and self.words[0] == "FAILED":
+            code, killer = self.wait_status >> 8, self.wait_status & 0x7F
+            return f"exit code {code}" if code else f"signal {killer}" if killer else word
+        if self.state in {JobState.FAILED, JobState.CANCELLED}:
+            return word
+        if self.state == JobState.UNKNOWN:
+            return f"Slurm calls it {one_line(word) or 'nothing'}"
+        waits = self.state == JobState.QUEUED and self.reason not in {"", "None"}
+        return f"waits for {one_line(self.reason)}" if waits else None
+
+
+class Door(ABC):
+    """Queues, shows and stops jobs. Methods raise RunnerUnavailable, :meth:`submit` RunnerRefused too."""
+
+    @abstractmethod
+    async def submit(self, submission: Submission) -> int:
+        """Queue the job and return its id. When it raises, the job may have been queued nevertheless."""
+
+    @abstractmethod
+    async def named(self, name: str) -> list[int]:
+        """The ids of the jobs of that name that Slurm remembers."""
+
+    @abstractmethod
+    async def tasks(self, job_ids: Collection[int]) -> list[SeenTask]:
+        """The tasks that Slurm remembers of these jobs, asked for once for all of them."""
+
+    @abstractmethod
+    async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
+        """The tasks of jobs that the queue has lost: from accounting, or by a second look."""
+
+    @abstractmethod
+    async def cancel(self, job_id: int) -> None:
+        """Stop all tasks of the job."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give back connections. Idempotent."""
+
+
+def objection(told: str) -> RunnerError:
+    """Slurm's answer to a job that it did not take, as an error."""
+    kind = RunnerRefused if any(words in told for words in _REFUSALS) else RunnerUnavailable
+    return kind(f"Slurm did not take the job: {one_line(told)}")
+
+
+def one_line(told: str) -> str:
+    """What another program said, fit for a log and a timeline."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in told).split())
+    return words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"

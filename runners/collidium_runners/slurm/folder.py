@@ -1,0 +1,132 @@
+"""A request's folder on the file system that server and compute nodes share.
+
+::
+
+    <directory>/<request_id>/
+        parts              into how many parts the job is cut: written before the job is handed to Slurm
+        job                the job's id: written once, by whoever submitted first
+        cancelled          somebody wanted it stopped
+        status/12_0        how array task 0 of job 12 ended (:mod:`collidium_runners.batch.records`)
+        log/12_0           what it printed
+        0/                 the output of part 0, whole
+
+An operator may delete the folder of a request that has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collidium.contracts.runner import RunnerUnavailable
+from collidium_runners.batch.records import TaskRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a job has left in its request's folder."""
+
+    #: Whether there is a folder at all.
+    known: bool
+    cancelled: bool = False
+    records: dict[int, TaskRecord] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFolder:
+    """Methods block on the disk and raise RunnerUnavailable when it does not answer as it should."""
+
+    path: Path
+
+    def claim_parts(self, parts: int) -> tuple[int, bool]:
+        """Into how many parts the job is cut, and whether that was settled by this call."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            settled, new = self._settle("parts", parts)
+        except OSError as error:
+            raise _unusable(error) from None
+        return settled, new
+
+    def claim_job(self, job_id: int) -> int:
+        """The request's one job: this one, unless another was first."""
+        try:
+            return self._settle("job", job_id)[0]
+        except OSError as error:
+            raise _unusable(error) from None
+
+    def parts(self) -> int | None:
+        """Into how many parts the job is cut; None when nobody submitted it."""
+        return self._number("parts")
+
+    def job(self) -> int | None:
+        """The id of the request's job; None when none is known to have been queued.
+
+        A task that ran tells it too: whoever submitted may have been killed before it could write it down.
+        """
+        written = self._number("job")
+        if written is not None:
+            return written
+        ids = [int(name.partition("_")[0]) for name in self._names("status") if name[0].isdecimal()]
+        return min(ids, default=None)
+
+    def mark_cancelled(self) -> None:
+        """Remember that the job was to be stopped; nothing happens without a folder."""
+        try:
+            (self.path / "cancelled").touch()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _unusable(error) from None
+
+    def left_by(self, job_id: int) -> Left:
+        """What the job has left."""
+        records = {}
+        for name in self._names("status"):
+            owner, _, index = name.partition("_")
+            if owner == str(job_id) and index.isdecimal():
+                record = TaskRecord.parse(self._read(f"status/{name}") or b"")
+                if record is not None:
+                    records[int(index)] = record
+        return Left(self.path.is_dir(), (self.path / "cancelled").exists(), records)
+
+    def _settle(self, name: str, number: int) -> tuple[int, bool]:
+        descriptor, unfinished = tempfile.mkstemp(prefix=".", dir=self.path)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(str(number))
+        try:
+            # Unlike a rename, a link never replaces what is there already.
+            os.link(unfinished, self.path / name)
+        except FileExistsError:
+            settled = self._number(name)
+            if settled is None:
+                raise RunnerUnavailable(f"{self.path / name} holds no number") from None
+            return settled, False
+        finally:
+            Path(unfinished).unlink()
+        return number, True
+
+    def _number(self, name: str) -> int | None:
+        text = self._read(name)
+        return int(text) if text is not None and text.isdigit() else None
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unusable(error) from None
+
+    def _names(self, name: str) -> list[str]:
+        try:
+            return [entry.name for entry in os.scandir(self.path / name)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _unusable(error) from None
+
+
+def _unusable(error: OSError) -> RunnerUnavailable:
+    return RunnerUnavailable(f"PLATFORM_SLURM_DIRECTORY cannot be used: {error.strerror}")

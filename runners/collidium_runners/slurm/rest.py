@@ -1,0 +1,174 @@
+"""Slurm by its REST API, slurmrestd, with a JSON web token.
+
+Written for v0.0.38 (Slurm 22.05), which the tests run. Later versions take the environment as a list and say
+otherwise that a node is not shared; of what they answer, all shapes that their documentation shows are read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from collidium.contracts.runner import RunnerUnavailable
+from collidium_runners.slurm.answers import rest_tasks
+from collidium_runners.slurm.door import Door, SeenTask, Submission, objection, one_line
+from collidium_runners.slurm.token import TokenFile
+
+if TYPE_CHECKING:
+    import httpx
+
+#: Calls at one time.
+CONNECTIONS: Final = 8
+#: Slurm's number for a job that it does not know.
+_UNKNOWN_JOB: Final = 2017
+
+
+class SlurmError(Exception):
+    """Slurm answered with errors; the message is their text."""
+
+    def __init__(self, told: str, numbers: Collection[int]) -> None:
+        super().__init__(one_line(told))
+        self.numbers = frozenset(numbers)
+
+
+class RestDoor(Door):
+    """Calls ``<url>/slurm/<version>/…`` as ``user``; one client lives as long as this does."""
+
+    def __init__(self, url: str, version: str, user: str, token: TokenFile, timeout_seconds: float) -> None:
+        self._base = f"{url}/slurm/{version}"
+        self._version = int(version.rpartition(".")[2])
+        self._user = user
+        self._token = token
+        self._timeout_seconds = timeout_seconds
+        self._client: httpx.AsyncClient | None = None
+        self._opening = asyncio.Lock()
+
+    async def submit(self, submission: Submission) -> int:
+        body = {"script": submission.script, "job": self._job(submission)}
+        try:
+            answer = await self._call("POST", "job/submit", body)
+        except SlurmError as error:
+            raise objection(str(error)) from None
+        job_id = answer.get("job_id")
+        if not isinstance(job_id, int) or job_id <= 0:
+            raise RunnerUnavailable("slurmrestd gave no job id")
+        return job_id
+
+    async def named(self, name: str) -> list[int]:
+        return sorted({task.job_id for task in await self._tasks("jobs") if task.job_name == name})
+
+    async def tasks(self, job_ids: Collection[int]) -> list[SeenTask]:
+        if len(job_ids) == 1:
+            return await self.remembered(job_ids)
+        wanted = frozenset(job_ids)
+        return [task for task in await self._tasks("jobs") if task.job_id in wanted]
+
+    async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
+        return [task for job_id in job_ids for task in await self._tasks(f"job/{job_id}")]
+
+    async def cancel(self, job_id: int) -> None:
+        try:
+            await self._call("DELETE", f"job/{job_id}")
+        except SlurmError as error:
+            raise RunnerUnavailable(f"slurmrestd: {error}") from None
+
+    async def close(self) -> None:
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
+    def _job(self, submission: Submission) -> dict[str, object]:
+        allocation = submission.allocation
+        environment = {"PATH": os.environ.get("PATH", os.defpath)}
+        named = {
+            "partition": allocation.partition,
+            "account": allocation.account,
+            "qos": allocation.qos,
+            "constraints": allocation.constraint,
+        }
+        alone = {"exclusive": "exclusive"} if self._version <= 38 else {"shared": ["none"]}
+        return {
+            "name": submission.name,
+            "array": f"0-{submission.parts - 1}",
+            "time_limit": submission.minutes,
+            "tasks": 1,
+            "standard_output": "/dev/null",
+            "current_working_directory": str(submission.directory),
+            "environment": environment
+            if self._version <= 38
+            else [f"{name}={value}" for name, value in environment.items()],
+            **{option: value for option, value in named.items() if value},
+            **({"cpus_per_task": allocation.cpus} if allocation.cpus else alone),
+        }
+
+    async def _tasks(self, path: str) -> list[SeenTask]:
+        try:
+            answer = await self._call("GET", path)
+        except SlurmError as error:
+            if _UNKNOWN_JOB in error.numbers:
+                return []
+            raise RunnerUnavailable(f"slurmrestd: {error}") from None
+        jobs = answer.get("jobs")
+        if not isinstance(jobs, list):
+            raise RunnerUnavailable("slurmrestd gave no list of jobs")
+        # A cluster may have hundreds of thousands.
+        return await asyncio.to_thread(lambda: list(rest_tasks(jobs, time.time())))
+
+    async def _call(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
+        """The answer's document; raises SlurmError and RunnerUnavailable."""
+        client = await self._http()
+        import httpx
+
+        headers = {"X-SLURM-USER-NAME": self._user, "X-SLURM-USER-TOKEN": await self._token.read()}
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                response = await client.request(method, f"{self._base}/{path}", headers=headers, json=body)
+        except TimeoutError:
+            raise RunnerUnavailable(f"slurmrestd did not answer within {self._timeout_seconds:g} s") from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            # The kind of error says enough; its request carries the token.
+            raise RunnerUnavailable(f"slurmrestd cannot be reached ({type(error).__name__})") from None
+        if response.status_code in {401, 403}:
+            raise RunnerUnavailable("slurmrestd refuses the token")
+        return await asyncio.to_thread(_document, response.status_code, response.content)
+
+    async def _http(self) -> httpx.AsyncClient:
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(_new_client, self._timeout_seconds)
+        return self._client
+
+
+def _new_client(timeout_seconds: float) -> httpx.AsyncClient:
+    """Called in a thread: to import httpx and read all certificates would hold up every other request."""
+    import httpx
+
+    return httpx.AsyncClient(
+        timeout=timeout_seconds,
+        follow_redirects=False,
+        limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
+        # A proxy of the environment is for the world outside, not for this machine.
+        mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")},
+    )
+
+
+def _document(status: int, content: bytes) -> Mapping[str, Any]:
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        raise RunnerUnavailable(f"slurmrestd answered {status} with something that is not Slurm's")
+    errors = [error for error in document.get("errors") or () if isinstance(error, dict)]
+    if status >= 400:
+        told = {str(error.get("error") or error.get("description")) for error in errors}
+        numbers = [error.get("error_number", error.get("error_code")) for error in errors]
+        raise SlurmError(
+            "; ".join(sorted(told)) or f"answered {status}",
+            [number for number in numbers if isinstance(number, int)],
+        )
+    return document

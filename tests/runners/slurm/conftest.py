@@ -1,0 +1,129 @@
+"""A Slurm of the tests' own, with a trivial pipeline: the channel says what it does."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AsyncExitStack
+from pathlib import Path
+from time import monotonic
+from uuid import uuid4
+
+import pytest
+
+from collidium import settings
+from collidium.contracts.runner import Job, JobState, JobStatus, Runner
+from collidium.testing.slurm import SlurmCluster
+from collidium_runners.slurm import SlurmRunner, collidium_runners
+
+PIPELINE = """\
+import os, pathlib, sys, time
+channel, events, first_event, seed, output, gate = sys.argv[1:]
+if channel == "environment":
+    print(*os.environ)
+if channel in {"gated", "gated_fail"}:
+    while not pathlib.Path(gate).exists():
+        time.sleep(0.05)
+if channel == "gated_fail" or (channel == "fail" and first_event == "0"):
+    sys.exit(3)
+import pyarrow as pa, pyarrow.parquet as pq
+ids = range(int(first_event), int(first_event) + int(events))
+table = pa.table({"event_id": list(ids), "seed": [[int(seed)]] * len(ids)})
+pq.write_table(table, f"{output}/particles.parquet")
+"""
+ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
+#: Seconds between two polls: each may be a process that asks the controller.
+PAUSE = 0.1
+
+MakeRunner = Callable[..., SlurmRunner]
+Order = Callable[..., Job]
+
+
+@pytest.fixture(params=["rest", "commands"])
+def door(request: pytest.FixtureRequest) -> str:
+    """The way into the cluster."""
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture
+def door_settings(slurm_cluster: SlurmCluster, tmp_path: Path) -> Callable[[str], dict[str, object]]:
+    """Settings of a door."""
+
+    def of(door: str) -> dict[str, object]:
+        if door == "commands":
+            return {"slurm_configuration": slurm_cluster.environment["SLURM_CONF"]}
+        token = tmp_path / "token"
+        token.write_text(slurm_cluster.token())
+        return {
+            "slurm_url": slurm_cluster.url,
+            "slurm_token_file": token,
+            "slurm_user": slurm_cluster.user,
+        }
+
+    return of
+
+
+@pytest.fixture
+async def make_runner(
+    door_settings: Callable[[str], dict[str, object]], tmp_path: Path
+) -> AsyncIterator[MakeRunner]:
+    """Makes runners that share a folder, as processes do; arguments are settings."""
+    pipeline = tmp_path / "pipeline.py"
+    pipeline.write_text(PIPELINE)
+    places = "{channel} {events} {first_event} {seed} {output}"
+    async with AsyncExitStack() as runners:
+
+        def make(door: str = "commands", **values: object) -> SlurmRunner:
+            chosen: dict[str, object] = {
+                "data_dir": tmp_path / "data",
+                "pipeline_command": f"{sys.executable} {pipeline} {places} {tmp_path / 'gate'}",
+                "slurm_cpus_per_part": 1,
+                "slurm_events_per_part": 3,
+            }
+            (runner,) = collidium_runners(settings.load(**(chosen | door_settings(door) | values)))
+            assert isinstance(runner, SlurmRunner)
+            runners.push_async_callback(runner.close)
+            return runner
+
+        yield make
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the folders of requests are."""
+    return tmp_path / "data" / "slurm"
+
+
+@pytest.fixture
+def open_gate(tmp_path: Path) -> Callable[[], None]:
+    """Lets jobs of the channels ``gated`` and ``gated_fail`` go on."""
+    return (tmp_path / "gate").touch
+
+
+@pytest.fixture
+def order() -> Order:
+    """Makes jobs."""
+
+    def make(channel: str = "single_muon", events: int = 1) -> Job:
+        return Job(uuid4().hex, channel, events=events, pileup=0, seed=42, node_seconds=60)
+
+    return make
+
+
+async def reaches(
+    runner: Runner, handle: str, states: Collection[JobState] = ENDED, seconds: float = 60
+) -> JobStatus:
+    """The job's status once it is one of ``states``; fails when it ends otherwise, or after ``seconds``."""
+    deadline = monotonic() + seconds
+    while (status := await runner.poll(handle)).state not in states:
+        assert status.state not in ENDED, status
+        assert monotonic() < deadline, status
+        await asyncio.sleep(PAUSE)
+    return status
+
+
+async def runs(runner: Runner, handle: str) -> JobStatus:
+    """The job's status once it runs."""
+    return await reaches(runner, handle, {JobState.RUNNING})

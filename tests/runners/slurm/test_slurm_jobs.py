@@ -1,0 +1,166 @@
+"""Jobs on a real Slurm, by its REST API and by its commands."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tests.runners.slurm.conftest import PAUSE, MakeRunner, Order, reaches, runs
+
+from collidium.contracts.runner import JobState, RunnerRefused, RunnerUnavailable
+from collidium.testing.conformance import check_runner
+from collidium.testing.slurm import MAX_ARRAY_SIZE, SlurmCluster
+from collidium_runners.batch.splitting import parts
+
+
+async def test_it_keeps_the_contract(make_runner: MakeRunner, door: str, tmp_path: Path) -> None:
+    (tmp_path / "output").mkdir()
+    await check_runner(
+        make_runner(door), tmp_path / "output", another=lambda: make_runner(door), interval=PAUSE
+    )
+
+
+async def test_parts_simulate_exactly_the_events(
+    make_runner: MakeRunner, door: str, order: Order, tmp_path: Path
+) -> None:
+    runner = make_runner(door)
+    job = order(events=10)
+    handle = await runner.submit(job)
+    status = await reaches(runner, handle)
+    assert (status.state, status.reason) == (JobState.COMPLETED, None)
+    assert status.node_hours is not None
+    files = await runner.collect(handle, tmp_path / "output")
+    assert [file.name for file in files] == [f"particles-{part:05d}-of-00004.parquet" for part in range(4)]
+    tables = [pq.read_table(file) for file in files]
+    assert [event for table in tables for event in table["event_id"].to_pylist()] == list(range(10))
+    seeds = [table["seed"][0].as_py() for table in tables]
+    assert seeds == [[part.seed] for part in parts(job, 3)]
+
+
+async def test_a_part_that_fails_fails_the_job(
+    make_runner: MakeRunner, door: str, order: Order, tmp_path: Path
+) -> None:
+    runner = make_runner(door)
+    handle = await runner.submit(order("fail", events=10))
+    status = await reaches(runner, handle)
+    assert (status.state, status.reason) == (JobState.FAILED, "1 of 4 parts failed; part 0: exit code 3")
+    with pytest.raises(RunnerRefused, match="has not completed: it is failed"):
+        await runner.collect(handle, tmp_path / "output")
+
+
+async def test_a_job_that_runs_is_cancelled_with_all_its_parts(
+    make_runner: MakeRunner, door: str, order: Order
+) -> None:
+    runner = make_runner(door)
+    handle = await runner.submit(order("gated", events=18))  # six parts: more than the node takes at once
+    await runs(runner, handle)
+    await runner.cancel(handle)
+    status = await reaches(runner, handle)
+    assert (status.state, status.reason) == (
+        JobState.CANCELLED,
+        "6 of 6 parts cancelled; part 0: cancelled",
+    )
+    assert status.node_hours is not None
+
+
+async def test_two_processes_that_submit_one_request_start_one_job(
+    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster
+) -> None:
+    job = order("gated")
+    runners = [make_runner(door) for _ in range(3)]
+    handles = await asyncio.gather(*(runner.submit(job) for runner in runners))
+    assert len(set(handles)) == 1
+    name = f"--name=collidium-{job.request_id}"
+    left = slurm_cluster.command("squeue", "--noheader", "--format=%F", name).split()
+    assert left == [handles[0].partition(".")[0]]
+    await runners[0].cancel(handles[0])
+
+
+async def test_a_job_that_slurm_will_never_take_is_refused(
+    make_runner: MakeRunner, door: str, order: Order
+) -> None:
+    runner = make_runner(door, slurm_events_per_part=1, slurm_most_parts=MAX_ARRAY_SIZE + 1)
+    with pytest.raises(RunnerRefused, match="Invalid job array specification"):
+        await runner.submit(order(events=MAX_ARRAY_SIZE + 1))
+
+
+async def test_what_an_operator_can_mend_is_tried_again(
+    make_runner: MakeRunner, door: str, order: Order
+) -> None:
+    job = order()
+    with pytest.raises(RunnerUnavailable, match=r"Slurm did not take the job: .*[Ii]nvalid partition"):
+        await make_runner(door, slurm_partition="absent").submit(job)
+    mended = make_runner(door, slurm_partition="debug")
+    assert await mended.find(job.request_id) is None
+    assert (await reaches(mended, await mended.submit(job))).state == JobState.COMPLETED
+
+
+async def test_a_job_keeps_its_parts_when_settings_change_before_it_is_taken(
+    make_runner: MakeRunner, order: Order
+) -> None:
+    job = order("gated", events=10)
+    with pytest.raises(RunnerUnavailable):
+        await make_runner(slurm_partition="absent").submit(job)
+    changed = make_runner(slurm_events_per_part=1)
+    handle = await changed.submit(job)
+    assert handle.split(".")[1] == "4"
+    await changed.cancel(handle)
+
+
+async def test_jobs_see_nothing_of_the_servers_environment(
+    make_runner: MakeRunner, door: str, order: Order, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADMIN_TOKEN", "hunter2")
+    runner = make_runner(door)
+    job = order("environment")
+    await reaches(runner, await runner.submit(job))
+    (log,) = (folder / job.request_id / "log").iterdir()
+    names = log.read_text().split()
+    assert "PATH" in names
+    assert "ADMIN_TOKEN" not in names
+
+
+async def test_another_job_with_the_id_is_not_taken_for_it(
+    make_runner: MakeRunner, door: str, order: Order, open_gate: Callable[[], None]
+) -> None:
+    """A controller that lost its state gives ids anew."""
+    runner = make_runner(door)
+    handle = await runner.submit(order("gated"))
+    stranger = handle.rpartition(".")[0] + "." + order().request_id
+    with pytest.raises(RunnerRefused, match="does not know this job"):
+        await runner.poll(stranger)
+    await runner.cancel(stranger)
+    open_gate()
+    assert (await reaches(runner, handle)).state == JobState.COMPLETED
+
+
+async def test_a_job_that_is_put_back_into_the_queue_is_followed(
+    make_runner: MakeRunner,
+    door: str,
+    order: Order,
+    slurm_cluster: SlurmCluster,
+    open_gate: Callable[[], None],
+) -> None:
+    runner = make_runner(door)
+    handle = await runner.submit(order("gated"))
+    await runs(runner, handle)
+    job_id = handle.partition(".")[0]
+    slurm_cluster.command("scontrol", "requeue", job_id)
+    await reaches(runner, handle, {JobState.QUEUED})
+    open_gate()
+    # Else it would wait for two minutes.
+    slurm_cluster.command("scontrol", "update", f"JobId={job_id}", "StartTime=now")
+    assert (await reaches(runner, handle)).state == JobState.COMPLETED
+
+
+async def test_many_are_asked_about_at_once(make_runner: MakeRunner, door: str, order: Order) -> None:
+    runner = make_runner(door)
+    handles = [await runner.submit(order("gated")) for _ in range(3)]
+    statuses = await runner.poll_many([*handles, "nonsense"])
+    assert list(statuses) == ["nonsense", *handles]
+    assert isinstance(statuses["nonsense"], RunnerRefused)
+    for handle in handles:
+        await runner.cancel(handle)
