@@ -68,6 +68,8 @@ class BatchSystem:
         self.lock = threading.RLock()
         self.jobs: dict[int, Job] = {}
         self.accounts = accounts
+        #: What sbatch says to every script, if anything.
+        self.refusal = ""
         self._directory = directory
         self._ids = itertools.count(33_821_565)
         self._workers = ThreadPoolExecutor(slots, "batch")
@@ -77,6 +79,8 @@ class BatchSystem:
         """As sbatch does; raises NotSubmitted."""
         if not script.startswith("#!"):
             raise NotSubmitted("sbatch: error: This does not look like a batch script.")
+        if self.refusal:
+            raise NotSubmitted(self.refusal)
         options = _options(script)
         if options.get("account") not in self.accounts:
             raise NotSubmitted(

@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +31,9 @@ class Tokens:
         self.lifetime = lifetime
         #: Where tokens are asked for, and so who an assertion must be for; known once the server listens.
         self.audience = ""
-        self.issued = 0
-        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        #: All that were issued, the oldest first.
+        self.issued: list[str] = []
+        self._key = _private_key()
         self._lock = threading.Lock()
         self._valid: dict[str, float] = {}
         self._seen: set[str] = set()
@@ -53,7 +55,7 @@ class Tokens:
         self._check(self._claims(form.get("client_assertion", "")))
         token = secrets.token_urlsafe(32)
         with self._lock:
-            self.issued += 1
+            self.issued.append(token)
             self._valid[token] = time.time() + self.lifetime
         return {"access_token": token, "token_type": "Bearer", "expires_in": int(self.lifetime)}
 
@@ -95,6 +97,12 @@ class Tokens:
             if not claims.get("jti") or claims["jti"] in self._seen:
                 raise InvalidClient("the client assertion was used before")
             self._seen.add(claims["jti"])
+
+
+@cache
+def _private_key() -> rsa.RSAPrivateKey:
+    """One for all servers of a test run: making one takes as long as a small test."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def _decoded(part: str) -> bytes:

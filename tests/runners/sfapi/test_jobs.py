@@ -1,0 +1,158 @@
+"""Jobs that really run behind a Superfacility API: their whole life."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.runners.sfapi.conftest import MakeRunner, handle, job
+from tests.waiting import eventually_async
+
+from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused
+from collidium.testing.conformance import check_runner
+from collidium.testing.superfacility import Superfacility
+
+REAL_TABLES = (
+    f"{sys.executable} -c '"
+    "import sys, pyarrow, pyarrow.parquet; first, events = int(sys.argv[1]), int(sys.argv[2]);"
+    'table = pyarrow.table([range(first, first + events)], names=["event_id"]);'
+    'pyarrow.parquet.write_table(table, sys.argv[3] + "/particles.parquet")'
+    "' {first_event} {events} {output}"
+)
+
+
+async def ended(runner: Runner, submitted: str) -> JobStatus:
+    async def has_ended() -> bool:
+        status = await runner.poll(submitted)
+        return status.state not in (JobState.QUEUED, JobState.RUNNING, JobState.UNKNOWN)
+
+    await eventually_async(has_ended)
+    return await runner.poll(submitted)
+
+
+async def test_it_keeps_the_contract(make_runner: MakeRunner, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    output.mkdir()
+    runner = make_runner(pipeline_command=REAL_TABLES)
+    another = make_runner(pipeline_command=REAL_TABLES)
+    await check_runner(runner, output, another=lambda: another, interval=0.05)
+
+
+async def test_exactly_the_ordered_events_are_simulated_each_part_with_a_seed_of_its_own(
+    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
+) -> None:
+    runner = make_runner(sfapi_events_per_part=3)
+    submitted = await runner.submit(job(events=7))
+    status = await ended(runner, submitted)
+    assert status.state == JobState.COMPLETED
+    assert status.node_hours is not None
+    files = await runner.collect(submitted, tmp_path / "output")
+    assert [file.name for file in files] == [f"particles-{part:05d}-of-00003.parquet" for part in range(3)]
+    told = [file.read_text().split() for file in files]
+    assert [(first, events) for first, events, _, _ in told] == [("0", "3"), ("3", "2"), ("5", "2")]
+    assert len({seed for _, _, seed, _ in told}) == 3
+    assert {channel for *_, channel in told} == {"ttbar"}
+    assert api.count("POST", "/compute/jobs") == 1
+
+
+async def test_a_large_file_comes_in_pieces(
+    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
+) -> None:
+    command = "sh -c 'head -c 9000000 /dev/urandom >\"$0/hits.parquet\"' {output}"
+    runner = make_runner(pipeline_command=command)
+    submitted = await runner.submit(job())
+    assert (await ended(runner, submitted)).state == JobState.COMPLETED
+    (file,) = await runner.collect(submitted, tmp_path / "output")
+    assert file.read_bytes() == (api.scratch / "r1/0/hits.parquet").read_bytes()
+    assert api.count("GET", "/utilities/download") == 3
+    assert not (api.scratch / "r1/pieces").exists()
+
+
+async def test_what_was_collected_whole_is_not_fetched_again(
+    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
+) -> None:
+    runner = make_runner(sfapi_events_per_part=1)
+    submitted = await runner.submit(job(events=2))
+    await ended(runner, submitted)
+    first, second = await runner.collect(submitted, tmp_path)
+    second.write_text("cut")
+    assert await runner.collect(submitted, tmp_path) == [first, second]
+    assert api.count("GET", "/utilities/download") == 3
+    assert second.read_bytes() == (api.scratch / "r1/1/particles.parquet").read_bytes()
+
+
+async def test_a_pipeline_that_fails_fails_the_job_and_has_no_output(
+    make_runner: MakeRunner, tmp_path: Path
+) -> None:
+    runner = make_runner(pipeline_command="sh -c 'exit 3' {output}")
+    submitted = await runner.submit(job())
+    status = await ended(runner, submitted)
+    assert (status.state, status.reason) == (JobState.FAILED, "exit code 3")
+    with pytest.raises(RunnerRefused, match="has not completed: it is failed"):
+        await runner.collect(submitted, tmp_path)
+
+
+async def test_output_that_is_not_whole_is_refused(
+    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
+) -> None:
+    runner = make_runner(sfapi_events_per_part=1)
+    submitted = await runner.submit(job(events=2))
+    await ended(runner, submitted)
+    (api.scratch / "r1/1").rename(api.scratch / "r1/elsewhere")
+    with pytest.raises(RunnerRefused, match="output of part 1 of 2 is missing"):
+        await runner.collect(submitted, tmp_path / "output")
+
+
+async def test_a_cancelled_job_stops_computing(api: Superfacility, make_runner: MakeRunner) -> None:
+    runner = make_runner(pipeline_command="sh -c 'sleep 1000' {output}", sfapi_events_per_part=1)
+    submitted = await runner.submit(job(events=3))
+
+    async def runs() -> bool:
+        return (await runner.poll(submitted)).state == JobState.RUNNING
+
+    await eventually_async(runs)
+    await runner.cancel(submitted)
+    status = await ended(runner, submitted)
+    assert (status.state, status.reason) == (
+        JobState.CANCELLED,
+        "3 of 3 parts cancelled; part 0: cancelled",
+    )
+    (batch_job,) = api.batch.jobs.values()
+
+    async def nothing_runs() -> bool:
+        return all(task.process is None for task in batch_job.tasks)
+
+    await eventually_async(nothing_runs)
+
+
+async def test_cancelling_stops_every_job_of_the_request_and_no_other(
+    api: Superfacility, runner: Runner
+) -> None:
+    first, late = (api.add_job("collidium-r1", state="RUNNING") for _ in range(2))
+    other = api.add_job("collidium-r11", state="RUNNING")
+    await runner.cancel(handle(first.id))
+    assert (await runner.poll(handle(first.id))).state == JobState.CANCELLED
+    assert (await runner.poll(handle(late.id))).state == JobState.CANCELLED
+    assert (await runner.poll(handle(other.id))).state == JobState.RUNNING
+
+
+async def test_output_is_there_when_the_batch_system_has_forgotten_the_job(
+    api: Superfacility, runner: Runner, tmp_path: Path
+) -> None:
+    submitted = await runner.submit(job())
+    await ended(runner, submitted)
+    api.vanish(next(iter(api.batch.jobs)))
+    with pytest.raises(RunnerRefused, match="knows no job"):
+        await runner.poll(submitted)
+    (file,) = await runner.collect(submitted, tmp_path)
+    assert file.read_text() == "0 1 42 ttbar "
+
+
+async def test_a_handle_says_how_many_parts_there_are(api: Superfacility, make_runner: MakeRunner) -> None:
+    """Or a job of which not every part is known would pass for complete."""
+    submitted = await make_runner(sfapi_events_per_part=1).submit(job(events=5))
+    assert await make_runner().find("r1") == submitted
+    found = api.add_job("collidium-r2", tasks=4, state="COMPLETED")
+    found.tasks.pop()
+    assert (await make_runner().poll(handle(found.id, "r2", 4))).state == JobState.UNKNOWN
