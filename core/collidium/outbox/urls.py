@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Final
 
 import httpx
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 2000
 HTTPS_PORT: Final = 443
+#: A host's name, or an IPv4 address.
+_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 #: For the look-up of a host while somebody waits for the answer.
 LOOK_UP_SECONDS: Final = 5.0
 
@@ -46,6 +50,16 @@ def host_of(url: httpx.URL) -> str:
     return url.raw_host.decode("ascii").removesuffix(".")
 
 
+def _is_host(text: str) -> bool:
+    if ":" not in text:
+        return _NAME.fullmatch(text) is not None
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _parsed(url: str) -> httpx.URL:
     if len(url) > LONGEST:
         raise Refused(f"it is longer than {LONGEST} characters")
@@ -53,7 +67,7 @@ def _parsed(url: str) -> httpx.URL:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, ValueError):  # text that no encoding takes, too
         raise Refused("it is not a URL") from None
-    if parsed.scheme != "https" or not host_of(parsed):
+    if parsed.scheme != "https" or not _is_host(host_of(parsed)):
         raise Refused("it must begin with https:// and name a host")
     if parsed.userinfo:
         raise Refused("it must not hold a user name or a password")

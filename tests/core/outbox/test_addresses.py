@@ -1,0 +1,239 @@
+"""Where webhooks may lead: to public addresses, and to those that were checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, ip_address
+
+import pytest
+import trustme
+from hypothesis import given
+from hypothesis import settings as given_settings
+from hypothesis import strategies as st
+
+from collidium import settings
+from collidium.errors import InvalidInput
+from collidium.outbox import require_url
+from collidium.outbox.addresses import is_public
+
+from .conftest import HOST, Post, resolve_to_loopback
+from .receiver import Receiver, receiving
+
+PUBLIC = ["8.8.8.8", "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2001:4860:4860::8888"]
+
+NOT_PUBLIC = [
+    "0.0.0.0",  # noqa: S104 -- refused, not bound
+    "10.1.2.3",
+    "100.64.0.1",
+    "127.0.0.1",
+    "127.255.255.254",
+    "169.254.169.254",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.0.0.8",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "239.255.255.255",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:8.8.8.8",
+    "64:ff9b::7f00:1",
+    "64:ff9b:1::a00:1",
+    "100::1",
+    "2001::7f00:1",
+    "2001:db8::1",
+    "2002:7f00:1::",
+    "3fff::1",
+    "5f00::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%eth0",
+    "2606:2800::1%eth0",
+    "fec0::1",
+    "ff02::1",
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_addresses_are_allowed(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize("address", NOT_PUBLIC)
+def test_all_others_are_not(address: str) -> None:
+    assert not is_public(address)
+
+
+@given(st.ip_addresses())
+def test_nothing_that_python_knows_as_private_is_public(address: object) -> None:
+    parsed = ip_address(str(address))
+    if parsed.is_private or parsed.is_multicast or parsed.is_reserved or parsed.is_link_local:
+        assert not is_public(str(parsed))
+    if isinstance(parsed, IPv4Address):
+        assert not is_public(f"::ffff:{parsed}")
+
+
+async def resolve_to(*addresses: str) -> Sequence[str]:
+    return addresses
+
+
+async def nobody(host: str, port: int) -> Sequence[str]:
+    raise OSError("no such host")
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://receiver.example/", "https://"),
+        ("ftp://receiver.example/", "https://"),
+        ("receiver.example/hook", "https://"),
+        ("", "https://"),
+        ("https://", "https://"),
+        ("https:///path", "https://"),
+        ("https://user@receiver.example/", "user name"),
+        ("https://user:password@receiver.example/", "user name"),
+        ("https://receiver.example/#part", "fragment"),
+        ("https://receiver.example/" + "x" * 2000, "longer"),
+        ("https://receiver.example/" + "ä" * 1000, "longer"),
+        ("https://receiver.example:port/", "not a URL"),
+        ("https://receiver.example/\x00", "not a URL"),
+        ("https://receiver.example/\ud800", "not a URL"),
+        ("https://[::1/", "not a URL"),
+    ],
+)
+async def test_a_url_that_cannot_be_told_anything_is_refused(url: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why) as refused:
+        await require_url(url, settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
+    assert refused.value.errors[0]["field"] == "webhook_url"
+    assert "password" not in str(refused.value).replace("a password", "")
+
+
+DEFAULTS = settings.load()
+
+
+@given_settings(deadline=None)
+@given(st.text() | st.text("https:/.@[]%#?0123456789abcx\\ ", max_size=40).map("https://{}".format))
+async def test_any_text_is_taken_or_refused(url: str) -> None:
+    try:
+        kept = await require_url(url, DEFAULTS, resolve=lambda *_: resolve_to("8.8.8.8"))
+    except InvalidInput:
+        return
+    assert kept.startswith("https://")
+    assert kept.isascii()
+    assert await require_url(kept, DEFAULTS, resolve=lambda *_: resolve_to("8.8.8.8")) == kept
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["8.8.8.8", "::1"]])
+async def test_a_host_with_any_address_that_is_not_public_is_refused(addresses: list[str]) -> None:
+    with pytest.raises(InvalidInput, match="not public") as refused:
+        await require_url("https://x.example/", settings.load(), resolve=lambda *_: resolve_to(*addresses))
+    # An operator's private names are nobody's business.
+    assert not any(address in str(refused.value) for address in addresses)
+    allowed = settings.load(webhook_private_addresses=True)
+    await require_url("https://x.example/", allowed, resolve=lambda *_: resolve_to(*addresses))
+
+
+async def test_a_host_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="cannot be found"):
+        await require_url("https://x.example/", settings.load(), resolve=nobody)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "127.1", "[::1]", "[::ffff:127.0.0.1]"]
+)
+async def test_loopback_in_any_spelling_is_refused_by_the_system_s_own_look_up(host: str) -> None:
+    with pytest.raises(InvalidInput, match="not public"):
+        await require_url(f"https://{host}:8443/", settings.load())
+
+
+# -- at delivery ---------------------------------------------------------------------------------------
+
+
+async def test_a_name_that_leads_elsewhere_later_is_refused_at_delivery(
+    post: Post, receiver: Receiver
+) -> None:
+    await require_url(receiver.url(), settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
+    await post.register(receiver.url())
+    await post.announce("r1")
+    assert await post.deliver(resolve_to_loopback, webhook_private_addresses=False) == 1
+    assert receiver.received == []
+    (delivery,) = await post.log()
+    assert delivery.last_error == "its host leads to an address that is not public"
+
+
+async def test_the_connection_goes_to_the_address_that_was_checked(
+    post: Post, receiver: Receiver, authority: trustme.CA
+) -> None:
+    answers = iter([["127.0.0.1"], ["127.0.0.2"]])
+
+    async def changing(host: str, port: int) -> Sequence[str]:
+        return next(answers)
+
+    with receiving(authority, HOST, "127.0.0.2", receiver.port) as other:
+        await post.register(receiver.url())
+        await post.announce("r1")
+        await post.deliver(changing)
+        assert (len(receiver.received), len(other.received)) == (1, 0)
+    assert next(answers) == ["127.0.0.2"]  # nobody asked a second time
+
+
+async def test_the_next_address_is_tried_where_one_does_not_connect(post: Post, receiver: Receiver) -> None:
+    await post.register(receiver.url())
+    await post.announce("r1")
+    await post.deliver(lambda *_: resolve_to("127.0.0.3", "127.0.0.1"))
+    assert len(receiver.received) == 1
+
+
+async def test_the_certificate_must_be_the_host_s(post: Post, trusted: object, authority: trustme.CA) -> None:
+    with receiving(authority, "somebody-else.example") as receiver:
+        receiver.host = HOST
+        await post.register(receiver.url())
+        await post.announce("r1")
+        await post.deliver()
+        assert receiver.received == []
+    (delivery,) = await post.log()
+    assert str(delivery.last_error).startswith("its certificate cannot be trusted: Hostname mismatch")
+
+
+async def test_the_certificate_must_be_of_an_authority_that_is_trusted(post: Post, trusted: object) -> None:
+    with receiving(trustme.CA(), HOST) as receiver:
+        await post.register(receiver.url())
+        await post.announce("r1")
+        await post.deliver()
+        assert receiver.received == []
+    (delivery,) = await post.log()
+    assert str(delivery.last_error).startswith("its certificate cannot be trusted: ")
+
+
+async def test_where_nobody_listens_it_is_tried_again(post: Post) -> None:
+    await post.register(f"https://{HOST}:1/")
+    await post.announce("r1")
+    await post.deliver()
+    (delivery,) = await post.log()
+    assert (delivery.state, delivery.last_error) == ("pending", "it cannot be connected")
+
+
+async def test_hosts_of_one_address_never_share_a_connection(
+    post: Post, receiver: Receiver, authority: trustme.CA
+) -> None:
+    """The second host has no certificate there: a connection of the first must not carry what is its."""
+    await post.register(receiver.url(), account_id=1)
+    await post.register(f"https://other.example:{receiver.port}/", account_id=2)
+    async with post.deliverer() as deliverer:
+        for round_ in range(2):
+            await post.announce(f"a{round_}", account_id=1)
+            await deliverer.deliver_due()
+            await post.announce(f"b{round_}", account_id=2)
+            await deliverer.deliver_due()
+    assert [d.state for d in await post.log(1)] == ["delivered"] * 2
+    assert [d.state for d in await post.log(2)] == ["pending"] * 2
