@@ -86,7 +86,7 @@ def test_every_call_of_the_api_is_documented(tmp_path: Path) -> None:
     documented = re.findall(r"^\| `((?:GET|POST) /[^`]+)` ", (ROOT / "docs/api.md").read_text(), re.MULTILINE)
     app = create_app(settings.load(data_dir=tmp_path))
     offered = [
-        f"{method} {rule.rule.replace('<', '{').replace('>', '}')}"
+        f"{method} {rule.rule.replace('<path:', '<').replace('<', '{').replace('>', '}')}"
         for rule in app.url_map.iter_rules()
         if rule.rule.startswith(("/v1/", "/admin/", "/healthz", "/readyz"))
         for method in (rule.methods or set()) & {"GET", "POST", "PUT", "PATCH", "DELETE"}

@@ -63,7 +63,8 @@ def page_of(models: Sequence[BaseModel], page: Page, next_cursor: str | int | No
     """Write a page of the list at this request's path."""
     link = None
     if next_cursor is not None:
-        query = urlencode({"limit": page.limit, "cursor": next_cursor})
+        # With whatever else was asked for: the next page is of the same list.
+        query = urlencode({**page.model_dump(exclude_none=True), "cursor": next_cursor})
         link = f'<{request.path}?{query}>; rel="next"'
     return WrittenPage(_array(models), link)
 

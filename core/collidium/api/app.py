@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from quart import Quart
 from quart_cors import cors
 
@@ -9,6 +11,7 @@ from collidium import __version__, plugins
 from collidium.api import (
     accounts,
     admin,
+    admin_requests,
     benchmarks,
     bodies,
     health,
@@ -16,10 +19,23 @@ from collidium.api import (
     mounting,
     openapi,
     problems,
+    reports,
     requests,
+    simulations,
 )
 from collidium.plugins import Plugins
 from collidium.settings import Settings
+
+#: In the order of their tags in the API's documents.
+BLUEPRINTS: Final = (
+    accounts.blueprint,
+    simulations.blueprint,
+    benchmarks.blueprint,
+    admin.blueprint,
+    admin_requests.blueprint,
+    reports.blueprint,
+    health.blueprint,
+)
 
 
 def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
@@ -38,7 +54,7 @@ def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
     requests.install(app)
     metrics.install(app)
     openapi.install(app, __version__)
-    for blueprint in (accounts.blueprint, admin.blueprint, benchmarks.blueprint, health.blueprint):
+    for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     mounting.mount(app, settings, loaded)
     if settings.cors_origins:

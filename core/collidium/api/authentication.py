@@ -20,13 +20,18 @@ async def caller() -> AccountView:
     Raises Unauthenticated without a valid token, Forbidden for a banned account, and
     :class:`~collidium.contracts.identity.IdentityUnavailable` when tokens cannot be checked now.
     """
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise Unauthenticated("send your hub token as: Authorization: Bearer TOKEN")
-    identity = await _identify(token.strip())
+    identity = await _identify(bearer_token())
     if identity is None:
         raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
     return await accounts.recognise(identity.username, signup_grant=platform().settings.signup_grant)
+
+
+def bearer_token() -> str:
+    """The hub token that the request carries; raises Unauthenticated without one."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Unauthenticated("send your hub token as: Authorization: Bearer TOKEN")
+    return token.strip()
 
 
 async def _identify(token: str) -> Identity | None:

@@ -28,6 +28,7 @@ DURATION = Histogram(
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 SUBMISSIONS = Counter("collidium_submissions", "Submissions kept.", ["task"])
+SIMULATIONS = Counter("collidium_simulation_orders", "Simulation requests answered.", ["answer"])
 
 
 def install(app: Quart) -> None:

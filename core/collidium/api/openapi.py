@@ -22,6 +22,7 @@ DOCUMENTED = ("/v1/", "/admin/", "/healthz", "/readyz")
 PARQUET = "application/vnd.apache.parquet"
 
 _PART = "_collidium_file_part"
+_FILE = "_collidium_file_answer"
 
 
 def predictions_body(part: str) -> Callable[[F], F]:
@@ -32,6 +33,12 @@ def predictions_body(part: str) -> Callable[[F], F]:
         return handler
 
     return decorate
+
+
+def parquet_answer(handler: F) -> F:
+    """Say that a handler answers with a parquet file."""
+    setattr(handler, _FILE, True)
+    return handler
 
 
 class Provider(OpenAPIProvider):
@@ -55,7 +62,8 @@ class Provider(OpenAPIProvider):
 
     def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
         paths, components = super().build_paths(rule)
-        part = getattr(self._app.view_functions[rule.endpoint], _PART, None)
+        handler = self._app.view_functions[rule.endpoint]
+        part = getattr(handler, _PART, None)
         for operation in (operation for path in paths.values() for operation in path.values()):
             operation["responses"] = {
                 str(status): answer for status, answer in operation["responses"].items()
@@ -66,6 +74,9 @@ class Provider(OpenAPIProvider):
             }
             if part is not None:
                 operation["requestBody"] = _file_body(part)
+            if hasattr(handler, _FILE):
+                content = {PARQUET: {"schema": {"type": "string", "format": "binary"}}}
+                operation["responses"]["200"] = {"description": "The file.", "content": content}
         return paths, components
 
 

@@ -15,7 +15,7 @@ from collidium.errors import InvalidInput
 from collidium.simulations.models import UsageTotal
 from collidium.simulations.totals import MILLI, day_of, month_of
 
-_MONTH: Final = re.compile(r"(?!0000)\d{4}-(0[1-9]|1[0-2])")
+_MONTH: Final = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ import multiprocessing
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
 from collidium.api import context
 from collidium.api.app import create_app
+from collidium.cli.server.background import background_work
 from collidium.platform import Platform
 from collidium.settings import Settings
 
@@ -39,9 +41,12 @@ async def _serve(settings: Settings, listener: socket.socket, announce: Callable
     async def until_stopped() -> None:
         _spare_the_collector()
         announce()
-        await _stop_requested()
+        await stop_requested()
 
-    async with Platform.open(settings) as platform:
+    async with AsyncExitStack() as stack:
+        platform = await stack.enter_async_context(Platform.open(settings))
+        if settings.follow_requests:
+            await stack.enter_async_context(background_work(platform))
         app = create_app(settings, platform.plugins)
         context.give(app, platform)
         await serve(app, hypercorn_config(listener, settings.log_level), shutdown_trigger=until_stopped)
@@ -71,7 +76,7 @@ def hypercorn_config(listener: socket.socket, log_level: str) -> Config:
     return config
 
 
-async def _stop_requested() -> None:
+async def stop_requested() -> None:
     """Return at the first SIGTERM or SIGINT; a second SIGINT then ends the process at once.
 
     A worker heeds SIGTERM alone (Ctrl-C reaches its supervisor, too), and the end of its supervisor.

@@ -1,0 +1,83 @@
+"""``/admin/requests``: everybody's simulation requests, their ends and their outputs."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response
+from quart_schema import document_response, security_scheme, tag, validate_querystring
+
+from collidium import accounts, simulations
+from collidium.api.answers import answer, answer_list
+from collidium.api.authentication import request_id as http_request_id
+from collidium.api.authentication import require_operator
+from collidium.api.context import platform
+from collidium.api.files import answer_with_file
+from collidium.api.openapi import PARQUET, parquet_answer
+from collidium.api.schemas import AllRequestsQuery, OutputModel, SimulationModel, SimulationSummary
+from collidium.api.simulations import cancelling, listed
+from collidium.errors import NotFound
+from collidium.simulations.output import storage_key
+
+blueprint = Blueprint("admin_requests", __name__, url_prefix="/admin/requests")
+
+
+@blueprint.before_request
+async def only_operators() -> None:
+    """Before anything of the request is read."""
+    require_operator()
+
+
+@blueprint.get("")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_querystring(AllRequestsQuery)
+@document_response(list[SimulationSummary])
+async def requests(query_args: AllRequestsQuery) -> Response:
+    """Simulation requests of everybody, newest first."""
+    account = None if query_args.user is None else await accounts.find(query_args.user)
+    return await listed(query_args, account, query_args.channel)
+
+
+@blueprint.get("/<request_id>")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@document_response(SimulationModel)
+async def find(request_id: str) -> Response:
+    """Anybody's simulation request."""
+    return answer(SimulationModel.model_validate(await simulations.find(request_id)))
+
+
+@blueprint.post("/<request_id>/cancel")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@document_response(SimulationModel)
+@document_response(SimulationModel, 202)
+async def cancel(request_id: str) -> Response:
+    """Cancel anybody's simulation request, as its owner could: 202 while its job is being stopped."""
+    cancelled = await simulations.cancel_as_operator(
+        platform(), request_id, actor=require_operator(), http_request_id=http_request_id()
+    )
+    return cancelling(cancelled)
+
+
+@blueprint.get("/<request_id>/output")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@document_response(list[OutputModel])
+async def output(request_id: str) -> Response:
+    """The files of a request's output that are kept: none before its job has completed."""
+    files = await simulations.output_of(request_id)
+    return answer_list([OutputModel.model_validate(file) for file in files])
+
+
+@blueprint.get("/<request_id>/output/<path:path>")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@parquet_answer
+async def output_file(request_id: str, path: str) -> Response:
+    """One file of a request's output."""
+    if path not in {file.path for file in await simulations.output_of(request_id)}:
+        raise NotFound(f"the request's output has no file {path[:100]!r}")
+    settings = platform().settings
+    return await answer_with_file(
+        platform().storage, storage_key(request_id, path), settings.uploads, PARQUET
+    )

@@ -1,0 +1,67 @@
+"""``/admin/usage``, ``/admin/analytics``: what was ordered, by whom, and how it ended."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response
+from quart_schema import document_response, security_scheme, tag, validate_querystring
+
+from collidium.api.answers import answer, answer_list
+from collidium.api.authentication import require_operator
+from collidium.api.schemas import (
+    ChannelUsageModel,
+    DaysQuery,
+    DayUsageModel,
+    FailuresModel,
+    MonthQuery,
+    UsageModel,
+    UsageQuery,
+)
+from collidium.simulations import reports
+
+blueprint = Blueprint("reports", __name__, url_prefix="/admin")
+
+
+@blueprint.before_request
+async def only_operators() -> None:
+    """Before anything of the request is read."""
+    require_operator()
+
+
+@blueprint.get("/usage")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_querystring(UsageQuery)
+@document_response(UsageModel)
+async def usage(query_args: UsageQuery) -> Response:
+    """This month's node-hours and requests, and the accounts that used most."""
+    return answer(UsageModel.model_validate(await reports.usage(query_args.limit)))
+
+
+@blueprint.get("/analytics/channels")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_querystring(MonthQuery)
+@document_response(list[ChannelUsageModel])
+async def channels(query_args: MonthQuery) -> Response:
+    """Requests and node-hours of each channel in a month, most node-hours first."""
+    found = await reports.channels(query_args.month)
+    return answer_list([ChannelUsageModel.model_validate(channel) for channel in found])
+
+
+@blueprint.get("/analytics/daily")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_querystring(DaysQuery)
+@document_response(list[DayUsageModel])
+async def daily(query_args: DaysQuery) -> Response:
+    """Requests and node-hours of each of the last days, oldest first."""
+    return answer_list([DayUsageModel.model_validate(day) for day in await reports.daily(query_args.days)])
+
+
+@blueprint.get("/analytics/failures")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@document_response(FailuresModel)
+async def failures() -> Response:
+    """How many of the requests that ended this month failed."""
+    return answer(FailuresModel.model_validate(await reports.failures()))

@@ -1,0 +1,201 @@
+"""``/v1/simulate``, ``/v1/requests``, ``/v1/estimate``, ``/v1/presets``: ordering events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic import BaseModel, ValidationError
+from quart import Blueprint, Response, request
+from quart_schema import (
+    RequestSchemaValidationError,
+    document_headers,
+    document_request,
+    document_response,
+    security_scheme,
+    tag,
+    validate_querystring,
+)
+
+from collidium import simulations
+from collidium.accounts import AccountView
+from collidium.api import metrics
+from collidium.api.answers import answer, answer_list, cut, id_cursor, page_of
+from collidium.api.authentication import bearer_token, caller
+from collidium.api.context import platform
+from collidium.api.schemas import (
+    EstimateModel,
+    EstimateQuery,
+    KnobsBody,
+    Ordered,
+    PresetBody,
+    PresetModel,
+    RequestsQuery,
+    SimulateBody,
+    SimulateHeaders,
+    SimulationModel,
+    SimulationSummary,
+)
+from collidium.errors import InvalidInput
+from collidium.simulations import PRESETS, Order, Placed, State, Wishes
+
+blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
+
+
+@blueprint.post("/simulate")
+@tag(["simulation"])
+@security_scheme([{"hub_token": []}])
+@document_request(SimulateBody)
+@document_headers(SimulateHeaders)
+@document_response(Ordered)
+@document_response(Ordered, 202)
+async def simulate() -> Response:
+    """Order simulated events, and pay for them.
+
+    A request that completed lately with the same config answers at once and costs nothing (200, `cached`);
+    else the request is queued (202) and can be followed at its Location.
+    """
+    account = await caller()
+    body = await _body()
+    wishes = Wishes(
+        token=bearer_token(),
+        private=body.private,
+        webhook_url=body.webhook_url,
+        idempotency_key=request.headers.get("Idempotency-Key"),
+    )
+    placed = await simulations.place(platform(), account, _order(body), wishes)
+    metrics.SIMULATIONS.labels("cached" if placed.cached else "queued").inc()
+    return await _placed(placed, account)
+
+
+@blueprint.get("/estimate")
+@tag(["simulation"])
+@validate_querystring(EstimateQuery)
+@document_response(EstimateModel)
+async def estimate(query_args: EstimateQuery) -> Response:
+    """What an order would cost, before it is paid for."""
+    order = Order(query_args.channel, query_args.events, query_args.pileup)
+    price = simulations.estimate(order, platform().settings)
+    return answer(
+        EstimateModel(
+            **query_args.model_dump(),
+            credits=price.node_hours,
+            node_hours=price.node_hours,
+            node_seconds=price.node_seconds,
+        )
+    )
+
+
+@blueprint.get("/presets")
+@tag(["simulation"])
+@document_response(list[PresetModel])
+async def presets() -> Response:
+    """The presets that can be ordered, and what each costs."""
+    return answer_list([preset for name, order in PRESETS.items() if (preset := _preset(name, order))])
+
+
+@blueprint.get("/requests")
+@tag(["simulation"])
+@security_scheme([{"hub_token": []}])
+@validate_querystring(RequestsQuery)
+@document_response(list[SimulationSummary])
+async def requests(query_args: RequestsQuery) -> Response:
+    """Your simulation requests, newest first."""
+    account = await caller()
+    return await listed(query_args, account)
+
+
+@blueprint.get("/requests/<request_id>")
+@tag(["simulation"])
+@security_scheme([{"hub_token": []}])
+@document_response(SimulationModel)
+async def find(request_id: str) -> Response:
+    """A simulation request that you ordered, or were answered with."""
+    account = await caller()
+    return answer(SimulationModel.model_validate(await simulations.find(request_id, account.id)))
+
+
+@blueprint.post("/requests/<request_id>/cancel")
+@tag(["simulation"])
+@security_scheme([{"hub_token": []}])
+@document_response(SimulationModel)
+@document_response(SimulationModel, 202)
+async def cancel(request_id: str) -> Response:
+    """Cancel a simulation request: 202 while its job is being stopped, 200 when it is cancelled.
+
+    What the job did not use is refunded.
+    """
+    account = await caller()
+    return cancelling(await simulations.cancel(platform(), request_id, account))
+
+
+async def _placed(placed: Placed, account: AccountView) -> Response:
+    view = placed.request
+    if not view.timeline:  # as where an earlier order answers
+        view = replace(view, timeline=(await simulations.find(view.request_id, account.id)).timeline)
+    record = SimulationModel.model_validate(view)
+    status = 200 if placed.cached else 202
+    response = answer(Ordered(**record.model_dump(), cached=placed.cached), status)
+    response.headers["Location"] = f"/v1/requests/{view.request_id}"
+    return response
+
+
+# -- for operators, too --------------------------------------------------------------------------------
+
+
+async def listed(query: RequestsQuery, account: AccountView | None, channel: str | None = None) -> Response:
+    """A page of one account's requests, or of everybody's."""
+    found = await simulations.list_requests(
+        limit=query.limit + 1,
+        before=id_cursor(query),
+        account_id=account.id if account else None,
+        states=[State(query.state)] if query.state else (),
+        channel=channel,
+    )
+    page, last = cut(found, query.limit)
+    items = [SimulationSummary.model_validate(view) for _, view in page]
+    return page_of(items, query, last[0] if last else None).response()
+
+
+def cancelling(view: simulations.RequestView) -> Response:
+    """The answer to a cancellation."""
+    status = 200 if view.state == State.CANCELLED else 202
+    return answer(SimulationModel.model_validate(view), status=status)
+
+
+# -- what is ordered -----------------------------------------------------------------------------------
+
+
+async def _body() -> KnobsBody | PresetBody:
+    """The body as the kind of order that it is; raises for everything that is wrong with its shape."""
+    data = await request.get_json()
+    if not isinstance(data, dict):
+        raise InvalidInput("the body must be a JSON object with channel, events and pileup, or a preset")
+    try:
+        return (PresetBody if "preset" in data else KnobsBody).model_validate(data)
+    except ValidationError as error:
+        raise RequestSchemaValidationError(error) from error
+
+
+def _order(body: KnobsBody | PresetBody) -> Order:
+    if isinstance(body, KnobsBody):
+        return Order(body.channel, body.events, body.pileup, body.seed)
+    preset = PRESETS.get(body.preset)
+    if preset is None:
+        told = f"there is no preset {body.preset[:100]!r}; there are: {', '.join(PRESETS)}"
+        raise InvalidInput(told, errors=[{"field": "preset", "detail": told}])
+    return replace(preset, seed=body.seed)
+
+
+def _preset(name: str, order: Order) -> BaseModel | None:
+    """The preset, unless this platform does not take orders like it."""
+    try:
+        price = simulations.estimate(order, platform().settings)
+    except InvalidInput:
+        return None
+    return PresetModel(
+        name=name,
+        channel=order.channel,
+        events=order.events,
+        pileup=order.pileup,
+        credits=price.node_hours,
+    )

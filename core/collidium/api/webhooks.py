@@ -1,0 +1,73 @@
+"""``/v1/me/webhook``: where an account is told that its requests have ended."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response
+from quart_schema import document_response, security_scheme, tag, validate_querystring, validate_request
+
+from collidium import outbox
+from collidium.api.answers import Page, answer, cut, id_cursor, page_of
+from collidium.api.authentication import caller
+from collidium.api.context import platform
+from collidium.api.schemas.webhooks import DeliveryModel, WebhookBody, WebhookModel, WebhookSet
+
+blueprint = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
+
+
+@blueprint.put("")
+@tag(["webhooks"])
+@security_scheme([{"hub_token": []}])
+@validate_request(WebhookBody)
+@document_response(WebhookSet)
+async def set_webhook(data: WebhookBody) -> Response:
+    """Set the address that is told of your requests, and make a signing secret the first time.
+
+    The secret is in the answer that makes it and in no other: keep it where the receiver can read it.
+    """
+    account = await caller()
+    url = data.url
+    if url is not None:
+        url = await outbox.require_url(url, platform().settings, field="url")
+    webhook = await outbox.register(
+        account.id,
+        platform().secrets,
+        url=url,
+        keep_url="url" not in data.model_fields_set,
+        rotate_secret=data.rotate_secret,
+    )
+    response = answer(WebhookSet.model_validate(webhook))
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@blueprint.get("")
+@tag(["webhooks"])
+@security_scheme([{"hub_token": []}])
+@document_response(WebhookModel)
+async def webhook() -> Response:
+    """Your webhook."""
+    return answer(WebhookModel.model_validate(await outbox.find((await caller()).id)))
+
+
+@blueprint.delete("")
+@tag(["webhooks"])
+@security_scheme([{"hub_token": []}])
+@document_response(None, 204)
+async def remove_webhook() -> Response:
+    """Forget your webhook, its secret too; what is still to be delivered is given up."""
+    await outbox.remove((await caller()).id)
+    return Response(status=204)
+
+
+@blueprint.get("/deliveries")
+@tag(["webhooks"])
+@security_scheme([{"hub_token": []}])
+@validate_querystring(Page)
+@document_response(list[DeliveryModel])
+async def deliveries(query_args: Page) -> Response:
+    """What was delivered to you, or was not, newest first."""
+    account = await caller()
+    log = await outbox.log_of(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
+    page, last = cut(log, query_args.limit)
+    items = [DeliveryModel.model_validate(delivery) for delivery in page]
+    return page_of(items, query_args, last.id if last else None).response()
