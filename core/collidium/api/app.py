@@ -22,6 +22,7 @@ from collidium.api import (
     reports,
     requests,
     simulations,
+    webhooks,
 )
 from collidium.plugins import Plugins
 from collidium.settings import Settings
@@ -30,6 +31,7 @@ from collidium.settings import Settings
 BLUEPRINTS: Final = (
     accounts.blueprint,
     simulations.blueprint,
+    webhooks.blueprint,
     benchmarks.blueprint,
     admin.blueprint,
     admin_requests.blueprint,

@@ -9,7 +9,7 @@ from collidium import outbox
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import caller
 from collidium.api.context import platform
-from collidium.api.schemas.webhooks import DeliveryModel, WebhookBody, WebhookModel, WebhookSet
+from collidium.api.schemas.webhooks import DeliveryModel, WebhookBody, WebhookModel, WebhookRemoved, WebhookSet
 
 blueprint = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
 
@@ -52,11 +52,11 @@ async def webhook() -> Response:
 @blueprint.delete("")
 @tag(["webhooks"])
 @security_scheme([{"hub_token": []}])
-@document_response(None, 204)
+@document_response(WebhookRemoved)
 async def remove_webhook() -> Response:
     """Forget your webhook, its secret too; what is still to be delivered is given up."""
-    await outbox.remove((await caller()).id)
-    return Response(status=204)
+    removed = await outbox.remove((await caller()).id)
+    return answer(WebhookRemoved(removed=removed))
 
 
 @blueprint.get("/deliveries")

@@ -4,9 +4,10 @@ from collidium.outbox.deliverer import delivering
 from collidium.outbox.deliveries import DeliveryView, log_of
 from collidium.outbox.events import SIMULATION_COMPLETED, announce
 from collidium.outbox.registration import WebhookView, find, register, remove, require_secret
-from collidium.outbox.urls import require_url
+from collidium.outbox.urls import LONGEST_URL, require_url
 
 __all__ = [
+    "LONGEST_URL",
     "SIMULATION_COMPLETED",
     "DeliveryView",
     "WebhookView",

@@ -70,10 +70,11 @@ async def find(account_id: int) -> WebhookView:
 
 
 @transactional
-async def remove(account_id: int) -> None:
-    """Forget URL and secret and give up what is still to be delivered; harmless where there is none."""
-    await Webhook.filter(account_id=account_id).delete()
+async def remove(account_id: int) -> bool:
+    """Forget URL and secret, give up what is still to be delivered; whether there was a webhook."""
+    removed = await Webhook.filter(account_id=account_id).delete()
     await deliveries.give_up_all(account_id, "the webhook was removed")
+    return removed > 0
 
 
 async def require_secret(account_id: int) -> None:

@@ -14,7 +14,7 @@ from collidium.outbox.resolving import Refused, Resolve, addresses_of, look_up
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-LONGEST: Final = 2000
+LONGEST_URL: Final = 2000
 HTTPS_PORT: Final = 443
 #: A host's name, or an IPv4 address.
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
@@ -61,8 +61,8 @@ def _is_host(text: str) -> bool:
 
 
 def _parsed(url: str) -> httpx.URL:
-    if len(url) > LONGEST:
-        raise Refused(f"it is longer than {LONGEST} characters")
+    if len(url) > LONGEST_URL:
+        raise Refused(f"it is longer than {LONGEST_URL} characters")
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, ValueError):  # text that no encoding takes, too
@@ -73,6 +73,6 @@ def _parsed(url: str) -> httpx.URL:
         raise Refused("it must not hold a user name or a password")
     if parsed.fragment:
         raise Refused("it must not have a fragment (#)")
-    if len(str(parsed)) > LONGEST:
-        raise Refused(f"it is longer than {LONGEST} characters")
+    if len(str(parsed)) > LONGEST_URL:
+        raise Refused(f"it is longer than {LONGEST_URL} characters")
     return parsed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from collidium.api.schemas.base import Answer, Body
 from collidium.outbox import LONGEST_URL
@@ -33,6 +33,12 @@ class WebhookSet(WebhookModel):
     """A webhook as it was set, with the signing secret when this made one: it is never shown again."""
 
     secret: str | None
+
+
+class WebhookRemoved(BaseModel):
+    """Whether there was a webhook; now there is none."""
+
+    removed: bool
 
 
 class DeliveryModel(Answer):
