@@ -16,7 +16,7 @@ from collidium_runners.container.containers import Container, ContainerState
 #: Tried in this order.
 PROGRAMS: Final = ("docker", "podman")
 #: Between the request to stop and the end by force.
-STOP_SECONDS: Final = 5
+STOP_SECONDS: Final = 2
 
 _ANSWER_SECONDS: Final = 60
 _PROBE_SECONDS: Final = 10

@@ -9,7 +9,6 @@ kill.
 from __future__ import annotations
 
 import logging
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,10 +25,10 @@ from collidium.contracts.runner import (
     RunnerUnavailable,
 )
 from collidium_runners.batch.command import PipelineCommand
-from collidium_runners.batch.outputs import gather
 from collidium_runners.container.containers import OUTPUT, Allowance, Container, options
 from collidium_runners.container.endings import ending, node_hours
 from collidium_runners.container.engine import Engine, Engines
+from collidium_runners.container.folders import Folders
 from collidium_runners.container.spool import CANCELLED, TOO_LONG, Entry, Spool, is_plain
 
 logger = logging.getLogger(__name__)
@@ -77,7 +76,7 @@ class ContainerJobs:
         self, directory: Path, engines: Engines, terms: Terms, clock: Callable[[], float] = time.time
     ) -> None:
         self.spool = Spool(directory)
-        self._directory = directory
+        self._folders = Folders(directory)
         self._engines = engines
         self._terms = terms
         self._clock = clock
@@ -144,7 +143,7 @@ class ContainerJobs:
         status = self.require(handle).status
         if status is None or status.state != JobState.COMPLETED:
             raise RunnerRefused(f"job {handle} has not completed")
-        return gather(self._output(handle), 1, directory)
+        return self._folders.collect(handle, directory)
 
     def require(self, handle: str) -> Entry:
         """The job of that handle; raises RunnerRefused for none."""
@@ -204,7 +203,7 @@ class ContainerJobs:
         if entry.stop:
             return self._end(engine, entry, _NEVER_BEGAN)
         try:
-            if self._made(engine, entry).is_new:
+            if self._must_be_started(engine, entry):
                 engine.start(entry.container)
         except RunnerRefused as error:
             logger.error("request %s: %s", entry.request_id, error)
@@ -212,23 +211,22 @@ class ContainerJobs:
         self.spool.change(entry, launched=True)
         return JobStatus(JobState.RUNNING, node_hours(0))
 
-    def _made(self, engine: Engine, entry: Entry) -> Container:
+    def _must_be_started(self, engine: Engine, entry: Entry) -> bool:
+        """Make the container if it is not there; whether it does not run yet."""
         name = entry.container
-        if made := engine.inspect([name]).get(name):
-            return made
-        try:
-            self._create(engine, entry)
-        except RunnerRefused:
-            # The client of a process that was killed may have been faster.
-            if not (made := engine.inspect([name]).get(name)):
-                raise
-            return made
-        return engine.inspect([name])[name]
+        made = engine.inspect([name]).get(name)
+        if made is None:
+            try:
+                self._create(engine, entry)
+            except RunnerRefused:
+                # The client of a process that was killed may have been faster.
+                made = engine.inspect([name]).get(name)
+                if made is None:
+                    raise
+        return made is None or made.is_new
 
     def _create(self, engine: Engine, entry: Entry) -> None:
-        output, scratch = self._output(entry.request_id) / "0", self._scratch(entry.request_id)
-        for folder in (output, scratch):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        output, scratch = self._folders.make(entry.request_id)
         job = entry.job
         words = self._terms.command.arguments(
             {
@@ -254,7 +252,7 @@ class ContainerJobs:
             container,
             entry.stop,
             log,
-            tables=any((self._output(entry.request_id) / "0").glob("*.parquet")),
+            tables=self._folders.has_tables(entry.request_id),
             memory=self._terms.allowance.memory_bytes,
             seconds=self._terms.seconds(entry.job),
         )
@@ -271,19 +269,11 @@ class ContainerJobs:
     def _clear(self, engine: Engine, entry: Entry, status: JobStatus) -> JobStatus:
         """Remove what an ended job leaves but its output, and give its place to others."""
         engine.remove(entry.container)
-        shutil.rmtree(self._scratch(entry.request_id), ignore_errors=True)
-        if status.state != JobState.COMPLETED:
-            shutil.rmtree(self._output(entry.request_id), ignore_errors=True)
+        self._folders.clear(entry.request_id, keep_output=status.state == JobState.COMPLETED)
         self.spool.change(entry, has_place=False)
         return status
 
-    # -- files and images ---------------------------------------------------------------------------------
-
-    def _output(self, request_id: str) -> Path:
-        return self._directory / "output" / request_id
-
-    def _scratch(self, request_id: str) -> Path:
-        return self._directory / "scratch" / request_id
+    # -- before a job is taken ---------------------------------------------------------------------------
 
     def _require_image(self, engine: Engine) -> None:
         image = self._terms.image
@@ -297,7 +287,7 @@ class ContainerJobs:
 
     def _forget_old_output(self) -> None:
         """Delete output that was kept long enough; that the job was there stays known."""
-        for output in (self._directory / "output").glob("*"):
-            entry = self.spool.find(output.name)
+        for request_id in self._folders.with_output():
+            entry = self.spool.find(request_id)
             if entry and entry.status and self._clock() - entry.ended_at > self._terms.keep_seconds:
-                shutil.rmtree(output, ignore_errors=True)
+                self._folders.clear(request_id, keep_output=False)

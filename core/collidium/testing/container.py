@@ -1,0 +1,131 @@
+"""A podman of a test's own: images, containers and settings in a temporary directory, all gone afterwards.
+
+Nothing is fetched: images are made of busybox and of files that the test brings.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+_BUSYBOX: Final = "bin/busybox"
+_APPLETS: Final = ("cat", "cp", "echo", "env", "ls", "sh", "sleep", "tail", "test", "touch", "trap")
+
+#: No network, no systemd, limits that any machine allows, and never a registry.
+_CONTAINERS_CONF: Final = """\
+[containers]
+default_ulimits = ["nofile=16384:16384", "nproc=8192:8192"]
+netns = "none"
+[engine]
+runtime = "{runtime}"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+pull_policy = "never"
+tmp_dir = "{directory}/run"
+"""
+#: Plain copies: nothing is mounted that would have to be unmounted.
+_STORAGE_CONF: Final = """\
+[storage]
+driver = "vfs"
+graphroot = "{directory}/storage"
+runroot = "{directory}/runroot"
+"""
+
+
+class NoPodman(RuntimeError):
+    """Podman, or what it needs, is not on this machine.
+
+    Container runners are tested with real containers, so the suite fails without rather than testing less.
+    """
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(
+            f"no {missing} on this machine; install Debian's packages: podman busybox-static crun runc "
+            "conmon catatonit uidmap fuse-overlayfs slirp4netns"
+        )
+
+
+class Podman:
+    """A podman with a storage of its own; a context manager that leaves nothing behind.
+
+    Whoever has :attr:`environment` in theirs talks to it. Raises :class:`NoPodman`.
+    """
+
+    def __init__(self) -> None:
+        self._busybox = _program("busybox")
+        self._podman = _program("podman")
+        _program("catatonit", also=Path("/usr/libexec/podman/catatonit"))
+        runtime = "runc" if shutil.which("runc", path=_search_path()) else _program("crun").name
+        self.directory = Path(tempfile.mkdtemp(prefix="collidium-podman-"))
+        files = {"containers.conf": _CONTAINERS_CONF, "storage.conf": _STORAGE_CONF}
+        for name, text in files.items():
+            (self.directory / name).write_text(text.format(runtime=runtime, directory=self.directory))
+        self.environment: Mapping[str, str] = {
+            "CONTAINERS_CONF": str(self.directory / "containers.conf"),
+            "CONTAINERS_STORAGE_CONF": str(self.directory / "storage.conf"),
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.run("rm", "--force", "--all", "--time", "0")
+        shutil.rmtree(self.directory)
+
+    def run(self, *words: str, stdin: bytes = b"") -> str:
+        """What podman answers; raises RuntimeError with what it complains of."""
+        ran = subprocess.run(
+            [self._podman, *words],
+            input=stdin,
+            capture_output=True,
+            env=os.environ | self.environment,
+            timeout=60,
+            check=False,
+        )
+        if ran.returncode:
+            raise RuntimeError(f"podman {words[0]}: {ran.stderr.decode(errors='replace').strip()}")
+        return ran.stdout.decode()
+
+    def make_image(self, name: str, files: Mapping[str, bytes]) -> str:
+        """Make an image of busybox, its shell and ``files`` (all executable); returns its full name."""
+        full = f"localhost/{name}:latest"
+        self.run("import", "-", full, stdin=_archive({_BUSYBOX: self._busybox.read_bytes(), **files}))
+        return full
+
+
+def _archive(files: Mapping[str, bytes]) -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(content), 0o755
+            archive.addfile(member, io.BytesIO(content))
+        for applet in _APPLETS:
+            link = tarfile.TarInfo(f"bin/{applet}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            archive.addfile(link)
+    return target.getvalue()
+
+
+def _program(name: str, also: Path | None = None) -> Path:
+    found = shutil.which(name, path=_search_path())
+    if found:
+        return Path(found)
+    if also and also.exists():
+        return also
+    raise NoPodman(name)
+
+
+def _search_path() -> str:
+    # Debian keeps some of them where accounts other than root do not look.
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"

@@ -1,0 +1,57 @@
+"""The folders that containers write to. Everything here blocks on the disk.
+
+::
+
+    output/<request_id>/0/   mounted as the container's output; what is left of a completed job
+    scratch/<request_id>/    mounted for what it needs in between
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from collidium_runners.batch.outputs import gather
+
+
+class Folders:
+    """The folders of all jobs, below ``directory``."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def make(self, request_id: str) -> tuple[Path, Path]:
+        """The folders for output and scratch, made if need be, for this account alone."""
+        folders = self._part(request_id), self._scratch(request_id)
+        for folder in folders:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folders
+
+    def has_tables(self, request_id: str) -> bool:
+        """Whether there is any output; a link is none: it could lead to any file of the server."""
+        return any(
+            file.is_file() and not file.is_symlink() for file in self._part(request_id).glob("*.parquet")
+        )
+
+    def collect(self, request_id: str, directory: Path) -> list[Path]:
+        """Put the tables below ``directory``; raises RunnerRefused when there are none any more."""
+        return gather(self._output(request_id), 1, directory)
+
+    def clear(self, request_id: str, *, keep_output: bool) -> None:
+        """Delete what a job leaves, all or all but its output."""
+        shutil.rmtree(self._scratch(request_id), ignore_errors=True)
+        if not keep_output:
+            shutil.rmtree(self._output(request_id), ignore_errors=True)
+
+    def with_output(self) -> list[str]:
+        """The request ids of all jobs that have output here."""
+        return [folder.name for folder in (self._directory / "output").glob("*")]
+
+    def _output(self, request_id: str) -> Path:
+        return self._directory / "output" / request_id
+
+    def _part(self, request_id: str) -> Path:
+        return self._output(request_id) / "0"
+
+    def _scratch(self, request_id: str) -> Path:
+        return self._directory / "scratch" / request_id

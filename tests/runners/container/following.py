@@ -1,0 +1,31 @@
+"""Asks a runner again and again until a job is where the test wants it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from time import monotonic
+
+from collidium.contracts.runner import JobState, JobStatus, Runner
+
+#: Seconds between two polls: each runs podman.
+PAUSE = 0.1
+
+ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
+
+
+async def reaches(
+    runner: Runner, handle: str, states: Collection[JobState] = ENDED, seconds: float = 60
+) -> JobStatus:
+    """The job's status once it is one of ``states``; fails when it ends otherwise, or after ``seconds``."""
+    deadline = monotonic() + seconds
+    while (status := await runner.poll(handle)).state not in states:
+        assert status.state not in ENDED, status
+        assert monotonic() < deadline, status
+        await asyncio.sleep(PAUSE)
+    return status
+
+
+async def running(runner: Runner, handle: str) -> JobStatus:
+    """The job's status once it runs."""
+    return await reaches(runner, handle, {JobState.RUNNING})

@@ -1,0 +1,84 @@
+"""How ends of containers are told."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from collidium.contracts.runner import JobState, RunnerUnavailable
+from collidium_runners.container.containers import Container
+from collidium_runners.container.endings import ending
+from collidium_runners.container.engine import _containers, _is_missing
+from collidium_runners.container.spool import CANCELLED, TOO_LONG
+
+GIBIBYTE = 1024**3
+
+
+def ended(
+    code: int, *, stopped: str | None = None, tables: bool = True, out_of_memory: bool = False
+) -> tuple[JobState, str | None]:
+    container = Container("c", "exited", code, out_of_memory, started=1000.0, finished=4600.0)
+    status = ending(container, stopped, ["one", "two"], tables=tables, memory=2 * GIBIBYTE, seconds=90.0)
+    assert status.node_hours == Decimal("1.000")
+    return status.state, status.reason
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (1, "its pipeline failed: exit code 1; last line of its log: two"),
+        (127, "its pipeline cannot be started: exit code 127; last line of its log: two"),
+        (139, "its pipeline failed: exit code 139 (SIGSEGV); last line of its log: two"),
+        (
+            137,
+            "its pipeline was killed, most likely for want of memory: it may use 2 GiB; "
+            "last line of its log: two",
+        ),
+        (255, "its pipeline failed: exit code 255; last line of its log: two"),
+    ],
+)
+def test_failures_by_exit_code(code: int, reason: str) -> None:
+    assert ended(code) == (JobState.FAILED, reason)
+
+
+def test_what_only_the_engine_knows() -> None:
+    assert ended(0) == (JobState.COMPLETED, None)
+    assert ended(0, tables=False)[0] == JobState.FAILED
+    told = "its pipeline ran out of memory: it may use 2 GiB; last line of its log: two"
+    assert ended(1, out_of_memory=True) == (JobState.FAILED, told)
+
+
+def test_why_it_was_stopped_wins_over_its_exit_code() -> None:
+    """A pipeline may end well when it is told to stop; what it wrote is not whole."""
+    assert ended(0, stopped=CANCELLED) == (JobState.CANCELLED, "cancelled: exit code 0")
+    assert ended(0, stopped=TOO_LONG)[0] == JobState.FAILED
+
+
+def test_an_end_before_its_beginning_costs_nothing() -> None:
+    """Clocks are set back, and podman rounds the two differently."""
+    container = Container("c", "exited", 0, False, started=1000.0, finished=999.9)
+    status = ending(container, None, [], tables=True, memory=GIBIBYTE, seconds=90.0)
+    assert status.node_hours == Decimal("0.000")
+
+
+@pytest.mark.parametrize("answer", ["<html>", "[1]", '[{"Name": "c"}]', '[{"Name": "c", "State": {}}]'])
+def test_nonsense_of_an_engine_is_not_believed(answer: str) -> None:
+    with pytest.raises(RunnerUnavailable, match="nonsense"):
+        _containers(answer)
+
+
+@pytest.mark.parametrize(
+    ("told", "missing"),
+    [
+        ("Error: No such container: collidium-1", True),
+        ('Error: inspecting object: no such object: "collidium-1"', True),
+        ("time=... level=warning\nerror inspecting object: no such container collidium-1", True),
+        ("Error: No such container: collidium-2", False),
+        ("dial unix /run/docker.sock: connect: no such file or directory", False),
+        ("Cannot connect to the Docker daemon", False),
+        ("", False),
+    ],
+)
+def test_a_container_is_missing_only_if_the_engine_says_so(told: str, missing: bool) -> None:
+    assert _is_missing("collidium-1", told) is missing

@@ -1,0 +1,259 @@
+"""Jobs in containers survive the processes that follow them, and what befalls those and the machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from tests.runners.container.conftest import MakeImage, MakeRunner
+from tests.runners.container.following import reaches, running
+from tests.waiting import eventually
+
+from collidium import settings
+from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, RunnerUnavailable
+from collidium.testing.container import NoPodman, Podman
+from collidium_runners.container import container_runner
+from collidium_runners.container.engine import Engine, Engines
+from collidium_runners.container.spool import CANCELLED, Entry, Spool
+
+Order = Callable[..., Job]
+Release = Callable[[str], None]
+
+_SERVER = """\
+import asyncio, sys
+from collidium import settings
+from collidium.contracts.runner import Job
+from collidium_runners.container import container_runner
+
+async def serve(request_id):
+    runner = container_runner(settings.load())
+    print(await runner.submit(Job(request_id, "gated", 1, 0, 42, 60)), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(serve(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Spool:
+    """What the runners of a test wrote down."""
+    return Spool(tmp_path / "data" / "container-jobs")
+
+
+async def test_a_container_outlives_the_server_that_started_it(
+    make_runner: MakeRunner, order: Order, podman: Podman, image: str, release: Release, tmp_path: Path
+) -> None:
+    env = {
+        "PLATFORM_DATA_DIR": str(tmp_path / "data"),
+        "PLATFORM_CONTAINER_RUNTIME": "podman",
+        "PLATFORM_CONTAINER_IMAGE": image,
+        "PLATFORM_PIPELINE_COMMAND": "pipeline {channel} {output}",
+    }
+    request_id = order().request_id
+    handle = await asyncio.to_thread(_submit_and_be_killed, request_id, env)
+    runner = make_runner()
+    assert await runner.find(request_id) == handle
+    assert (await runner.poll(handle)).state == JobState.RUNNING
+    release(handle)
+    assert (await reaches(runner, handle)).state == JobState.COMPLETED
+    assert [file.name for file in await runner.collect(handle, tmp_path)] == ["particles.parquet"]
+
+
+def _submit_and_be_killed(request_id: str, env: Mapping[str, str]) -> str:
+    words = [sys.executable, "-c", _SERVER, request_id]
+    with subprocess.Popen(words, env=os.environ | env, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        handle = server.stdout.readline().strip()
+        server.kill()
+    return handle
+
+
+@pytest.mark.parametrize("made", ["nothing", "a container", "a container that runs"])
+async def test_a_launch_that_was_interrupted_goes_on(
+    make_runner: MakeRunner, order: Order, podman: Podman, image: str, spool: Spool, made: str
+) -> None:
+    """A process was killed after it had taken the place for the job; here only its steps are taken."""
+    with spool.locked():
+        entry = spool.put(Entry(order("gated"), "podman", time.time(), has_place=True))
+    if made != "nothing":
+        podman.run("create", "--name", entry.container, "--init", image, "sleep", "1000")
+    if made == "a container that runs":
+        podman.run("start", entry.container)
+    runner = make_runner()
+    await running(runner, entry.request_id)
+    assert podman.run("ps", "--format", "{{.Names}}").split() == [entry.container]
+    await runner.cancel(entry.request_id)
+    assert (await reaches(runner, entry.request_id)).state == JobState.CANCELLED
+
+
+async def test_a_cancel_that_was_interrupted_goes_on(
+    make_runner: MakeRunner, order: Order, spool: Spool
+) -> None:
+    """It had been written down; the container had not been told yet."""
+    runner = make_runner()
+    handle = await runner.submit(order("gated"))
+    with spool.locked():
+        entry = spool.find(handle)
+        assert entry is not None
+        spool.change(entry, stop=CANCELLED)
+    assert (await reaches(runner, handle)).state == JobState.CANCELLED
+
+
+async def test_a_cancelled_launch_ends_before_it_began(
+    make_runner: MakeRunner, order: Order, podman: Podman, image: str, spool: Spool
+) -> None:
+    with spool.locked():
+        entry = spool.put(Entry(order(), "podman", time.time(), has_place=True))
+    podman.run("create", "--name", entry.container, image, "sleep", "1000")
+    runner = make_runner()
+    with spool.locked():
+        spool.change(entry, stop=CANCELLED)
+    status = await runner.poll(entry.request_id)
+    assert (status.state, status.reason) == (JobState.CANCELLED, "cancelled before it began")
+    assert podman.run("ps", "--all", "--quiet") == ""
+
+
+async def test_an_end_that_was_interrupted_keeps_its_verdict(
+    make_runner: MakeRunner, order: Order, podman: Podman, image: str, spool: Spool
+) -> None:
+    """It had been written down; container and place were still there."""
+    verdict = JobStatus(JobState.COMPLETED)
+    with spool.locked():
+        entry = Entry(order(), "podman", time.time(), has_place=True, launched=True, status=verdict)
+        spool.put(entry)
+    podman.run("create", "--name", entry.container, image, "sleep", "1000")
+    assert await make_runner().poll(entry.request_id) == verdict
+    assert podman.run("ps", "--all", "--quiet") == ""
+    with spool.locked():
+        assert spool.started() == []
+
+
+async def test_a_move_that_was_interrupted_counts_once(order: Order, spool: Spool) -> None:
+    """Who was killed while a job got its place left two files."""
+    with spool.locked():
+        waiting = spool.put(Entry(order(), "podman", time.time()))
+        copy = (spool.directory / "waiting" / f"{waiting.request_id}.json").read_text()
+        started = spool.change(waiting, has_place=True)
+        (spool.directory / "waiting" / f"{waiting.request_id}.json").write_text(copy)
+        assert spool.waiting() == []
+        assert spool.started() == [started]
+    assert spool.find(waiting.request_id) == started
+
+
+async def test_a_container_that_was_removed_is_told(
+    make_runner: MakeRunner, order: Order, podman: Podman
+) -> None:
+    runner = make_runner()
+    handle = await runner.submit(order("gated"))
+    podman.run("rm", "--force", "--time", "0", f"collidium-{handle}")
+    status = await runner.poll(handle)
+    assert (status.state, status.reason) == (JobState.FAILED, "its container was removed before it ended")
+
+
+async def test_a_restart_of_the_machine_is_told(
+    make_image: MakeImage, order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Podman() as podman:
+        for name, value in podman.environment.items():
+            monkeypatch.setenv(name, value)
+        runner = container_runner(
+            settings.load(
+                data_dir=tmp_path / "data",
+                container_runtime="podman",
+                container_image=make_image(podman),
+                pipeline_command="pipeline {channel} {output}",
+            )
+        )
+        handle = await runner.submit(order("gated"))
+        await running(runner, handle)
+        _restart_machine(podman, f"collidium-{handle}")
+        status = await runner.poll(handle)
+    assert (status.state, status.reason) == (JobState.FAILED, "the machine was restarted while it ran")
+
+
+def _restart_machine(podman: Podman, container: str) -> None:
+    """As podman sees it: its processes are gone, and so is what it kept in memory-backed directories."""
+    state = json.loads(podman.run("inspect", "--format", "{{json .State}}", container))
+    for process in (state["ConmonPid"], state["Pid"]):
+        os.kill(process, signal.SIGKILL)
+    eventually(lambda: not any(Path(f"/proc/{state[name]}/root").exists() for name in ("ConmonPid", "Pid")))
+    (podman.directory / "run" / "alive").unlink()
+
+
+async def test_an_engine_that_goes_away_is_waited_for(
+    make_runner: MakeRunner, order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = make_runner()
+    completed = await runner.submit(order())
+    await reaches(runner, completed)
+    runs, waits = await runner.submit(order("gated")), await runner.submit(order())
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path))
+        told = await runner.poll_many([completed, runs, waits])
+        assert told[completed] == JobStatus(JobState.COMPLETED, (await runner.poll(completed)).node_hours)
+        assert isinstance(told[runs], RunnerUnavailable)
+        assert (await runner.poll(waits)).state == JobState.QUEUED
+        with pytest.raises(RunnerUnavailable, match="podman"):
+            await make_runner().submit(order())
+    assert (await runner.poll(runs)).state == JobState.RUNNING
+    await runner.cancel(runs)
+    assert (await reaches(runner, waits)).state == JobState.COMPLETED
+
+
+async def test_old_output_is_deleted_but_the_job_stays_known(
+    make_runner: MakeRunner, order: Order, spool: Spool, tmp_path: Path
+) -> None:
+    runner, job = make_runner(container_keep_days=1), order()
+    handle = await runner.submit(job)
+    status = await reaches(runner, handle)
+    entry = spool.find(handle)
+    assert entry is not None
+    with spool.locked():
+        spool.change(entry, ended_at=entry.ended_at - 86_401)
+    await reaches(runner, await runner.submit(order()))
+    assert await runner.submit(job) == handle
+    assert await runner.poll(handle) == status
+    with pytest.raises(RunnerRefused, match="missing"):
+        await runner.collect(handle, tmp_path)
+
+
+@pytest.fixture
+def docker_without_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client, as it is on machines whose engine was never started."""
+    client = tmp_path / "bin" / "docker"
+    client.parent.mkdir()
+    client.write_text("#!/bin/sh\necho 'Cannot connect to the Docker daemon at unix:///x.' >&2\nexit 1\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", str(client.parent), prepend=os.pathsep)
+
+
+@pytest.mark.usefixtures("podman", "docker_without_engine")
+def test_a_client_without_an_engine_is_not_chosen() -> None:
+    assert Engines("auto").choose() == Engine("podman", rootless=os.getuid() != 0)
+    with pytest.raises(RunnerUnavailable, match="docker does not answer: Cannot connect"):
+        Engines("docker").choose()
+
+
+@pytest.mark.usefixtures("docker_without_engine")
+async def test_without_any_engine_all_problems_are_told(
+    make_runner: MakeRunner, order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner, job = make_runner(container_runtime="auto"), order()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}")
+    with pytest.raises(RunnerUnavailable, match=r"docker does not answer: .*; podman is not installed"):
+        await runner.submit(job)
+    assert await runner.find(job.request_id) is None
+
+
+def test_a_machine_without_podman_fails_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoPodman, match="install Debian's packages: podman"):
+        Podman()
