@@ -44,8 +44,7 @@ class Tokens:
         async with self._lock:
             if (token := await self._ask()) != refused:
                 return token
-            await self.close()
-            self._client = self._make()
+            await self._begin_anew()
             return await self._ask()
 
     async def close(self) -> None:
@@ -60,7 +59,13 @@ class Tokens:
             # raise. Their texts may quote what was sent, so only the kind is told.
             told = getattr(error, "error", None)
             kind = told if isinstance(told, str) and told.isidentifier() else type(error).__name__
+            # It may have kept what it could not read, and would go on trying to use it.
+            await self._begin_anew()
             raise RunnerUnavailable(f"the batch API gave no access token: {kind}") from None
+
+    async def _begin_anew(self) -> None:
+        await self.close()
+        self._client = self._make()
 
 
 class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types

@@ -1,0 +1,275 @@
+"""A Superfacility API that goes wrong: nothing is lost, and nothing is computed twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from tests.runners.sfapi.conftest import MakeRunner, handle, job
+
+from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
+from collidium.testing.superfacility import Answer, HangUp, Stall, Superfacility
+from collidium.testing.superfacility.faults import Behaviour
+
+JSON = "application/json"
+BEHAVIOURS: tuple[Behaviour, ...] = (
+    Answer(500),
+    Answer(502),
+    Answer(429, '{"detail": "slow down"}', JSON),
+    Answer(200),
+    Answer(200, "", JSON),
+    Answer(200, "null", JSON),
+    Answer(200, '{"status": ["OK"], "output": {"0": "row"}}', JSON),
+    Answer(200, '{"status": "ERROR", "output": [], "error": "slurmdbd is away"}', JSON),
+    HangUp(),
+)
+ASKS: dict[str, Callable[[Runner, str, Path], Awaitable[object]]] = {
+    "submit": lambda runner, submitted, directory: runner.submit(job("another")),
+    "find": lambda runner, submitted, directory: runner.find("r1"),
+    "poll": lambda runner, submitted, directory: runner.poll(submitted),
+    "cancel": lambda runner, submitted, directory: runner.cancel(submitted),
+    "collect": lambda runner, submitted, directory: runner.collect(submitted, directory),
+}
+
+
+def completed(api: Superfacility) -> str:
+    """A job that has ended, with output."""
+    part = api.scratch / "r1" / "0"
+    part.mkdir(parents=True)
+    (part / "particles.parquet").write_text("a table")
+    return handle(api.add_job("collidium-r1", state="COMPLETED").id)
+
+
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS.keys())
+async def test_it_is_not_available_now_and_later_it_is(
+    ask: Callable[[Runner, str, Path], Awaitable[object]], api: Superfacility, runner: Runner, tmp_path: Path
+) -> None:
+    done = completed(api)
+    for behaviour in BEHAVIOURS:
+        api.misbehave(behaviour, where="/api/", times=-1)
+        with pytest.raises(RunnerUnavailable, match="the batch API"):
+            await ask(runner, done, tmp_path)
+        api.behave()
+    await ask(runner, done, tmp_path)
+
+
+async def test_a_token_endpoint_that_goes_wrong(api: Superfacility, runner: Runner) -> None:
+    for behaviour in BEHAVIOURS:
+        api.misbehave(behaviour, where="/token")
+        with pytest.raises(RunnerUnavailable, match="gave no access token"):
+            await runner.find("r1")
+    assert await runner.find("r1") is None
+
+
+@pytest.mark.parametrize("where", ["/utilities/ls", "/utilities/download"])
+async def test_output_is_not_taken_from_nonsense(
+    where: str, api: Superfacility, runner: Runner, tmp_path: Path
+) -> None:
+    done = completed(api)
+    for behaviour in BEHAVIOURS:
+        api.misbehave(behaviour, where=where)
+        with pytest.raises(RunnerUnavailable):
+            await runner.collect(done, tmp_path)
+    (file,) = await runner.collect(done, tmp_path)
+    assert file.read_text() == "a table"
+
+
+async def test_a_file_that_arrives_cut_is_not_taken(
+    api: Superfacility, runner: Runner, tmp_path: Path
+) -> None:
+    done = completed(api)
+    cut = json.dumps({"status": "OK", "file": "YSB0", "is_binary": True, "error": None})
+    api.misbehave(Answer(200, cut, JSON), where="/utilities/download")
+    with pytest.raises(RunnerUnavailable, match=r"particles\.parquet did not arrive whole"):
+        await runner.collect(done, tmp_path)
+    assert not (tmp_path / "particles.parquet").exists()
+
+
+# -- submissions --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "where"), [("POST", "/compute/jobs"), ("GET", "/tasks/")])
+async def test_a_lost_answer_loses_no_job_and_makes_no_second(
+    method: str, where: str, api: Superfacility, runner: Runner
+) -> None:
+    for number, behaviour in enumerate(BEHAVIOURS):
+        api.misbehave(behaviour, method=method, where=where, acts=True)
+        submitted = await runner.submit(job(f"r{number}"))
+        assert len(api.batch.jobs) == number + 1
+        assert submitted == handle(max(api.batch.jobs), f"r{number}")
+        assert await runner.submit(job(f"r{number}")) == submitted
+    assert api.count("POST", "/compute/jobs") == len(BEHAVIOURS)
+
+
+async def test_what_was_not_taken_is_submitted_when_asked_again(api: Superfacility, runner: Runner) -> None:
+    for behaviour in BEHAVIOURS:
+        api.misbehave(behaviour, method="POST", where="/compute/jobs")
+        with pytest.raises(RunnerUnavailable, match=r"the batch API|not take the job"):
+            await runner.submit(job())
+    assert not api.batch.jobs
+    await runner.submit(job())
+    assert len(api.batch.jobs) == 1
+
+
+async def test_no_answer_at_all_is_waited_for_no_longer_than_set(
+    api: Superfacility, make_runner: MakeRunner
+) -> None:
+    runner = make_runner(sfapi_call_seconds=0.5)
+    api.misbehave(Stall(), method="POST", where="/compute/jobs", acts=True)
+    submitted = await runner.submit(job())
+    assert submitted == handle(next(iter(api.batch.jobs)))
+    api.misbehave(Stall(), method="GET", where="/compute/jobs")
+    with pytest.raises(RunnerUnavailable, match=r"did not answer GET compute/jobs/perlmutter in 0\.5 s"):
+        await runner.poll(submitted)
+
+
+async def test_a_job_that_was_submitted_twice_is_computed_once(
+    api: Superfacility, make_runner: MakeRunner
+) -> None:
+    runner = make_runner(pipeline_command="sh -c 'sleep 1000' {output}")
+    api.routes.twice = 1
+    submitted = await runner.submit(job())
+    first, second = api.batch.jobs.values()
+    assert submitted == handle(first.id)
+    assert await runner.find("r1") == submitted
+    assert second.tasks[0].state.startswith("CANCELLED")
+    assert (await runner.poll(submitted)).state in (JobState.QUEUED, JobState.RUNNING)
+
+
+async def test_two_processes_that_submit_at_once_agree_on_one_job(
+    api: Superfacility, make_runner: MakeRunner
+) -> None:
+    """The second looks before the first has submitted, and submits as well."""
+    runner, other = make_runner(), make_runner()
+    api.misbehave(Answer(200, '{"status": "OK", "output": []}', JSON), where="/compute/jobs", times=2)
+    rival = api.add_job("collidium-r1", state="RUNNING")
+    assert await runner.submit(job()) == handle(rival.id)
+    _, late = api.batch.jobs.values()
+    assert late.tasks[0].state.startswith("CANCELLED")
+    assert await other.submit(job()) == handle(rival.id)
+
+
+async def test_a_submission_of_which_nobody_tells_the_end_is_found_by_its_name(
+    api: Superfacility, make_runner: MakeRunner
+) -> None:
+    api.routes.task_asks = 1000
+    runner = make_runner(sfapi_submit_seconds=0.3)
+    submitted = await runner.submit(job())
+    (batch_job,) = api.batch.jobs.values()
+    assert submitted == handle(batch_job.id)
+
+
+async def test_a_submission_that_takes_a_while(api: Superfacility, runner: Runner) -> None:
+    api.routes.task_asks = 1
+    submitted = await runner.submit(job())
+    assert submitted == handle(next(iter(api.batch.jobs)))
+
+
+async def test_what_somebody_can_mend_is_tried_again(api: Superfacility, make_runner: MakeRunner) -> None:
+    with pytest.raises(RunnerUnavailable, match=r"does not take the job: .*Invalid account"):
+        await make_runner(sfapi_account="another").submit(job())
+
+
+async def test_what_will_never_run_is_refused(api: Superfacility, runner: Runner) -> None:
+    api.batch.refusal = "sbatch: error: Batch job submission failed: Requested time limit is invalid"
+    with pytest.raises(RunnerRefused, match="time limit is invalid"):
+        await runner.submit(job())
+
+
+# -- tokens and addresses -----------------------------------------------------------------------------
+
+
+async def test_a_token_that_expired_is_replaced_and_the_call_made_again(
+    api: Superfacility, runner: Runner
+) -> None:
+    assert await runner.find("r1") is None
+    assert len(api.tokens.issued) == 1
+    api.tokens.revoke_all()
+    submitted = await runner.submit(job())
+    assert len(api.tokens.issued) == 2
+    api.tokens.revoke_all()
+    assert await runner.find("r1") == submitted
+
+
+async def test_a_token_is_renewed_before_it_expires(
+    tmp_path: Path, api: Superfacility, runner: Runner
+) -> None:
+    api.tokens.lifetime = 30  # less than the minute that the library keeps clear of the end
+    await runner.find("r1")
+    await runner.find("r1")
+    assert len(api.tokens.issued) > 1
+    assert api.count("GET", "/compute/jobs") == 4
+
+
+async def test_an_api_that_knows_no_token_is_not_asked_for_ever(api: Superfacility, runner: Runner) -> None:
+    api.misbehave(Answer(401, '{"detail": "no"}', JSON), where="/compute/jobs", times=-1)
+    with pytest.raises(RunnerUnavailable, match="answered 401"):
+        await runner.find("r1")
+    assert api.count("GET", "/compute/jobs") == 2
+
+
+async def test_an_address_where_nobody_listens(unused_tcp_port: int, make_runner: MakeRunner) -> None:
+    nobody = f"http://127.0.0.1:{unused_tcp_port}"
+    with pytest.raises(RunnerUnavailable, match="did not answer"):
+        await make_runner(sfapi_url=nobody).find("r1")
+    with pytest.raises(RunnerUnavailable, match="gave no access token"):
+        await make_runner(sfapi_token_url=nobody).find("r1")
+
+
+async def test_an_answer_that_trickles_is_given_up(make_runner: MakeRunner) -> None:
+    """Each byte comes in time, the answer never does."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        runner = make_runner(
+            sfapi_token_url=f"http://127.0.0.1:{listener.getsockname()[1]}", sfapi_call_seconds=0.3
+        )
+        with pytest.raises(RunnerUnavailable, match="TimeoutError"):
+            await runner.find("r1")
+
+
+# -- jobs ---------------------------------------------------------------------------------------------
+
+
+async def test_a_job_that_vanished_is_refused_alone(api: Superfacility, runner: Runner) -> None:
+    gone, there = (api.add_job(f"collidium-{name}", state="RUNNING") for name in ("r1", "r2"))
+    api.vanish(gone.id)
+    handles = [handle(gone.id, "r1"), handle(there.id, "r2")]
+    statuses = await runner.poll_many(handles)
+    assert isinstance(statuses[handles[0]], RunnerRefused)
+    assert statuses[handles[1]] == await runner.poll(handles[1])
+    assert (await runner.poll(handles[1])).state == JobState.RUNNING
+
+
+async def test_a_job_that_accounting_does_not_know_yet_is_in_the_queue(
+    api: Superfacility, runner: Runner
+) -> None:
+    waiting = api.add_job("collidium-r1")
+    api.misbehave(Answer(200, '{"status": "OK", "output": []}', JSON), where="/compute/jobs")
+    assert await runner.poll(handle(waiting.id)) == JobStatus(JobState.QUEUED)
+
+
+async def test_answers_out_of_order_and_repeated(api: Superfacility, runner: Runner) -> None:
+    jobs = [api.add_job(f"collidium-r{number}", tasks=3, state="COMPLETED") for number in range(20)]
+    for batch_job in jobs[::2]:
+        batch_job.tasks[1].state = "RUNNING"
+    api.routes.shuffled = True
+    handles = {handle(batch_job.id, f"r{number}", 3): number for number, batch_job in enumerate(jobs)}
+    statuses = await runner.poll_many([*handles, *handles])
+    for text, number in handles.items():
+        status = statuses[text]
+        assert isinstance(status, JobStatus)
+        assert status.state == (JobState.COMPLETED if number % 2 else JobState.RUNNING)
+
+
+async def test_a_state_that_nobody_knows_is_followed_and_told(
+    api: Superfacility, runner: Runner, caplog: pytest.LogCaptureFixture
+) -> None:
+    strange = api.add_job("collidium-r1", state="TELEPORTING")
+    with caplog.at_level(logging.WARNING):
+        status = await runner.poll(handle(strange.id))
+    assert status.state == JobState.UNKNOWN
+    assert status.reason == "the batch system says 'TELEPORTING'"
+    assert "TELEPORTING" in caplog.text
