@@ -9,7 +9,7 @@ from collidium import outbox
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import caller
 from collidium.api.context import platform
-from collidium.api.schemas.webhooks import DeliveryModel, WebhookBody, WebhookModel, WebhookRemoved, WebhookSet
+from collidium.api.schemas import DeliveryModel, WebhookBody, WebhookModel, WebhookRemoved, WebhookSet
 
 blueprint = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
 

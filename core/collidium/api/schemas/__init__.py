@@ -42,6 +42,13 @@ from collidium.api.schemas.simulations import (
     SimulationModel,
     SimulationSummary,
 )
+from collidium.api.schemas.webhooks import (
+    DeliveryModel,
+    WebhookBody,
+    WebhookModel,
+    WebhookRemoved,
+    WebhookSet,
+)
 
 __all__ = [
     "AllRequestsQuery",
@@ -57,6 +64,7 @@ __all__ = [
     "Credits",
     "DayUsageModel",
     "DaysQuery",
+    "DeliveryModel",
     "EstimateModel",
     "EstimateQuery",
     "Events",
@@ -94,4 +102,8 @@ __all__ = [
     "UsageModel",
     "UsageQuery",
     "UserUsageModel",
+    "WebhookBody",
+    "WebhookModel",
+    "WebhookRemoved",
+    "WebhookSet",
 ]

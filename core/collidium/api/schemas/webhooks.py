@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from collidium.api.schemas.base import Answer, Body
 from collidium.outbox import LONGEST_URL
@@ -13,6 +13,8 @@ from collidium.outbox import LONGEST_URL
 
 class WebhookBody(Body):
     """How an account wants to be told."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     url: str | None = Field(
         None,

@@ -1,0 +1,151 @@
+"""``/v1/me/webhook``, and what a request's end brings to the address given there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+import trustme
+from standardwebhooks import Webhook
+from tests.core.outbox.receiver import Receiver, receiving
+from tests.waiting import eventually
+
+from collidium.testing.databases import Databases
+from collidium.testing.server import ServerProcess
+
+from .conftest import signed_in
+
+PATH = "/v1/me/webhook"
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def receiver(authority: trustme.CA) -> Iterator[Receiver]:
+    with receiving(authority, "127.0.0.1") as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="module")
+def platform(
+    _databases: Databases, tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA
+) -> Iterator[ServerProcess]:
+    """A server that may tell receivers on loopback."""
+    directory = tmp_path_factory.mktemp("server")
+    trusted: Path = directory / "authority.pem"
+    authority.cert_pem.write_to_path(str(trusted))
+    env = {
+        "PLATFORM_WEBHOOK_PRIVATE_ADDRESSES": "true",
+        "PLATFORM_MOCK_SECONDS": "0.1",
+        "PLATFORM_POLL_SECONDS": "0.1",
+        "SSL_CERT_FILE": str(trusted),
+    }
+    with _databases.migrated() as url, ServerProcess(directory, url, env) as server:
+        yield server
+
+
+def test_the_secret_is_shown_once(alice: httpx.Client, receiver: Receiver) -> None:
+    assert alice.get(PATH).status_code == 404
+    first = alice.put(PATH, json={"url": receiver.url()})
+    assert first.status_code == 200
+    assert first.headers["Cache-Control"] == "no-store"
+    made = first.json()
+    assert set(made) == {"url", "created_at", "secret"}
+    assert made["secret"].startswith("whsec_")
+    assert alice.get(PATH).json() == {"url": receiver.url(), "created_at": made["created_at"]}
+    again = alice.put(PATH, json={"url": receiver.url("/other")}).json()
+    assert (again["url"], again["secret"]) == (receiver.url("/other"), None)
+    rotated = alice.put(PATH, json={"rotate_secret": True}).json()
+    assert rotated["url"] == receiver.url("/other")  # left out, it stays
+    assert rotated["secret"] not in {None, made["secret"]}
+    assert alice.put(PATH, json={"url": None}).json()["url"] is None
+    assert alice.delete(PATH).json() == {"removed": True}
+    assert alice.delete(PATH).json() == {"removed": False}
+    assert alice.get(PATH).status_code == 404
+    new = alice.put(PATH, json={}).json()
+    assert new["url"] is None
+    assert new["secret"] not in {None, made["secret"], rotated["secret"]}
+
+
+def test_of_many_who_set_it_at_once_one_makes_the_secret(alice: httpx.Client, receiver: Receiver) -> None:
+    with ThreadPoolExecutor(20) as threads:
+        answers = list(threads.map(lambda _: alice.put(PATH, json={"url": receiver.url()}), range(20)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len([answer for answer in answers if answer.json()["secret"] is not None]) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"url": "http://127.0.0.1/"},
+        {"url": "https://user:password@127.0.0.1/"},
+        {"url": "https://127.0.0.1/#part"},
+        {"url": "https://does-not-exist.invalid/"},
+        {"url": "x" * 3000},
+        {"url": "https://\x00/"},
+        {"url": 7},
+        {"url": ["https://127.0.0.1/"]},
+        {"rotate_secret": "yes"},
+        {"adress": "https://127.0.0.1/"},
+    ],
+)
+def test_a_bad_body_is_422_and_sets_nothing(alice: httpx.Client, body: object) -> None:
+    answer = alice.put(PATH, json=body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] in {"url", "rotate_secret", "adress"}
+    assert alice.get(PATH).status_code == 404
+
+
+@pytest.mark.parametrize("method", ["PUT", "GET", "DELETE"])
+def test_without_a_token_it_is_401(platform: ServerProcess, method: str) -> None:
+    answer = httpx.request(method, platform.base_url + PATH, json={}, trust_env=False)
+    assert answer.status_code == 401
+
+
+def test_the_end_of_a_request_is_told_and_logged(
+    alice: httpx.Client, platform: ServerProcess, receiver: Receiver
+) -> None:
+    secret = alice.put(PATH, json={"url": receiver.url("/registered")}).json()["secret"]
+    order = {"channel": "single_muon", "events": 1, "pileup": 0, "webhook_url": receiver.url("/given")}
+    ordered = alice.post("/v1/simulate", json=order).json()
+    request_id = ordered["request_id"]
+    eventually(lambda: all(d["state"] == "delivered" for d in _log(alice)) and len(_log(alice)) == 2)
+    told = {request.path: request for request in receiver.received}
+    for path in ("/registered", "/given"):
+        body = Webhook(secret).verify(told[path].body, told[path].headers)
+        assert body["type"] == "simulation.completed"
+        assert body["data"] == alice.get(f"/v1/requests/{request_id}").json()
+    first, second = _log(alice)
+    assert first["id"] > second["id"]
+    assert first["event_id"] == second["event_id"] == told["/given"].headers["webhook-id"]
+    assert {first["url"], second["url"]} == {receiver.url("/registered"), receiver.url("/given")}
+    assert (first["request_id"], first["attempts"], first["last_status"]) == (request_id, 1, 204)
+
+    # Page by page, and nobody else's.
+    page = alice.get(f"{PATH}/deliveries?limit=1")
+    assert page.json() == [first]
+    assert alice.get(page.links["next"]["url"]).json() == [second]
+    with signed_in(platform, "somebody-else") as other:
+        assert _log(other) == []
+
+
+def _log(client: httpx.Client) -> list[dict[str, object]]:
+    log: list[dict[str, object]] = client.get(f"{PATH}/deliveries").json()
+    return log
+
+
+def test_a_webhook_url_needs_a_secret_and_a_good_address(alice: httpx.Client, receiver: Receiver) -> None:
+    order = {"channel": "single_muon", "events": 2, "pileup": 0}
+    answer = alice.post("/v1/simulate", json={**order, "webhook_url": receiver.url()})
+    assert answer.status_code == 422
+    assert "PUT /v1/me/webhook" in answer.json()["detail"]
+    answer = alice.post("/v1/simulate", json={**order, "webhook_url": "http://127.0.0.1/"})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "webhook_url"
+    assert alice.get("/v1/me").json()["credits"] == 10
