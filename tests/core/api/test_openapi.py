@@ -14,13 +14,24 @@ CHECKS = (
     "response_headers_conformance,unsupported_method,ignored_auth"
 )
 
+#: One of the calls that are tried freezes orders; then 503 is what the document says.
+CONFIGURATION = """
+[[operations]]
+include-path = "/v1/simulate"
+[operations.checks.not_a_server_error]
+expected-statuses = ["2xx", "4xx", "503"]
+"""
+
 
 def test_no_input_makes_a_5xx_and_every_answer_is_as_documented(platform: ServerProcess) -> None:
+    configuration = platform.directory / "schemathesis.toml"
+    configuration.write_text(CONFIGURATION)
     run = subprocess.run(
         [
             sys.executable,
             "-m",
             "schemathesis.cli",
+            f"--config-file={configuration}",
             "run",
             f"{platform.base_url}/openapi.json",
             f"--header=Authorization: Bearer {platform.add_user('alice')}",
@@ -43,7 +54,7 @@ def test_no_input_makes_a_5xx_and_every_answer_is_as_documented(platform: Server
 def test_every_operation_says_what_it_is_for(platform: ServerProcess) -> None:
     document = httpx.get(f"{platform.base_url}/openapi.json", trust_env=False).json()
     operations = [operation for path in document["paths"].values() for operation in path.values()]
-    assert len(operations) >= 15
+    assert len(operations) >= 30
     for operation in operations:
         assert operation["summary"].endswith("."), operation
         assert "default" in operation["responses"]
