@@ -64,6 +64,17 @@ async def test_storages(name: str, configured: Settings, tmp_path: Path) -> None
     await check_storage(storage, scratch)
 
 
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the hub's own client
+async def test_the_hub_storage(server: ServerProcess, unused_tcp_port: int, tmp_path: Path) -> None:
+    """It is there for those who name a repository for it."""
+    repository = {"storage_hub_repo": "anna/files", "storage_hub_token": server.add_user("anna")}
+    storages = [
+        INSTALLED.storages(settings.load(hub_url=url, **repository)).get("hub")
+        for url in (f"{server.base_url}/hub", f"http://127.0.0.1:{unused_tcp_port}")
+    ]
+    await check_storage(storages[0], tmp_path, unreachable=storages[1])
+
+
 @pytest.mark.parametrize("name", named(INSTALLED.executors(DEFAULTS)))
 async def test_executors(name: str, configured: Settings) -> None:
     executor: Executor = INSTALLED.executors(configured).get(name)

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import logging
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -26,6 +27,8 @@ SLOWEST: Final = 1_000_000
 
 #: Waiting may help: too busy, or somebody else changed the same thing.
 _PASSING: Final = frozenset({404, 408, 409, 412, 423, 425, 429})
+#: Setting up closes the client that there was, which nobody may be using.
+_preparing: Final = threading.Lock()
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -81,9 +84,14 @@ def transfer_seconds(size_bytes: int) -> float:
     return CALL_SECONDS + size_bytes / SLOWEST
 
 
-@functools.cache
 def prepare() -> None:
     """Set up huggingface_hub for this process, if possible before its first import."""
+    with _preparing:
+        _prepare()
+
+
+@functools.cache
+def _prepare() -> None:
     # Read at its import: no Xet, which not every hub speaks, no news about itself to its makers, no bars.
     os.environ["HF_HUB_OFFLINE"] = "0"
     os.environ["HF_HUB_DISABLE_XET"] = "1"
@@ -116,8 +124,9 @@ def _forget_waits(response: Any) -> None:
 def _sorted(error: Exception, token: str) -> HubError:
     answered = _answered(error)
     if answered is None:
-        kind = type(error).__name__
-        if isinstance(error, OSError) or type(error).__module__.startswith("http"):
+        first = _first(error)
+        kind = type(first).__name__
+        if isinstance(first, OSError) or type(first).__module__.startswith("http"):
             return HubUnavailable(f"the hub cannot be reached ({kind})")
         return HubUnavailable(f"the hub's answer cannot be understood ({kind})")
     status = int(answered.response.status_code)
@@ -134,6 +143,13 @@ def _sorted(error: Exception, token: str) -> HubError:
 def _answered(error: BaseException | None) -> Any:
     """The first of an error and its causes that has the hub's answer."""
     while error is not None and getattr(error, "response", None) is None:
+        error = error.__cause__
+    return error
+
+
+def _first(error: BaseException) -> BaseException:
+    """What an error began with; the hub's client wraps what goes wrong in an upload."""
+    while error.__cause__ is not None:
         error = error.__cause__
     return error
 

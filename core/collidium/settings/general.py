@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
 from collidium.settings.values import MEBIBYTE, CommaList, words
@@ -31,6 +31,15 @@ class GeneralSettings(BaseSettings):
     hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")
     identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
     storage: str = Field("local", description="Storage backend that keeps files.")
+    storage_hub_repo: str = Field(
+        "",
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*)?$",
+        description="Dataset repository `namespace/name` of the hub in which storage `hub` keeps files; made "
+        "private when absent.",
+    )
+    storage_hub_token: SecretStr | None = Field(
+        None, description="Token of the hub with which storage `hub` reads and writes its repository."
+    )
     executor: str = Field("processes", description="Executor that scores blocks of events.")
     plugins_blocked: CommaList = Field((), description="Entry points not to load, separated by commas.")
     admin_token: SecretStr | None = Field(
@@ -63,6 +72,14 @@ class GeneralSettings(BaseSettings):
     @classmethod
     def _no_trailing_slash(cls, value: str) -> str:
         return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _storage_is_complete(self) -> Self:
+        if self.storage == "hub" and not (self.storage_hub_repo and self.storage_hub_token):
+            raise ValueError(
+                "PLATFORM_STORAGE=hub needs PLATFORM_STORAGE_HUB_REPO and PLATFORM_STORAGE_HUB_TOKEN"
+            )
+        return self
 
     @property
     def database(self) -> str:

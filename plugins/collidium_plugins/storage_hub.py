@@ -1,0 +1,135 @@
+"""Storage ``hub``: files in a private dataset repository of the hub, for servers without a disk that lasts.
+
+A hub keeps a repository's history: the content of a file that was replaced or deleted stays there until the
+operator squashes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
+from collidium.datasets.hub_client import CALL_SECONDS, Hub, HubError, HubRefused, transfer_seconds
+from collidium.held_files import scratch_directory
+from collidium.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+    from huggingface_hub.hf_api import RepoFile
+
+    from collidium.settings import Settings
+
+T = TypeVar("T")
+
+#: How often a commit is tried that meets those of others.
+_COMMITS: Final = 8
+_MET_ANOTHER: Final = frozenset({409, 412})
+
+
+@hookimpl
+def collidium_storages(settings: Settings) -> list[Storage]:
+    """None where the settings name no repository for it."""
+    if not (settings.storage_hub_repo and settings.storage_hub_token):
+        return []
+    hub = Hub(settings.hub, settings.storage_hub_token.get_secret_value())
+    return [HubStorage(hub, settings.storage_hub_repo)]
+
+
+class HubStorage(Storage):
+    """A file per key, a commit for each change: a file appears with its commit, whole."""
+
+    name = "hub"
+
+    def __init__(self, hub: Hub, repo: str) -> None:
+        """``repo`` is ``namespace/name``; it is made, private, when it is first needed and absent."""
+        self.hub = hub
+        self.repo = repo
+        self._is_open = False
+
+    async def put(self, key: str, path: Path) -> None:
+        check_key(key)
+        size = (await asyncio.to_thread(path.stat)).st_size
+        await self._ask(lambda api: self._put(api, key, path), transfer_seconds(size))
+
+    async def get(self, key: str, path: Path) -> None:
+        check_key(key)
+        file = await self._ask(lambda api: self._find(api, key))
+        if file is None:
+            raise MissingFile(f"no file is kept under {key!r}")
+        async with scratch_directory(path.parent) as beside:
+            copy = await self._ask(
+                lambda api: api.hf_hub_download(self.repo, key, repo_type="dataset", local_dir=beside),
+                transfer_seconds(file.size),
+            )
+            await asyncio.to_thread(Path(copy).replace, path)
+
+    async def exists(self, key: str) -> bool:
+        check_key(key)
+        return await self._ask(lambda api: self._find(api, key)) is not None
+
+    async def delete(self, key: str) -> None:
+        check_key(key)
+        await self._ask(lambda api: self._delete(api, key))
+
+    async def close(self) -> None:
+        """Connections belong to the hub's client, which all of this process share."""
+
+    async def _ask(self, function: Callable[[HfApi], T], seconds: float = CALL_SECONDS) -> T:
+        try:
+            return await self.hub.ask(partial(self._in_repository, function), seconds)
+        except HubError as error:
+            raise StorageUnavailable(f"{self.repo}: {error}") from error
+
+    # -- in threads of the hub --------------------------------------------------------------------------
+
+    def _in_repository(self, function: Callable[[HfApi], T], api: HfApi) -> T:
+        if not self._is_open:
+            api.create_repo(self.repo, repo_type="dataset", private=True, exist_ok=True)
+            # What users submit is not the world's to read.
+            if not api.dataset_info(self.repo, timeout=CALL_SECONDS).private:
+                raise HubRefused("the repository is public; make it private")
+            self._is_open = True
+        return function(api)
+
+    def _find(self, api: HfApi, key: str) -> RepoFile | None:
+        from huggingface_hub.hf_api import RepoFile
+
+        found = api.get_paths_info(self.repo, [key], repo_type="dataset")
+        return next((file for file in found if isinstance(file, RepoFile)), None)
+
+    def _put(self, api: HfApi, key: str, path: Path) -> None:
+        from huggingface_hub import CommitOperationAdd
+
+        self._commit(api, CommitOperationAdd(key, path), f"Keep {key}")
+
+    def _delete(self, api: HfApi, key: str) -> None:
+        from huggingface_hub import CommitOperationDelete
+        from huggingface_hub.errors import EntryNotFoundError
+
+        if self._find(api, key) is None:
+            return
+        try:
+            self._commit(api, CommitOperationDelete(key, is_folder=False), f"Delete {key}")
+        except EntryNotFoundError:
+            return  # another was faster
+
+    def _commit(
+        self, api: HfApi, operation: CommitOperationAdd | CommitOperationDelete, message: str
+    ) -> None:
+        from huggingface_hub.errors import HfHubHTTPError
+
+        for attempt in range(_COMMITS):
+            try:
+                api.create_commit(self.repo, [operation], repo_type="dataset", commit_message=message)
+            except HfHubHTTPError as error:
+                if error.response.status_code not in _MET_ANOTHER or attempt == _COMMITS - 1:
+                    raise
+                time.sleep(random.uniform(0.1, 0.5) * 2**attempt)  # noqa: S311 -- to part those who met
+            else:
+                return
