@@ -19,7 +19,7 @@ import pytest
 from tests.distributions import install
 from tests.waiting import eventually
 
-from collidium.held_files import FILE, PREFIX, held_directory
+from collidium.held_files import DIRECTORY, FILE, PREFIX, held_directory
 from collidium.testing.server import ServerProcess
 
 #: A request that is in flight for as long as a test wants, and one that tells which process answers.
@@ -271,23 +271,22 @@ def test_whichever_worker_is_asked_for_metrics_knows_of_all(serve: StartServe) -
     counted = 'collidium_http_requests_total{method="GET",route="/gate/pid",status="200"} '
     lines = [line for line in get(server, "/metrics").text.splitlines() if line.startswith(counted)]
     assert lines == [f"{counted}{len(answered)}.0"]
+    # Where they count together is held, and given back.
+    assert len(list((server.data_dir / "metrics").iterdir())) == 2
+    assert server.stop() == 0
+    assert list((server.data_dir / "metrics").iterdir()) == []
 
 
-def test_the_next_start_sweeps_what_a_killed_server_held_and_spares_what_others_hold(
-    serve: StartServe,
+def test_a_start_sweeps_what_killed_processes_held_and_spares_what_others_hold(
+    serve: StartServe, tmp_path: Path
 ) -> None:
-    server = serve(PLATFORM_WORKERS="2")
-    server.kill()
-    metrics = server.data_dir / "metrics"
-    left = list(metrics.iterdir())
-    assert len(left) == 2
-    for place in ("uploads", "truth/tracking", "storage/INCOMING"):
-        left.append(server.data_dir / place / f"{PREFIX}x{FILE}")
-        left[-1].parent.mkdir(parents=True, exist_ok=True)
-        left[-1].touch()
-    with held_directory(metrics) as of_another_server:
-        server.start()
-        assert not any(path.exists() for path in left)
-        assert of_another_server.exists()
-        assert server.stop() == 0
-    assert list(metrics.iterdir()) == []
+    places = [tmp_path / "server/data" / place for place in ("uploads", "truth/tracking", "metrics")]
+    places.append(tmp_path / "server/data/storage/INCOMING")
+    for place in places:
+        (place / f"{PREFIX}of-a-killed-one{DIRECTORY}").mkdir(parents=True)
+        (place / f"{PREFIX}of-a-killed-one{FILE}").touch()
+    with ExitStack() as others:
+        held = [others.enter_context(held_directory(place)) for place in places]
+        serve()
+        assert not [path for place in places for path in place.glob(f"{PREFIX}of-a-killed-one*")]
+        assert all(directory.exists() for directory in held)
