@@ -101,8 +101,9 @@ async def test_calls_to_this_machine_pass_no_proxy(monkeypatch: pytest.MonkeyPat
     hub_client.prepare()
     from huggingface_hub import close_session
 
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-    monkeypatch.setenv("NO_PROXY", "")
+    for name in ("HTTP_PROXY", "NO_PROXY"):
+        for spelling in (name, name.lower()):
+            monkeypatch.setenv(spelling, "http://127.0.0.1:1" if name == "HTTP_PROXY" else "")
     await asyncio.to_thread(close_session)  # the next one reads the environment
     async with answering(200, '{"name": "ada"}') as url:
         assert (await Hub(url, KEPT).ask(lambda api: api.whoami()))["name"] == "ada"
