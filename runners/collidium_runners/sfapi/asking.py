@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -16,6 +16,8 @@ from collidium_runners.sfapi.client import Client
 
 #: How many jobs are asked about in a call: their ids make an address of 8 kB, which servers take.
 IDS_PER_CALL: Final = 600
+#: How many array tasks they may have together: each is a row of up to 3 kB.
+TASKS_PER_CALL: Final = 1500
 #: How many calls are under way at once.
 CALLS_AT_ONCE: Final = 8
 #: How far back a job is looked for by its name; longer than any request waits and runs.
@@ -32,12 +34,13 @@ class Queue:
         self._machine = machine
         self._turns = asyncio.Semaphore(CALLS_AT_ONCE)
 
-    async def tasks(self, job_ids: Iterable[int]) -> dict[int, Tasks | RunnerError]:
-        """The tasks of each job, or why they cannot be told; jobs that are not known are left out."""
-        unique = sorted(set(job_ids))
-        chunks = [unique[at : at + IDS_PER_CALL] for at in range(0, len(unique), IDS_PER_CALL)]
+    async def tasks(self, jobs: Mapping[int, int]) -> dict[int, Tasks | RunnerError]:
+        """The tasks of each job, or why they cannot be told; jobs that are not known are left out.
+
+        ``jobs`` are ids, each with how many tasks it has.
+        """
         found: dict[int, Tasks | RunnerError] = {}
-        for answer in await asyncio.gather(*map(self._of_chunk, chunks)):
+        for answer in await asyncio.gather(*map(self._of_chunk, _chunks(jobs))):
             found |= answer
         return found
 
@@ -88,6 +91,18 @@ class Queue:
         if not isinstance(rows, list):
             raise RunnerUnavailable("the batch API answered a question about jobs with nonsense")
         return [row for row in rows if isinstance(row, dict)]
+
+
+def _chunks(jobs: Mapping[int, int]) -> list[list[int]]:
+    chunks: list[list[int]] = []
+    room = 0
+    for job_id, tasks in sorted(jobs.items()):
+        if not chunks or len(chunks[-1]) == IDS_PER_CALL or tasks > room:
+            chunks.append([])
+            room = TASKS_PER_CALL
+        chunks[-1].append(job_id)
+        room -= tasks
+    return chunks
 
 
 def _together(queued: dict[int, Tasks], ended: dict[int, Tasks]) -> dict[int, Tasks]:

@@ -21,8 +21,8 @@ from collidium.contracts.runner import RunnerUnavailable
 from collidium_runners.sfapi.answers import ERRORS, TOO_LARGE, UNAUTHORIZED, BadAnswer
 from collidium_runners.sfapi.pace import Pace
 
-#: Largest answer that is read.
-LARGEST_ANSWER: Final = 16 * 1024**2
+#: Largest answer that is read: a piece of a file, or the rows of a call, with room to spare.
+LARGEST_ANSWER: Final = 8 * 1024**2
 
 
 class Tokens:

@@ -91,7 +91,7 @@ class SfapiRunner(Runner):
                 statuses[text] = error
         if parsed:
             queue = (await self._connection()).queue
-            known = await queue.tasks(handle.job_id for handle in parsed.values())
+            known = await queue.tasks({handle.job_id: handle.parts for handle in parsed.values()})
             statuses |= {text: _status(handle, known.get(handle.job_id)) for text, handle in parsed.items()}
         return statuses
 

@@ -1,0 +1,192 @@
+"""Many jobs in few calls, whatever Slurm says of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.runners.sfapi.conftest import MakeRunner, handle
+
+from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
+from collidium.testing.superfacility import Answer, Superfacility
+from collidium_runners.batch.states import TABLE, TaskStatus
+from collidium_runners.sfapi import asking
+from collidium_runners.sfapi.accounting import by_job
+from collidium_runners.sfapi.pace import Pace
+
+
+async def test_ten_thousand_jobs_are_polled_in_a_handful_of_calls(
+    api: Superfacility, make_runner: MakeRunner
+) -> None:
+    api.answer_seconds = 0.02
+    states = ("PENDING", "RUNNING", "COMPLETED", "TIMEOUT")
+    handles = {}
+    for number in range(10_000):
+        added = api.add_job(f"collidium-r{number}", state=states[number % 4])
+        handles[handle(added.id, f"r{number}")] = number
+    statuses = await make_runner(sfapi_calls_per_second=50).poll_many(list(handles))
+    expected = (JobState.QUEUED, JobState.RUNNING, JobState.COMPLETED, JobState.FAILED)
+    assert len(statuses) == 10_000
+    for text, number in handles.items():
+        status = statuses[text]
+        assert isinstance(status, JobStatus)
+        assert status.state == expected[number % 4]
+    assert len(api.calls) == 17
+
+
+async def test_large_arrays_share_a_call_with_few(
+    api: Superfacility, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "TASKS_PER_CALL", 10)
+    sizes = [4, 4, 4, 100, 1]
+    handles = [
+        handle(api.add_job(f"collidium-r{n}", tasks=size, state="COMPLETED").id, f"r{n}", size)
+        for n, size in enumerate(sizes)
+    ]
+    found = await runner.poll_many(handles)
+    assert {getattr(status, "state", status) for status in found.values()} == {JobState.COMPLETED}
+    assert len(api.calls) == 4  # 4 + 4, 4, 100, 1
+
+
+async def test_one_call_that_fails_leaves_the_others(
+    api: Superfacility, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "IDS_PER_CALL", 2)
+    handles = [handle(api.add_job(f"collidium-r{n}", state="RUNNING").id, f"r{n}") for n in range(6)]
+    api.misbehave(Answer(500), where="/compute/jobs")
+    found = (await runner.poll_many(handles)).values()
+    assert sum(isinstance(status, RunnerUnavailable) for status in found) == 2
+    assert sum(isinstance(status, JobStatus) for status in found) == 4
+
+
+@pytest.mark.parametrize("status", [413, 414, 431])
+async def test_a_question_that_is_too_long_is_asked_in_halves(
+    status: int, api: Superfacility, runner: Runner
+) -> None:
+    handles = [handle(api.add_job(f"collidium-r{n}", state="RUNNING").id, f"r{n}") for n in range(8)]
+    api.misbehave(Answer(status), where="/compute/jobs", times=2)
+    assert all(isinstance(found, JobStatus) for found in (await runner.poll_many(handles)).values())
+    assert len(api.calls) == 5
+
+
+async def test_an_answer_that_is_too_large_is_asked_for_in_halves(api: Superfacility, runner: Runner) -> None:
+    handles = [handle(api.add_job(f"collidium-r{n}", state="RUNNING").id, f"r{n}") for n in range(2)]
+    api.misbehave(Answer(200, " " * 17_000_000), where="/compute/jobs")
+    assert all(isinstance(found, JobStatus) for found in (await runner.poll_many(handles)).values())
+    assert len(api.calls) == 3
+
+
+async def test_every_state_of_the_table_is_followed(api: Superfacility, runner: Runner) -> None:
+    expected = {
+        handle(api.add_job(f"collidium-r{n}", state=word).id, f"r{n}"): state
+        for n, (word, _, state) in enumerate(TABLE)
+    }
+    statuses = await runner.poll_many(list(expected))
+    assert {text: getattr(status, "state", status) for text, status in statuses.items()} == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no-such-job",
+        "",
+        "1.1.",
+        "0.1.r1",
+        "1.0.r1",
+        "-1.1.r1",
+        "1.1.r 1",
+        "1.1.r1\n",
+        "\N{ARABIC-INDIC DIGIT ONE}.1.r1",
+        "1" * 300,
+    ],
+)
+async def test_a_handle_that_was_never_given_out_is_refused(
+    text: str, api: Superfacility, runner: Runner
+) -> None:
+    assert isinstance((await runner.poll_many([text]))[text], RunnerRefused)
+    await runner.cancel(text)
+    assert not api.calls
+
+
+async def test_calls_keep_their_pace_and_their_order() -> None:
+    now = 100.0
+    naps: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        naps.append(seconds)
+
+    pace = Pace(4, lambda: now, sleep)
+    await asyncio.gather(*(pace.turn() for _ in range(4)))
+    assert naps == [0.25, 0.5, 0.75]
+    now = 102.0
+    await pace.turn()
+    assert naps == [0.25, 0.5, 0.75]
+
+
+# -- rows ---------------------------------------------------------------------------------------------
+
+
+def row(jobid: str, state: str = "RUNNING", **fields: str) -> dict[str, str]:
+    return {"jobid": jobid, "state": state, "elapsedraw": "0", "nnodes": "1", **fields}
+
+
+def test_those_that_wait_have_one_row_together() -> None:
+    rows = [row("7_0"), row("7_[1-3,5%2]", "PENDING", reason="Priority", elapsedraw="")]
+    assert by_job(rows) == {
+        7: {0: TaskStatus(0, JobState.RUNNING, 0.0)}
+        | {index: TaskStatus(index, JobState.QUEUED, None, "waiting: Priority") for index in (1, 2, 3, 5)}
+    }
+
+
+def test_a_list_that_slurm_cut_short_counts_as_far_as_it_goes() -> None:
+    assert sorted(by_job([row("7_[1,3,5-8,...]", "PENDING")])[7]) == [1, 3, 5, 6, 7, 8]
+
+
+def test_a_task_that_was_queued_again_is_what_its_latest_row_says() -> None:
+    failed = row("7_0", "NODE_FAIL", submit="2026-11-20T10:00:00", start="2026-11-20T10:01:00")
+    again = row("7_0", "PENDING", submit="2026-11-20T10:00:00", start="Unknown")
+    for rows in ([failed, again], [again, failed]):
+        assert by_job(rows)[7][0].state == JobState.QUEUED
+
+
+def test_steps_and_other_jobs_are_no_tasks() -> None:
+    assert by_job([row("7_0.batch"), row("7_0.extern"), row("8"), row(""), {"jobid": None}, {}]) == {}
+
+
+def test_node_hours_count_every_node() -> None:
+    (task,) = by_job([row("7_0", elapsedraw="1800", nnodes="4")])[7].values()
+    assert task.node_seconds == 7200
+
+
+def test_reasons_are_those_of_slurm() -> None:
+    told = {
+        ("FAILED", "3:0"): "exit code 3",
+        ("FAILED", "0:9"): "failed",
+        ("OUT_OF_MEMORY", "0:125"): "out of memory",
+        ("CANCELLED by 4711", "0:0"): "cancelled",
+        ("COMPLETED", "0:0"): None,
+    }
+    for (state, code), reason in told.items():
+        assert by_job([row("7_0", state, exitcode=code)])[7][0].reason == reason
+
+
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(
+                ["jobid", "state", "elapsedraw", "nnodes", "reason", "exitcode", "submit", "start"]
+            ),
+            st.one_of(
+                st.none(),
+                st.integers(),
+                st.text(),
+                st.sampled_from(["7_0", "7_[0-2]", "FAILED", "", "7_[,-]"]),
+            ),
+        )
+    )
+)
+def test_no_row_is_too_strange(rows: list[dict[str, object]]) -> None:
+    for tasks in by_job(rows).values():
+        assert all(isinstance(task.state, JobState) for task in tasks.values())
