@@ -79,8 +79,10 @@ class Podman:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.run("rm", "--force", "--all", "--time", "0")
-        shutil.rmtree(self.directory)
+        try:
+            self.run("rm", "--force", "--all", "--time", "0")
+        finally:
+            shutil.rmtree(self.directory)
 
     def run(self, *words: str, stdin: bytes = b"") -> str:
         """What podman answers; raises RuntimeError with what it complains of."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.runners.container.conftest import MakeImage, MakeRunner
 from tests.runners.container.following import reaches, running
-from tests.waiting import eventually
+from tests.waiting import eventually, until
 
 from collidium import settings
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, RunnerUnavailable
@@ -146,6 +146,26 @@ async def test_a_move_that_was_interrupted_counts_once(order: Order, spool: Spoo
         assert spool.waiting() == []
         assert spool.started() == [started]
     assert spool.find(waiting.request_id) == started
+
+
+async def test_places_are_given_by_one_process_at_a_time(
+    make_runner: MakeRunner, order: Order, spool: Spool, podman: Podman, image: str
+) -> None:
+    """The place that was free when it came is taken when its turn comes."""
+    runner = make_runner()
+    with spool.locked():
+        submitted = asyncio.create_task(runner.submit(order()))
+        await until(lambda: _somebody_waits_for(spool.directory / "lock"))
+        faster = spool.put(Entry(order("gated"), "podman", time.time(), has_place=True, launched=True))
+        podman.run("run", "--detach", "--init", "--name", faster.container, image, "sleep", "1000")
+    status = await runner.poll(await submitted)
+    assert status.state == JobState.QUEUED
+    await runner.cancel(faster.request_id)
+
+
+def _somebody_waits_for(file: Path) -> bool:
+    waiting = [line for line in Path("/proc/locks").read_text().splitlines() if "->" in line]
+    return any(f":{file.stat().st_ino} " in line for line in waiting)
 
 
 async def test_a_container_that_was_removed_is_told(
