@@ -7,6 +7,8 @@
     with Client() as client:
         answer = client.submit("tracking", "predictions.parquet")
         print(answer.scores, answer.credits_earned)
+        ordered = client.simulate(preset="ttbar-quick")
+        print(client.wait(ordered.request_id).output_hub_repo)
 """
 
 from __future__ import annotations
@@ -20,20 +22,29 @@ from collidium.client.records import (
     Account,
     AuditEntry,
     Banned,
+    ChannelUsage,
     Checked,
+    DayUsage,
+    Estimate,
     EvalEvents,
+    Failures,
     Frozen,
     Granted,
     Health,
     Metric,
+    Moment,
     Page,
     Place,
     PredictionColumn,
+    Preset,
     Readiness,
     Receipt,
+    SimulationRequest,
     Submission,
     TaskCard,
     Transaction,
+    Usage,
+    UserUsage,
 )
 
 if TYPE_CHECKING:
@@ -44,21 +55,30 @@ __all__ = [
     "AsyncClient",
     "AuditEntry",
     "Banned",
+    "ChannelUsage",
     "Checked",
     "Client",
+    "DayUsage",
+    "Estimate",
     "EvalEvents",
+    "Failures",
     "Frozen",
     "Granted",
     "Health",
     "Metric",
+    "Moment",
     "Page",
     "Place",
     "PredictionColumn",
+    "Preset",
     "Readiness",
     "Receipt",
+    "SimulationRequest",
     "Submission",
     "TaskCard",
     "Transaction",
+    "Usage",
+    "UserUsage",
     "forget_token",
     "login_file",
     "save_token",

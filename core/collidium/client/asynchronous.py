@@ -16,21 +16,29 @@ from collidium.client.records import (
     Account,
     AuditEntry,
     Banned,
+    ChannelUsage,
     Checked,
+    DayUsage,
+    Estimate,
+    Failures,
     Frozen,
     Granted,
     Health,
     Page,
     Place,
+    Preset,
     Readiness,
     Receipt,
+    SimulationRequest,
     Submission,
     TaskCard,
     Transaction,
+    Usage,
 )
 from collidium.client.sending import predictions_file
 from collidium.client.transports import AsyncTransport
 from collidium.client.uploads import Progress
+from collidium.client.waiting import PASSING, OnChange, Waiting
 
 if TYPE_CHECKING:
     from collidium.client.sending import Predictions
@@ -81,6 +89,75 @@ class AsyncClient:
     async def transactions(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Transaction]:
         """A page of the account's ledger, newest first."""
         return await self._transport.send(calls.transactions(limit, cursor))
+
+    # -- simulation requests --------------------------------------------------------------------------
+
+    async def simulate(
+        self,
+        channel: str | None = None,
+        events: int | None = None,
+        pileup: int | None = None,
+        *,
+        seed: int | None = None,
+        preset: str | None = None,
+        private: bool = False,
+        webhook_url: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> SimulationRequest:
+        """Order events, by the three knobs or a preset; ``cached`` tells that it cost nothing.
+
+        It is safe to be repeated under one ``idempotency_key``; without one the order gets a key of its own,
+        under which a lost connection is tried again.
+        """
+        return await self._transport.send(
+            calls.simulate(channel, events, pileup, seed, preset, private, webhook_url, idempotency_key)
+        )
+
+    async def request(self, request_id: str) -> SimulationRequest:
+        """A simulation request with its timeline."""
+        return await self._transport.send(calls.request(request_id))
+
+    async def requests(
+        self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[SimulationRequest]:
+        """A page of the account's simulation requests, newest first."""
+        return await self._transport.send(calls.requests(state, limit, cursor))
+
+    async def wait(
+        self,
+        request_id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 -- as Client has it
+        on_change: OnChange | None = None,
+    ) -> SimulationRequest:
+        """Wait until a request is completed, failed or cancelled, and return it.
+
+        ``on_change`` is called with it at first and whenever something has changed. A server that is away
+        for less than five minutes is waited for. Raises TimeoutError after ``timeout`` seconds.
+        """
+        waiting = Waiting(timeout, on_change)
+        while True:
+            try:
+                request = await self.request(request_id)
+            except PASSING as trouble:
+                pause = waiting.pause_after(trouble)
+            else:
+                if waiting.has_ended(request):
+                    return request
+                pause = waiting.pause()
+            await asyncio.sleep(pause)
+
+    async def cancel(self, request_id: str) -> SimulationRequest:
+        """Have a request cancelled, which may take a while; Conflict when there is nothing left to stop."""
+        return await self._transport.send(calls.cancel(request_id))
+
+    async def estimate(self, channel: str, events: int, pileup: int) -> Estimate:
+        """What an order would cost."""
+        return await self._transport.send(calls.estimate(channel, events, pileup))
+
+    async def presets(self) -> Page[Preset]:
+        """Orders that have a name."""
+        return await self._transport.send(calls.presets())
 
     # -- benchmarks -----------------------------------------------------------------------------------
 
@@ -143,6 +220,42 @@ class AsyncClient:
     async def admin_account(self, hub_username: str) -> Account:
         """Any account."""
         return await self._transport.send(calls.admin_account(hub_username))
+
+    async def admin_requests(
+        self,
+        *,
+        state: str | None = None,
+        user: str | None = None,
+        channel: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[SimulationRequest]:
+        """A page of everybody's simulation requests, newest first."""
+        return await self._transport.send(calls.admin_requests(state, user, channel, limit, cursor))
+
+    async def admin_request(self, request_id: str) -> SimulationRequest:
+        """Anybody's simulation request."""
+        return await self._transport.send(calls.admin_request(request_id))
+
+    async def admin_cancel(self, request_id: str) -> SimulationRequest:
+        """Have anybody's simulation request cancelled."""
+        return await self._transport.send(calls.admin_cancel(request_id))
+
+    async def admin_usage(self, *, limit: int | None = None) -> Usage:
+        """This month, and the accounts that used most of it."""
+        return await self._transport.send(calls.admin_usage(limit))
+
+    async def admin_channels(self, *, month: str | None = None) -> Page[ChannelUsage]:
+        """What was ordered of each channel in a month (``YYYY-MM``), this one by default."""
+        return await self._transport.send(calls.admin_channels(month))
+
+    async def admin_daily(self, *, days: int | None = None) -> Page[DayUsage]:
+        """What was ordered on each of the last days, oldest first."""
+        return await self._transport.send(calls.admin_daily(days))
+
+    async def admin_failures(self) -> Failures:
+        """How the requests ended that ended this month."""
+        return await self._transport.send(calls.admin_failures())
 
     async def health(self) -> Health:
         """Whether the server runs."""

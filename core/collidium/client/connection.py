@@ -59,6 +59,7 @@ class Connection:
             "User-Agent": f"collidium/{__version__}",
             "Accept": "application/json",
             **self._secret(call),
+            **call.headers,
         }
         if upload is not None:
             headers |= {"Content-Type": PARQUET, "Content-Length": str(upload.size)}

@@ -1,0 +1,60 @@
+"""The server's calls, described once: both clients send these and nothing else.
+
+A function here says what is sent and how the answer is read; it does no I/O. How a call travels is the
+transports' business.
+"""
+
+from collidium.client.calls.accounts import me, transactions
+from collidium.client.calls.benchmarks import check, leaderboard, submission, submit, task, tasks
+from collidium.client.calls.call import PARQUET, Call, Credential
+from collidium.client.calls.operation import (
+    admin_account,
+    admin_audit,
+    admin_ban,
+    admin_cancel,
+    admin_channels,
+    admin_daily,
+    admin_failures,
+    admin_freeze,
+    admin_grant,
+    admin_request,
+    admin_requests,
+    admin_usage,
+    health,
+    ready,
+)
+from collidium.client.calls.simulations import cancel, estimate, presets, request, requests, simulate
+
+__all__ = [
+    "PARQUET",
+    "Call",
+    "Credential",
+    "admin_account",
+    "admin_audit",
+    "admin_ban",
+    "admin_cancel",
+    "admin_channels",
+    "admin_daily",
+    "admin_failures",
+    "admin_freeze",
+    "admin_grant",
+    "admin_request",
+    "admin_requests",
+    "admin_usage",
+    "cancel",
+    "check",
+    "estimate",
+    "health",
+    "leaderboard",
+    "me",
+    "presets",
+    "ready",
+    "request",
+    "requests",
+    "simulate",
+    "submission",
+    "submit",
+    "task",
+    "tasks",
+    "transactions",
+]

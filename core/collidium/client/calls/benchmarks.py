@@ -1,0 +1,38 @@
+"""Calls about tasks, submissions and leaderboards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from collidium.client.answers import listed, single
+from collidium.client.calls.call import Call, Credential, paging, segment
+from collidium.client.records import Checked, Page, Place, Receipt, Submission, TaskCard
+
+
+def tasks() -> Call[Page[TaskCard]]:
+    return Call("GET", "/v1/benchmark/tasks", listed(TaskCard), Credential.NONE)
+
+
+def task(name: str) -> Call[TaskCard]:
+    return Call("GET", f"/v1/benchmark/{segment(name)}", single(TaskCard), Credential.NONE)
+
+
+def submit(task_name: str, path: Path, model_repo: str | None) -> Call[Receipt]:
+    query = {"model_repo": model_repo} if model_repo else {}
+    where = f"/v1/benchmark/{segment(task_name)}/submit"
+    return Call("POST", where, single(Receipt), query=query, upload=path)
+
+
+def check(task_name: str, path: Path) -> Call[Checked]:
+    where = f"/v1/benchmark/{segment(task_name)}/check"
+    return Call("POST", where, single(Checked), upload=path)
+
+
+def leaderboard(task_name: str, limit: int | None, cursor: str | None) -> Call[Page[Place]]:
+    where = f"/v1/leaderboard/{segment(task_name)}"
+    return Call("GET", where, listed(Place), Credential.NONE, query=paging(limit, cursor))
+
+
+def submission(submission_id: str) -> Call[Submission]:
+    where = f"/v1/submissions/{segment(submission_id)}"
+    return Call("GET", where, single(Submission), Credential.NONE)

@@ -1,0 +1,60 @@
+"""A call: what is sent, and how the answer is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Generic, TypeVar
+from urllib.parse import quote
+
+from collidium.client.answers import Answer
+
+Result = TypeVar("Result")
+
+PARQUET = "application/vnd.apache.parquet"
+#: The header under which a server does a thing only once.
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+class Credential(Enum):
+    """Which secret a call carries."""
+
+    NONE = "none"
+    TOKEN = "token"  # noqa: S105 -- a kind of secret, not one
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Result]):
+    """One request to the server, and how its answer is read."""
+
+    method: str
+    path: str
+    read: Callable[[Answer], Result]
+    credential: Credential = Credential.TOKEN
+    query: Mapping[str, str] = field(default_factory=dict)
+    json: Mapping[str, object] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: A file to send as the body.
+    upload: Path | None = None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether sending it twice does no more than sending it once."""
+        return self.method == "GET" or IDEMPOTENCY_KEY in self.headers
+
+
+def paging(limit: int | None, cursor: str | None) -> dict[str, str]:
+    query = {} if limit is None else {"limit": str(limit)}
+    return query if cursor is None else {**query, "cursor": cursor}
+
+
+def segment(name: str) -> str:
+    """A name as one segment of a path, whatever characters it has."""
+    segment = quote(name, safe="")
+    # Clients and proxies resolve these two, and an empty one names another path.
+    if segment in {"", ".", ".."}:
+        raise ValueError(f"not a name: {name!r}")
+    return segment

@@ -1,0 +1,102 @@
+"""Calls of operators, and of whoever looks after a server."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from collidium.client.answers import listed, readiness, single
+from collidium.client.calls.call import Call, Credential, paging, segment
+from collidium.client.calls.simulations import filtered
+from collidium.client.records import (
+    Account,
+    AuditEntry,
+    Banned,
+    ChannelUsage,
+    DayUsage,
+    Failures,
+    Frozen,
+    Granted,
+    Health,
+    Page,
+    Readiness,
+    SimulationRequest,
+    Usage,
+)
+
+
+def admin_grant(hub_username: str, delta: Decimal, reason: str) -> Call[Granted]:
+    # As a float the number keeps its three places up to far beyond any balance.
+    body = {"hub_username": hub_username, "delta": float(delta), "reason": reason}
+    return Call("POST", "/admin/grant", single(Granted), Credential.ADMIN, json=body)
+
+
+def admin_ban(hub_username: str, banned: bool) -> Call[Banned]:
+    body = {"hub_username": hub_username, "banned": banned}
+    return Call("POST", "/admin/ban", single(Banned), Credential.ADMIN, json=body)
+
+
+def admin_freeze(frozen: bool) -> Call[Frozen]:
+    query = {"frozen": "true" if frozen else "false"}
+    return Call("POST", "/admin/freeze", single(Frozen), Credential.ADMIN, query=query)
+
+
+def admin_audit(limit: int | None, cursor: str | None) -> Call[Page[AuditEntry]]:
+    return Call("GET", "/admin/audit", listed(AuditEntry), Credential.ADMIN, query=paging(limit, cursor))
+
+
+def admin_account(hub_username: str) -> Call[Account]:
+    return Call("GET", f"/admin/accounts/{segment(hub_username)}", single(Account), Credential.ADMIN)
+
+
+def health() -> Call[Health]:
+    return Call("GET", "/healthz", single(Health), Credential.NONE)
+
+
+def ready() -> Call[Readiness]:
+    return Call("GET", "/readyz", readiness, Credential.NONE)
+
+
+# -- simulation requests of everybody ------------------------------------------------------------------
+
+
+def admin_requests(
+    state: str | None,
+    user: str | None,
+    channel: str | None,
+    limit: int | None,
+    cursor: str | None,
+) -> Call[Page[SimulationRequest]]:
+    query = filtered(limit, cursor, state=state, user=user, channel=channel)
+    return Call("GET", "/admin/requests", listed(SimulationRequest), Credential.ADMIN, query=query)
+
+
+def admin_request(request_id: str) -> Call[SimulationRequest]:
+    where = f"/admin/requests/{segment(request_id)}"
+    return Call("GET", where, single(SimulationRequest), Credential.ADMIN)
+
+
+def admin_cancel(request_id: str) -> Call[SimulationRequest]:
+    where = f"/admin/requests/{segment(request_id)}/cancel"
+    return Call("POST", where, single(SimulationRequest), Credential.ADMIN)
+
+
+# -- reports -------------------------------------------------------------------------------------------
+
+
+def admin_usage(limit: int | None) -> Call[Usage]:
+    return Call("GET", "/admin/usage", single(Usage), Credential.ADMIN, query=paging(limit, None))
+
+
+def admin_channels(month: str | None) -> Call[Page[ChannelUsage]]:
+    query = {} if month is None else {"month": month}
+    where = "/admin/analytics/channels"
+    return Call("GET", where, listed(ChannelUsage), Credential.ADMIN, query=query)
+
+
+def admin_daily(days: int | None) -> Call[Page[DayUsage]]:
+    query = {} if days is None else {"days": str(days)}
+    return Call("GET", "/admin/analytics/daily", listed(DayUsage), Credential.ADMIN, query=query)
+
+
+def admin_failures() -> Call[Failures]:
+    return Call("GET", "/admin/analytics/failures", single(Failures), Credential.ADMIN)

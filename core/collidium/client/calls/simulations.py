@@ -1,0 +1,68 @@
+"""Calls about simulation requests."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Final
+
+from collidium.client.answers import listed, single
+from collidium.client.calls.call import IDEMPOTENCY_KEY, Call, Credential, paging, segment
+from collidium.client.records import Estimate, Page, Preset, SimulationRequest
+from collidium.errors import InvalidInput
+
+KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
+
+
+def simulate(
+    channel: str | None,
+    events: int | None,
+    pileup: int | None,
+    seed: int | None,
+    preset: str | None,
+    private: bool,
+    webhook_url: str | None,
+    idempotency_key: str | None,
+) -> Call[SimulationRequest]:
+    asked = {
+        "channel": channel,
+        "events": events,
+        "pileup": pileup,
+        "preset": preset,
+        "seed": seed,
+        "private": private or None,
+        "webhook_url": webhook_url,
+    }
+    # With a key of its own an order that got lost on the way is sent again, and still paid for once.
+    key = uuid.uuid4().hex if idempotency_key is None else idempotency_key
+    if not KEY.fullmatch(key):
+        raise InvalidInput(f"{IDEMPOTENCY_KEY}: 1 to 128 visible ASCII characters")
+    body = {name: value for name, value in asked.items() if value is not None}
+    return Call("POST", "/v1/simulate", single(SimulationRequest), json=body, headers={IDEMPOTENCY_KEY: key})
+
+
+def request(request_id: str) -> Call[SimulationRequest]:
+    return Call("GET", f"/v1/requests/{segment(request_id)}", single(SimulationRequest))
+
+
+def requests(state: str | None, limit: int | None, cursor: str | None) -> Call[Page[SimulationRequest]]:
+    query = filtered(limit, cursor, state=state)
+    return Call("GET", "/v1/requests", listed(SimulationRequest), query=query)
+
+
+def cancel(request_id: str) -> Call[SimulationRequest]:
+    return Call("POST", f"/v1/requests/{segment(request_id)}/cancel", single(SimulationRequest))
+
+
+def estimate(channel: str, events: int, pileup: int) -> Call[Estimate]:
+    query = {"channel": channel, "events": str(events), "pileup": str(pileup)}
+    return Call("GET", "/v1/estimate", single(Estimate), Credential.NONE, query=query)
+
+
+def presets() -> Call[Page[Preset]]:
+    return Call("GET", "/v1/presets", listed(Preset), Credential.NONE)
+
+
+def filtered(limit: int | None, cursor: str | None, **filters: str | None) -> dict[str, str]:
+    """The query of a list of which only a part is asked for."""
+    return paging(limit, cursor) | {name: value for name, value in filters.items() if value is not None}

@@ -1,0 +1,60 @@
+"""What the server answers, as frozen records. Credits are decimals, times are aware datetimes.
+
+Fields that a newer server adds are ignored; one that is missing and has no default is an error.
+"""
+
+from collidium.client.records.accounts import Account, Transaction
+from collidium.client.records.benchmarks import (
+    Checked,
+    EvalEvents,
+    Metric,
+    Place,
+    PredictionColumn,
+    Receipt,
+    Submission,
+    TaskCard,
+)
+from collidium.client.records.operation import (
+    AuditEntry,
+    Banned,
+    ChannelUsage,
+    DayUsage,
+    Failures,
+    Frozen,
+    Granted,
+    Health,
+    Readiness,
+    Usage,
+    UserUsage,
+)
+from collidium.client.records.pages import Page
+from collidium.client.records.simulations import Estimate, Moment, Preset, SimulationRequest
+
+__all__ = [
+    "Account",
+    "AuditEntry",
+    "Banned",
+    "ChannelUsage",
+    "Checked",
+    "DayUsage",
+    "Estimate",
+    "EvalEvents",
+    "Failures",
+    "Frozen",
+    "Granted",
+    "Health",
+    "Metric",
+    "Moment",
+    "Page",
+    "Place",
+    "PredictionColumn",
+    "Preset",
+    "Readiness",
+    "Receipt",
+    "SimulationRequest",
+    "Submission",
+    "TaskCard",
+    "Transaction",
+    "Usage",
+    "UserUsage",
+]

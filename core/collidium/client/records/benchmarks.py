@@ -1,0 +1,112 @@
+"""Tasks, submissions and leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class EvalEvents:
+    """The half-open range of events that are scored: ``start <= event_id < stop``."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionColumn:
+    """A column that predictions must have; ``kind`` is ``integer`` or ``float``."""
+
+    name: str
+    kind: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number by which submissions are told apart, and what a new best of it earns."""
+
+    name: str
+    higher_is_better: bool
+    description: str
+    reward: Decimal | None = None
+    floor: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCard:
+    """What a benchmark task asks for."""
+
+    name: str
+    title: str
+    description: str
+    dataset: str
+    eval_events: EvalEvents
+    inputs: tuple[str, ...]
+    columns: tuple[PredictionColumn, ...]
+    metrics: tuple[Metric, ...]
+    primary_metric: str
+    scorer_version: str
+    accepts_submissions: bool
+    truth_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The answer to predictions that were submitted."""
+
+    submission_id: str
+    scores: Mapping[str, float]
+    credits_earned: Decimal
+    deduplicated: bool
+    warnings: tuple[str, ...] = ()
+    rows: int | None = None
+    sha256: str | None = None
+    scorer_version: str | None = None
+    truth_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The answer to predictions that were only checked; problems raise InvalidInput instead."""
+
+    valid: bool
+    rows: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submission as it is kept."""
+
+    submission_id: str
+    task: str
+    hub_username: str
+    submitted_at: datetime
+    scores: Mapping[str, float | None]
+    credits_earned: Decimal
+    model_repo: str | None = None
+    rows: int | None = None
+    size_bytes: int | None = None
+    sha256: str | None = None
+    scorer_version: str | None = None
+    truth_version: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place of a leaderboard."""
+
+    rank: int
+    submission_id: str
+    hub_username: str
+    submitted_at: datetime
+    scores: Mapping[str, float | None]
+    credits_earned: Decimal
+    model_repo: str | None = None
+    scorer_version: str | None = None
+    truth_version: str | None = None
