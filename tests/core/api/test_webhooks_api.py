@@ -113,8 +113,9 @@ def test_the_end_of_a_request_is_told_and_logged(
 ) -> None:
     secret = alice.put(PATH, json={"url": receiver.url("/registered")}).json()["secret"]
     order = {"channel": "single_muon", "events": 1, "pileup": 0, "webhook_url": receiver.url("/given")}
-    ordered = alice.post("/v1/simulate", json=order).json()
-    request_id = ordered["request_id"]
+    ordered = alice.post("/v1/simulate", json=order)
+    assert ordered.status_code == 202, ordered.text
+    request_id = ordered.json()["request_id"]
     eventually(lambda: all(d["state"] == "delivered" for d in _log(alice)) and len(_log(alice)) == 2)
     told = {request.path: request for request in receiver.received}
     for path in ("/registered", "/given"):
