@@ -52,8 +52,8 @@ AuthAltTypes=auth/jwt
 AuthAltParameters=jwt_key={directory}/jwt.key
 StateSaveLocation={directory}/state
 SlurmdSpoolDir={directory}/spool
-SlurmctldPidFile={directory}/slurmctld.pid
-SlurmdPidFile={directory}/slurmd.pid
+SlurmctldPidFile={directory}/state/pid
+SlurmdPidFile={directory}/spool/pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -147,8 +147,8 @@ class SlurmCluster:
         return done.stdout.decode()
 
     def stop_controller(self) -> None:
-        """Kill the controller, as a crash does; jobs run on."""
-        self._kill("slurmctld", signal.SIGKILL)
+        """Stop the controller, which saves its state; jobs run on."""
+        self._kill("slurmctld", signal.SIGTERM)
 
     def start_controller(self, *options: str) -> None:
         """Start it again with what it saved; with ``-c`` it has forgotten every job."""

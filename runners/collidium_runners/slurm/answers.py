@@ -14,13 +14,15 @@ SQUEUE_FORMAT: Final = ",".join(
 )
 #: Fields of ``sacct --parsable2 --format``.
 SACCT_FORMAT: Final = "JobID,State,ElapsedRaw,AllocNodes,ExitCode,JobName"
+#: No id, count or time is as large.
+_TOO_MUCH: Final = 1e15
 
 
 def squeue_tasks(printed: str) -> Iterator[SeenTask]:
     """Tasks from the lines of squeue; lines of another shape are left out."""
     for line in printed.splitlines():
         fields = line.split("|")
-        if len(fields) != 9 or not fields[0].isdecimal():
+        if len(fields) != 9 or not _number(fields[0]):
             continue
         job_id, index, state, used, nodes, wait_status, reason, name, _ = fields
         yield SeenTask(
@@ -39,7 +41,7 @@ def sacct_tasks(printed: str) -> Iterator[SeenTask]:
     for line in printed.splitlines():
         fields = line.split("|")
         job_id, _, index = fields[0].partition("_")
-        if len(fields) != 6 or not job_id.isdecimal():
+        if len(fields) != 6 or not _number(job_id):
             continue
         _, state, elapsed, nodes, exit_code, name = fields
         code, _, killer = exit_code.partition(":")
@@ -61,8 +63,7 @@ def seconds(told: str) -> float:
         total = int(days or 0)
     except ValueError:
         return 0.0
-    total = total * 86_400 + sum(part * 60**power for power, part in enumerate(reversed(parts)))
-    return float(max(total, 0))
+    return float(total * 86_400 + sum(part * 60**power for power, part in enumerate(reversed(parts))))
 
 
 def rest_tasks(jobs: Sequence[object], now: float) -> Iterator[SeenTask]:
@@ -111,8 +112,11 @@ def _rest_number(told: object) -> float | None:
     """``5``, or ``{"set": true, "infinite": false, "number": 5}``; None where there is none."""
     if isinstance(told, Mapping):
         told = told.get("number") if told.get("set") else None
-    return told if isinstance(told, int | float) and not isinstance(told, bool) else None
+    # What Python reads as infinity or as no number is no count and no time either.
+    if isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < _TOO_MUCH:
+        return told
+    return None
 
 
 def _number(told: str) -> int:
-    return int(told) if told.isdecimal() else 0
+    return int(told) if told.isdecimal() and len(told) < 16 else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from asyncio.subprocess import PIPE
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,13 @@ from collidium_runners.slurm.door import Door, SeenTask, Submission, objection, 
 
 #: What jobs get of the server's environment, which sbatch hands on: nothing that could be a secret.
 _HANDED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "SLURM_CONF")
+_ALL_OF_MINE: Final = ("--me", "--states=all", "--noheader", f"--Format={SQUEUE_FORMAT}")
+_ACCOUNTED: Final = (
+    *("--parsable2", "--noheader", "--allocations", "--starttime=1970-01-01"),
+    f"--format={SACCT_FORMAT}",
+)
+#: As many as fit into one argument of a command.
+_IDS_AT_ONCE: Final = 5000
 
 
 class CommandFailed(Exception):
@@ -53,12 +60,16 @@ class CommandDoor(Door):
         return [task for task in squeue_tasks(printed) if task.job_id in wanted]
 
     async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
-        listed = ",".join(map(str, job_ids))
+        listed = sorted(job_ids)
+        tasks: list[SeenTask] = []
+        for first in range(0, len(listed), _IDS_AT_ONCE):
+            tasks += await self._accounted(listed[first : first + _IDS_AT_ONCE])
+        return tasks
+
+    async def _accounted(self, job_ids: Sequence[int]) -> list[SeenTask]:
+        chosen = f"--jobs={','.join(map(str, job_ids))}"
         try:
-            printed = await self._run(
-                *("sacct", "--parsable2", "--noheader", "--allocations", "--starttime=1970-01-01"),
-                *(f"--format={SACCT_FORMAT}", f"--jobs={listed}"),
-            )
+            printed = await self._run("sacct", *_ACCOUNTED, chosen)
         except CommandFailed as error:
             if "accounting storage is disabled" in str(error):
                 return []
@@ -104,9 +115,6 @@ class CommandDoor(Door):
         if process.returncode != 0:
             raise CommandFailed(one_line(complaint.decode(errors="replace")))
         return printed.decode(errors="replace")
-
-
-_ALL_OF_MINE: Final = ("--me", "--states=all", "--noheader", f"--Format={SQUEUE_FORMAT}")
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:

@@ -86,11 +86,11 @@ class Door(ABC):
 
     @abstractmethod
     async def tasks(self, job_ids: Collection[int]) -> list[SeenTask]:
-        """The tasks that Slurm remembers of these jobs, asked for once for all of them."""
+        """The tasks that the queue has of these jobs, at least one; asked for once for all of them."""
 
     @abstractmethod
     async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
-        """The tasks of jobs that the queue has lost: from accounting, or by a second look."""
+        """The tasks that accounting has of these jobs; none where it is off."""
 
     @abstractmethod
     async def cancel(self, job_id: int) -> None:

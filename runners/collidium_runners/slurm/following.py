@@ -14,6 +14,17 @@ from collidium_runners.slurm.folder import Left
 _LOST = "Slurm does not know it any more, and it left no result"
 
 
+def seen_singly(parts: int, seen: Collection[SeenTask]) -> bool:
+    """Whether Slurm tells every part's task, so that nothing else need be asked."""
+    return len({task.index for task in seen} - {None}) >= parts
+
+
+def is_lost(parts: int, seen: Collection[SeenTask], left: Left) -> bool:
+    """Whether neither the queue nor what the job left tells what became of some part."""
+    known = {task.index for task in seen}
+    return None not in known and len(known | left.records.keys()) < parts
+
+
 def told(
     parts: int, seen: Collection[SeenTask], left: Left, parts_per_node: int
 ) -> JobStatus | RunnerRefused:

@@ -62,13 +62,13 @@ class RestDoor(Door):
         return sorted({task.job_id for task in await self._tasks("jobs") if task.job_name == name})
 
     async def tasks(self, job_ids: Collection[int]) -> list[SeenTask]:
-        if len(job_ids) == 1:
-            return await self.remembered(job_ids)
         wanted = frozenset(job_ids)
-        return [task for task in await self._tasks("jobs") if task.job_id in wanted]
+        path = "jobs" if len(wanted) > 1 else f"job/{min(wanted)}"
+        return [task for task in await self._tasks(path) if task.job_id in wanted]
 
     async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
-        return [task for job_id in job_ids for task in await self._tasks(f"job/{job_id}")]
+        """Nothing: slurmrestd gives accounting through another interface, which need not be there."""
+        return []
 
     async def cancel(self, job_id: int) -> None:
         try:
@@ -163,8 +163,9 @@ def _document(status: int, content: bytes) -> Mapping[str, Any]:
         document = None
     if not isinstance(document, dict):
         raise RunnerUnavailable(f"slurmrestd answered {status} with something that is not Slurm's")
-    errors = [error for error in document.get("errors") or () if isinstance(error, dict)]
     if status >= 400:
+        listed = document.get("errors")
+        errors = [error for error in listed if isinstance(error, dict)] if isinstance(listed, list) else []
         told = {str(error.get("error") or error.get("description")) for error in errors}
         numbers = [error.get("error_number", error.get("error_code")) for error in errors]
         raise SlurmError(

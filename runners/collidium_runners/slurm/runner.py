@@ -26,7 +26,7 @@ from collidium_runners.batch.splitting import parts
 from collidium_runners.batch.states import ENDED
 from collidium_runners.slurm.door import Door, SeenTask, Submission
 from collidium_runners.slurm.folder import Left, RequestFolder
-from collidium_runners.slurm.following import told
+from collidium_runners.slurm.following import is_lost, seen_singly, told
 
 _HANDLE: Final = re.compile(r"(\d{1,18})\.(\d{1,9})\.([A-Za-z0-9][A-Za-z0-9_-]{0,63})", re.ASCII)
 
@@ -164,19 +164,17 @@ class SlurmRunner(Runner):
         if not handles:
             return {}
         seen = _by_handle(handles, await self._door.tasks({handle.job_id for handle in handles}))
-        doubtful = [handle for handle in handles if len(_told_singly(seen[handle])) < handle.parts]
-        left = await asyncio.to_thread(self._left, doubtful)
-        lost = [
-            handle for handle in doubtful if not seen[handle] and len(left[handle].records) < handle.parts
-        ]
+        left = dict.fromkeys(handles, Left(known=True))
+        doubtful = [handle for handle in handles if not seen_singly(handle.parts, seen[handle])]
+        left |= await asyncio.to_thread(self._left, doubtful)
+        lost = [handle for handle in doubtful if is_lost(handle.parts, seen[handle], left[handle])]
         if lost:
-            seen |= _by_handle(lost, await self._door.remembered({handle.job_id for handle in lost}))
-        nothing = Left(known=True)
+            tasks = await self._door.remembered({handle.job_id for handle in lost})
+            accounted = _by_handle(lost, tasks)
+            # What the queue tells comes later, and so has the last word.
+            seen |= {handle: accounted[handle] + seen[handle] for handle in lost}
         per_node = self._plan.allocation.parts_per_node
-        return {
-            handle: told(handle.parts, seen[handle], left.get(handle, nothing), per_node)
-            for handle in handles
-        }
+        return {handle: told(handle.parts, seen[handle], left[handle], per_node) for handle in handles}
 
     def _left(self, handles: Collection[Handle]) -> dict[Handle, Left]:
         return {handle: self._folder(handle.request_id).left_by(handle.job_id) for handle in handles}
@@ -228,7 +226,3 @@ def _by_handle(handles: Collection[Handle], tasks: Collection[SeenTask]) -> dict
     for task in tasks:
         found.setdefault((task.job_id, task.job_name), []).append(task)
     return {handle: found.get((handle.job_id, handle.name), []) for handle in handles}
-
-
-def _told_singly(tasks: Collection[SeenTask]) -> frozenset[int | None]:
-    return frozenset(task.index for task in tasks) - {None}

@@ -23,7 +23,9 @@ channel, events, first_event, seed, output, gate = sys.argv[1:]
 if channel == "environment":
     print(*os.environ)
 if channel in {"gated", "gated_fail"}:
-    while not pathlib.Path(gate).exists():
+    # Bounded: a job outlives a test run that is killed.
+    until = time.monotonic() + 120
+    while not pathlib.Path(gate).exists() and time.monotonic() < until:
         time.sleep(0.05)
 if channel == "gated_fail" or (channel == "fail" and first_event == "0"):
     sys.exit(3)

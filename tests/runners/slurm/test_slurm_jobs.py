@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,20 @@ async def test_parts_simulate_exactly_the_events(
     assert [event for table in tables for event in table["event_id"].to_pylist()] == list(range(10))
     seeds = [table["seed"][0].as_py() for table in tables]
     assert seeds == [[part.seed] for part in parts(job, 3)]
+
+
+async def test_node_hours_are_what_slurm_counted(
+    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster
+) -> None:
+    runner = make_runner(door)
+    handle = await runner.submit(order(events=6))
+    await reaches(runner, handle)
+    job_id = handle.partition(".")[0]
+    told = slurm_cluster.command("scontrol", "--oneliner", "show", "job", job_id)
+    times = re.findall(r" RunTime=00:00:(\d\d) ", told)
+    assert len(times) == 2
+    tasks = await runner._door.tasks([int(job_id)])
+    assert sum(task.node_seconds or 0 for task in tasks) == sum(map(int, times))
 
 
 async def test_a_part_that_fails_fails_the_job(

@@ -1,0 +1,239 @@
+"""What goes wrong around a job: controllers that stop and forget, answers that are lost, nonsense."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from tests.runners.slurm.conftest import MakeRunner, Order, reaches, runs
+
+from collidium.contracts.runner import Job, JobState, RunnerRefused, RunnerUnavailable
+from collidium.testing.slurm import SlurmCluster
+from collidium_runners.slurm import SlurmRunner
+from collidium_runners.slurm.door import Submission
+
+
+def jobs_of(cluster: SlurmCluster, job: Job) -> list[str]:
+    """Ids of the jobs of a request, ended ones too."""
+    name = f"--name=collidium-{job.request_id}"
+    return cluster.command("squeue", "--noheader", "--states=all", "--format=%F", name).split()
+
+
+async def test_a_controller_that_restarts_loses_no_job(
+    make_runner: MakeRunner, order: Order, slurm_cluster: SlurmCluster, open_gate: Callable[[], None]
+) -> None:
+    runners = [make_runner(door, slurm_timeout_seconds=2) for door in ("rest", "commands")]
+    handle = await runners[0].submit(order("gated"))
+    await runs(runners[0], handle)
+    slurm_cluster.stop_controller()
+    try:
+        for runner in runners:
+            with pytest.raises(RunnerUnavailable, match="did not answer within 2 s"):
+                await runner.poll(handle)
+    finally:
+        slurm_cluster.start_controller()
+    for runner in runners:
+        await runs(runner, handle)
+    open_gate()
+    for runner in runners:
+        assert (await reaches(runner, handle)).state == JobState.COMPLETED
+
+
+async def test_jobs_that_slurm_forgot_are_told_by_what_they_left(
+    make_runner: MakeRunner, order: Order, slurm_cluster: SlurmCluster, tmp_path: Path, folder: Path
+) -> None:
+    runner, other = make_runner("commands"), make_runner("rest")
+    done, failed, blocking, unwanted, lost = order(events=4), order("fail"), order("gated"), order(), order()
+    ended = [await runner.submit(job) for job in (done, failed)]
+    for handle in ended:
+        await reaches(runner, handle)
+    blocker = await make_runner(slurm_cpus_per_part=4).submit(blocking)
+    await runs(runner, blocker)
+    handles = [*ended, *[await runner.submit(job) for job in (unwanted, lost)]]
+    await runner.cancel(handles[2])
+    slurm_cluster.stop_controller()
+    slurm_cluster.start_controller("-c")
+    statuses = await runner.poll_many(handles)
+    assert [(status.state, status.reason) for status in statuses.values()] == [
+        (JobState.COMPLETED, None),
+        (JobState.FAILED, "exit code 3"),
+        (JobState.CANCELLED, "cancelled"),
+        (JobState.FAILED, "Slurm does not know it any more, and it left no result"),
+    ]
+    assert statuses == await other.poll_many(handles)
+    assert len(await other.collect(handles[0], tmp_path / "output")) == 2
+    # As if whoever submitted had been killed before it could write the answer down.
+    (folder / done.request_id / "job").unlink()
+    assert await other.find(done.request_id) == handles[0] == await other.submit(done)
+    # The node ends what its controller does not know.
+    await reaches(runner, blocker, {JobState.FAILED, JobState.CANCELLED})
+
+
+async def test_a_job_whose_submitter_was_killed_is_found(
+    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster, folder: Path
+) -> None:
+    job = order("gated")
+    handle = await make_runner(door).submit(job)
+    (folder / job.request_id / "job").unlink()
+    restarted = make_runner(door)
+    assert await restarted.submit(job) == handle
+    assert len(jobs_of(slurm_cluster, job)) == 1
+    (folder / job.request_id / "job").unlink()
+    assert await make_runner(door).find(job.request_id) == handle
+    await restarted.cancel(handle)
+
+
+def lose_answers(runner: SlurmRunner) -> None:
+    """Jobs are queued, and nobody learns of it."""
+    submit = runner._door.submit
+
+    async def lose(submission: Submission) -> int:
+        await submit(submission)
+        raise RunnerUnavailable("the answer was lost")
+
+    runner._door.submit = lose  # type: ignore[method-assign]
+
+
+async def test_a_job_whose_answer_was_lost_is_found(
+    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster
+) -> None:
+    job = order("gated")
+    runner = make_runner(door)
+    lose_answers(runner)
+    handle = await runner.submit(job)
+    assert jobs_of(slurm_cluster, job) == [handle.partition(".")[0]]
+    await runner.cancel(handle)
+
+
+async def test_a_request_that_was_never_queued_is_not_found(
+    make_runner: MakeRunner, door: str, order: Order
+) -> None:
+    runner = make_runner(door)
+    assert await runner.find(order().request_id) is None
+    assert await runner.find("../../etc") is None
+
+
+async def test_a_renewed_token_is_used(make_runner: MakeRunner, tmp_path: Path, order: Order) -> None:
+    runner = make_runner("rest")
+    handle = await runner.submit(order("gated"))
+    token = (tmp_path / "token").read_text()
+    (tmp_path / "token").write_text("eyJhbGciOiJIUzI1NiJ9.e30.expired")
+    with pytest.raises(RunnerUnavailable) as error:
+        await runner.poll(handle)
+    assert "expired" not in str(error.value)
+    (tmp_path / "token").write_text(f"SLURM_JWT={token}\n")
+    await runs(runner, handle)
+    await runner.cancel(handle)
+
+
+@pytest.mark.parametrize("text", [None, "", "two words", "line\nX-Injected: 1"])
+async def test_a_token_file_that_holds_no_token_is_told(
+    make_runner: MakeRunner, tmp_path: Path, text: str | None
+) -> None:
+    runner = make_runner("rest")
+    (tmp_path / "token").unlink()
+    if text is not None:
+        (tmp_path / "token").write_text(text)
+    with pytest.raises(RunnerUnavailable, match="PLATFORM_SLURM_TOKEN_FILE cannot be read"):
+        await runner.poll("1.1.x")
+
+
+@pytest.fixture
+async def answering() -> AsyncIterator[Callable[[bytes], str]]:
+    """Starts servers that answer whatever they are told to; gives their addresses."""
+    answers: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answers[-1])
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+
+    def start(told: bytes) -> str:
+        answers.append(told)
+        return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+    async with server:
+        yield start
+
+
+def http(status: str, body: str) -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        http("200 OK", "<html>maintenance</html>"),
+        http("502 Bad Gateway", "<html>maintenance</html>"),
+        http("200 OK", ""),
+        http("200 OK", "[]"),
+        http("200 OK", '{"jobs": {}}'),
+        http("200 OK", "[" * 100_000),
+        http("500 Internal", '{"errors": ["x", null]}'),
+        http("500 Internal", '{"errors": 5}'),
+        http("302 Found", "{}"),
+        http("401 Unauthorized", "Authentication failure"),
+        b"SSH-2.0-OpenSSH\r\n",
+        b"",
+    ],
+)
+async def test_nonsense_is_asked_again_later(
+    make_runner: MakeRunner, answering: Callable[[bytes], str], order: Order, told: bytes, tmp_path: Path
+) -> None:
+    runner = make_runner("rest", slurm_url=answering(told), slurm_timeout_seconds=10)
+    for call in (runner.submit(order()), runner.poll("1.1.x"), runner.cancel("1.1.x")):
+        with pytest.raises(RunnerUnavailable) as error:
+            await call
+        assert (tmp_path / "token").read_text() not in str(error.value)
+
+
+async def test_jobs_of_no_known_shape_are_left_out(
+    make_runner: MakeRunner, answering: Callable[[bytes], str]
+) -> None:
+    shapes = ["null", "1", "{}", '{"job_id": 1, "name": 5, "job_state": null}']
+    ids = ["null", '"x"', "NaN", "1e999", "-1", "true", '{"set": false}']
+    shapes += [f'{{"job_id": {job_id}}}' for job_id in ids]
+    jobs = f'{{"jobs": [{", ".join(shapes)}]}}'
+    runner = make_runner("rest", slurm_url=answering(http("200 OK", jobs)))
+    with pytest.raises(RunnerRefused):
+        await runner.poll("1.1.x")
+
+
+async def test_commands_that_are_not_there_are_told(
+    make_runner: MakeRunner, monkeypatch: pytest.MonkeyPatch, order: Order
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    runner = make_runner()
+    with pytest.raises(RunnerUnavailable, match="sbatch cannot be started: No such file"):
+        await runner.submit(order())
+    with pytest.raises(RunnerUnavailable, match="squeue cannot be started"):
+        await runner.poll("1.1.x")
+
+
+async def test_a_folder_that_cannot_be_used_is_told(
+    make_runner: MakeRunner, tmp_path: Path, order: Order
+) -> None:
+    (tmp_path / "file").touch()
+    runner = make_runner(slurm_directory=tmp_path / "file")
+    with pytest.raises(RunnerUnavailable, match="PLATFORM_SLURM_DIRECTORY cannot be used"):
+        await runner.submit(order())
+    with pytest.raises(RunnerUnavailable, match="PLATFORM_SLURM_DIRECTORY cannot be used"):
+        await runner.poll("999999.1.x")
+
+
+async def test_a_part_that_went_missing_is_told(
+    make_runner: MakeRunner, order: Order, folder: Path, tmp_path: Path
+) -> None:
+    runner = make_runner()
+    job = order(events=4)
+    handle = await runner.submit(job)
+    await reaches(runner, handle)
+    shutil.rmtree(folder / job.request_id / "1")
+    with pytest.raises(RunnerRefused, match="output of part 1 of 2 is missing"):
+        await runner.collect(handle, tmp_path / "output")
