@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import yaml
 from tests.hub import HubServer, hub, own_hub
 
+from collidium import logs
 from collidium.datasets.dataset import Dataset
 from collidium.datasets.hub import HubDataset, fetch
 from collidium.datasets.hub_client import Hub
@@ -234,6 +236,29 @@ async def test_a_token_that_is_not_valid_is_refused(
     assert "hf_notvalidatall" not in str(caught.value)
     with pytest.raises(HubRefused):
         await publish(provenance, replace(to, hub=Hub(hub.url, "")), storage, scratch)
+
+
+async def test_neither_tokens_nor_signed_addresses_are_logged(
+    hub: HubServer,
+    storage: LocalStorage,
+    provenance: Provenance,
+    scratch: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root, level = logging.getLogger(), logging.getLogger().level
+    monkeypatch.setattr(root, "handlers", [])
+    to = target(hub, provenance)
+    logs.configure("debug", "text")
+    try:
+        await publish(provenance, to, storage, scratch)
+        with pytest.raises(HubRefused):
+            await publish(provenance, replace(to, repo="bob/events"), storage, scratch)
+    finally:
+        root.setLevel(level)
+    logged = capsys.readouterr().err
+    assert to.hub.token not in logged
+    assert "http" not in logged
 
 
 async def test_a_token_makes_nothing_for_others(
