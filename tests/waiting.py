@@ -6,7 +6,7 @@ The one place where tests look again and again; how long they look at most is a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from threading import Event
 from time import monotonic
 from typing import Final
@@ -28,5 +28,13 @@ async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """The same while the loop's other tasks go on."""
     deadline = monotonic() + seconds
     while not condition():
+        assert monotonic() < deadline, f"not within {seconds} s"
+        await asyncio.sleep(PAUSE)
+
+
+async def eventually_async(condition: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
+    """The same for a condition that has to be asked for."""
+    deadline = monotonic() + seconds
+    while not await condition():
         assert monotonic() < deadline, f"not within {seconds} s"
         await asyncio.sleep(PAUSE)

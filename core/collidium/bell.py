@@ -41,6 +41,8 @@ class Listener:
 
     async def wait(self, seconds: float) -> None:
         """Return when woken since the last wait, or after that many seconds."""
+        # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the bell.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
         self._woken.clear()

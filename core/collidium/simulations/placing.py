@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import uuid
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -36,7 +36,7 @@ KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
 class Wishes:
     """How an order is to be delivered; ``token`` is the requester's hub token, to publish with."""
 
-    token: str
+    token: str = field(repr=False)
     private: bool = False
     webhook_url: str | None = None
     idempotency_key: str | None = None

@@ -1,0 +1,274 @@
+"""The follower: every request comes to its end, whatever runner, hub and other processes do."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from tests.core.simulations.conftest import (
+    GRANT,
+    ORDER,
+    OpenPlatform,
+    assert_sound,
+    balance,
+    ended,
+    order,
+    reached,
+    sign_up,
+)
+from tests.core.simulations.scripted import COMPLETED, Scripted
+from tortoise.timezone import now
+
+from collidium import simulations
+from collidium.contracts.runner import (
+    Job,
+    JobState,
+    JobStatus,
+    RunnerRefused,
+    RunnerUnavailable,
+)
+from collidium.database import connection
+from collidium.errors import Conflict
+from collidium.simulations.models import SimulationRequest
+
+QUEUED = JobStatus(JobState.QUEUED)
+RUNNING = JobStatus(JobState.RUNNING, Decimal("0.001"))
+PRICE = Decimal("0.003")
+
+
+async def test_a_mock_request_passes_through_its_states(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform, simulations.following(platform):
+        request = await ended(await order(platform, await sign_up("alice")))
+        assert [moment.state for moment in request.timeline] == ["queued", "running", "completed"]
+        assert request.output_is_mock
+        assert (
+            request.output_hub_repo
+            == f"{platform.settings.hub}/datasets/alice/collidium-{request.request_id}"
+        )
+        assert await balance("alice") == GRANT - PRICE
+        await assert_sound()
+
+
+@pytest.mark.parametrize("outcome", ["failed", "cancelled"])
+async def test_what_the_runner_ends_is_refunded(outcome: str, open_platform: OpenPlatform) -> None:
+    async with open_platform(mock_outcome=outcome) as platform, simulations.following(platform):
+        request = await ended(await order(platform, await sign_up("alice")))
+        assert (request.state, request.credits_refunded) == (outcome, request.credits_charged)
+        assert f"told to {outcome.removesuffix('ed').removesuffix('l')}" in (request.reason or "")
+        assert await balance("alice") == GRANT
+        await assert_sound()
+
+
+async def test_a_cancelled_request_pays_for_what_it_used(open_platform: OpenPlatform) -> None:
+    runner = Scripted()
+    runner.answers = [RUNNING]
+    async with open_platform(runner) as platform, simulations.following(platform):
+        alice = await sign_up("alice")
+        request_id = await order(platform, alice, replace(ORDER, events=100))
+        await reached(request_id, "running")
+        assert (await simulations.cancel(platform, request_id, alice)).cancel_requested
+        request = await ended(request_id)
+        assert request.state == "cancelled"
+        assert request.credits_charged == Decimal("0.139")
+        assert request.credits_refunded == Decimal("0.089")
+        assert runner.cancelled == {request_id}
+        # Asked again, nothing changes.
+        assert (await simulations.cancel(platform, request_id, alice)).state == "cancelled"
+        await assert_sound()
+
+
+async def test_a_completed_request_cannot_be_cancelled(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform, simulations.following(platform):
+        alice = await sign_up("alice")
+        request = await ended(await order(platform, alice))
+        with pytest.raises(Conflict, match="completed already"):
+            await simulations.cancel(platform, request.request_id, alice)
+
+
+@pytest.mark.parametrize(
+    "troubles",
+    [
+        [RunnerUnavailable("500"), RunnerUnavailable("no answer")],
+        [ValueError("<html>"), KeyError("state")],
+        [JobStatus(JobState.UNKNOWN, reason="state WEIRD")],
+        [RunnerRefused("no such job"), RunnerRefused("no such job")],
+        [RUNNING, QUEUED, RUNNING, JobStatus(JobState.UNKNOWN)],
+    ],
+)
+async def test_a_runner_on_a_bad_day_loses_nothing(
+    troubles: list[JobStatus | Exception], open_platform: OpenPlatform
+) -> None:
+    runner = Scripted()
+    runner.answers = [*troubles, JobStatus(JobState.FAILED, reason="in the end")]
+    async with open_platform(runner) as platform, simulations.following(platform):
+        request = await ended(await order(platform, await sign_up("alice")))
+        assert (request.state, request.reason) == ("failed", "in the end")
+        assert await balance("alice") == GRANT
+        await assert_sound()
+
+
+async def test_a_job_that_is_denied_again_and_again_is_lost(open_platform: OpenPlatform) -> None:
+    runner = Scripted()
+    runner.answers = [RunnerRefused("no such job")]
+    async with open_platform(runner) as platform:
+        request_id = await order(platform, await sign_up("alice"))
+        async with simulations.following(platform):
+            await until_tried(request_id)
+            # The pauses between denials are minutes: make them due.
+            for _ in range(8):
+                await (
+                    SimulationRequest.filter(request_id=request_id, lease="")
+                    .exclude(step="")
+                    .update(due_at=now())
+                )
+                await until_tried(request_id)
+            request = await ended(request_id)
+        assert (request.state, request.credits_refunded) == ("failed", PRICE)
+        assert "lost the job" in (request.reason or "")
+
+
+async def test_a_job_that_nobody_takes_fails_at_its_deadline(open_platform: OpenPlatform) -> None:
+    def refuse(job: Job) -> None:
+        raise RunnerUnavailable("down for maintenance")
+
+    runner = Scripted()
+    runner.submitting = refuse
+    async with open_platform(runner, submit_deadline_seconds=0.2) as platform:
+        async with simulations.following(platform):
+            request = await ended(await order(platform, await sign_up("alice")))
+        assert request.state == "failed"
+        assert "down for maintenance" in (request.reason or "")
+        assert await balance("alice") == GRANT
+
+
+async def test_a_job_that_the_runner_never_takes_fails_at_once(open_platform: OpenPlatform) -> None:
+    def refuse(job: Job) -> None:
+        raise RunnerRefused("no node has so much memory")
+
+    runner = Scripted()
+    runner.submitting = refuse
+    async with open_platform(runner) as platform, simulations.following(platform):
+        request = await ended(await order(platform, await sign_up("alice")))
+        assert (request.state, request.reason) == ("failed", "no node has so much memory")
+        assert (runner.calls["submit"], await balance("alice")) == (1, GRANT)
+
+
+@pytest.mark.parametrize("last", [RUNNING, RunnerUnavailable("gone"), QUEUED])
+async def test_what_takes_too_long_fails_and_computes_no_more(
+    last: JobStatus | Exception, open_platform: OpenPlatform
+) -> None:
+    runner = Scripted()
+    runner.answers = [last]
+    async with open_platform(runner, queued_deadline_seconds=0.2, running_deadline_seconds=0.2) as platform:
+        async with simulations.following(platform):
+            request = await ended(await order(platform, await sign_up("alice")))
+        assert (request.state, request.credits_refunded) == ("failed", PRICE)
+        assert runner.cancelled == {request.request_id}
+        await assert_sound()
+
+
+async def test_a_handle_that_another_request_has_is_not_taken(open_platform: OpenPlatform) -> None:
+    class Confused(Scripted):
+        async def submit(self, job: Job) -> str:
+            await super().submit(job)
+            return "4711"
+
+        async def find(self, request_id: str) -> str | None:
+            return None
+
+    runner = Confused()
+    runner.answers = [RUNNING]
+    async with open_platform(runner, submit_deadline_seconds=0.2) as platform:
+        runner.jobs["4711"] = Job("4711", "ttbar", 1, 0, 1, 1)
+        alice = await sign_up("alice")
+        async with simulations.following(platform):
+            first = await order(platform, alice)
+            await reached(first, "running")
+            second = await ended(await order(platform, alice, replace(ORDER, seed=7)))
+        assert second.state == "failed"
+        assert "handle of another job" in (second.reason or "")
+        assert (await simulations.find(first)).state == "running"
+
+
+async def test_many_followers_share_the_work_and_nothing_is_done_twice(open_platform: OpenPlatform) -> None:
+    runner = Scripted()
+    runner.answers = [QUEUED] * 20 + [RUNNING] * 20 + [JobStatus(JobState.FAILED, reason="told")]
+    async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
+        alice = await sign_up("alice")
+        ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(20)]
+        async with AsyncExitStack() as followers:
+            for _ in range(3):
+                await followers.enter_async_context(simulations.following(platform))
+            requests = [await ended(request_id) for request_id in ids]
+        assert {request.state for request in requests} == {"failed"}
+        assert runner.calls["submit"] == len(ids)
+        assert await balance("alice") == GRANT
+        await assert_sound()
+
+
+async def test_what_a_stopped_follower_had_is_taken_over_at_once(open_platform: OpenPlatform) -> None:
+    runner = Scripted()
+    handing_over = asyncio.Event()
+    hang = asyncio.Event()
+
+    class Slow(Scripted):
+        async def submit(self, job: Job) -> str:
+            handing_over.set()
+            await hang.wait()
+            return await super().submit(job)
+
+    runner = Slow()
+    async with open_platform(runner, lease_seconds=3600) as platform:
+        request_id = await order(platform, await sign_up("alice"))
+        async with simulations.following(platform):
+            await handing_over.wait()
+        hang.set()
+        runner.answers = [JobStatus(JobState.FAILED, reason="told")]
+        async with simulations.following(platform):
+            assert (await ended(request_id)).reason == "told"
+
+
+async def test_a_clock_that_was_set_back_delays_nothing_for_long(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        request_id = await order(platform, await sign_up("alice"))
+        ahead = now() + timedelta(days=30)
+        await SimulationRequest.all().update(due_at=ahead, lease="x", leased_until=ahead, deadline_at=ahead)
+        async with simulations.following(platform):
+            assert (await ended(request_id)).state == "completed"
+
+
+async def test_a_clock_that_jumps_ahead_costs_nobody_anything(open_platform: OpenPlatform) -> None:
+    runner = Scripted()
+    runner.answers = [COMPLETED]
+    async with open_platform(runner) as platform:
+        request_id = await order(platform, await sign_up("alice"))
+        await SimulationRequest.all().update(deadline_at=now() - timedelta(days=1))
+        async with simulations.following(platform):
+            request = await ended(request_id)
+        assert request.credits_charged - request.credits_refunded in (0, request.credits_charged)
+        await assert_sound()
+
+
+async def test_the_database_refuses_to_change_how_a_request_ended(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        async with simulations.following(platform):
+            request = await ended(await order(platform, await sign_up("alice")))
+        for change in ("state = 'running'", "credits_refunded = 1", "step = 'submit'"):
+            with pytest.raises(Exception, match=r"request has ended|refund"):
+                await connection().execute_query(f"UPDATE simulation_requests SET {change}")  # noqa: S608
+        assert (await simulations.find(request.request_id)) == request
+
+
+async def until_tried(request_id: str) -> None:
+    """Wait until nobody works on the request and nothing about it is due."""
+    from tests.waiting import eventually_async
+
+    async def rests() -> bool:
+        row = await SimulationRequest.get(request_id=request_id)
+        return row.lease == "" and (row.due_at is None or row.due_at > now())
+
+    await eventually_async(rests)

@@ -1,0 +1,249 @@
+"""Orders: what answers them, what refuses them, and in which order that is decided."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from tests.core.simulations.conftest import (
+    GRANT,
+    ORDER,
+    WISHES,
+    OpenPlatform,
+    assert_sound,
+    balance,
+    ended,
+    order,
+    sign_up,
+)
+from tests.core.simulations.scripted import Scripted
+from tests.waiting import eventually_async
+
+from collidium import accounts, operations, simulations
+from collidium.database import connection
+from collidium.errors import (
+    CollidiumError,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    PaymentRequired,
+    TooManyRequests,
+    Unavailable,
+)
+from collidium.platform import Platform
+from collidium.simulations import Order, Wishes
+
+#: More than anybody has.
+EXPENSIVE = Order("ttbar", events=10_000, pileup=200)
+
+
+async def freeze(frozen: bool) -> None:
+    await operations.freeze(frozen, actor="test", http_request_id="test")
+
+
+async def completed(platform: Platform, name: str, ordered: Order = ORDER, **wishes: bool) -> str:
+    placed = await simulations.place(platform, await sign_up(name), ordered, replace(WISHES, **wishes))
+    async with simulations.following(platform):
+        return (await ended(placed.request.request_id)).request_id
+
+
+async def test_an_order_is_charged_and_queued(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        alice = await sign_up("alice")
+        placed = await simulations.place(platform, alice, ORDER, WISHES)
+        assert (placed.cached, placed.request.state) == (False, "queued")
+        assert placed.request.credits_charged == Decimal("0.003")
+        assert await balance("alice") == GRANT - Decimal("0.003")
+        (charge, _) = await accounts.entries(alice.id, limit=5)
+        assert (charge.reason, charge.reference) == ("simulation_charge", placed.request.request_id)
+        await assert_sound()
+
+
+async def test_a_completed_request_answers_the_same_order_of_anybody(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        first = await completed(platform, "alice")
+        bob = await sign_up("bob")
+        with pytest.raises(NotFound):
+            await simulations.find(first, bob.id)
+        await freeze(True)
+        placed = await simulations.place(platform, bob, ORDER, WISHES)
+        assert (placed.cached, placed.request.request_id) == (True, first)
+        assert placed.request.credits_charged == 0
+        assert await balance("bob") == GRANT
+        assert (await simulations.find(first, bob.id)).state == "completed"
+        with pytest.raises(Forbidden):
+            await simulations.cancel(platform, first, bob)
+        assert (await simulations.find(first)).credits_charged > 0
+
+
+async def test_another_seed_is_another_order(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        await completed(platform, "alice")
+        assert await order(platform, await sign_up("bob"), replace(ORDER, seed=43))
+
+
+async def test_a_private_request_answers_its_owner_alone(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        first = await completed(platform, "alice", private=True)
+        assert await order(platform, await sign_up("bob")) != first
+        again = await simulations.place(platform, await sign_up("alice"), ORDER, WISHES)
+        assert (again.cached, again.request.request_id) == (True, first)
+
+
+async def test_what_completed_too_long_ago_answers_nothing(open_platform: OpenPlatform) -> None:
+    async with open_platform(dedup_days=0) as platform:
+        first = await completed(platform, "alice")
+        assert await order(platform, await sign_up("alice")) != first
+
+
+async def test_a_mock_is_no_answer_to_a_real_order(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        first = await completed(platform, "alice")
+    async with open_platform(Scripted()) as platform:
+        assert await order(platform, await sign_up("alice")) != first
+
+
+async def test_a_repeated_key_gets_the_first_answer(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        alice = await sign_up("alice")
+        keyed = replace(WISHES, idempotency_key="once")
+        answers = await asyncio.gather(*(simulations.place(platform, alice, ORDER, keyed) for _ in range(6)))
+        assert len({answer.request.request_id for answer in answers}) == 1
+        assert await balance("alice") == GRANT - Decimal("0.003")
+        with pytest.raises(Conflict, match="another order"):
+            await simulations.place(platform, alice, replace(ORDER, seed=1), keyed)
+        other = await simulations.place(platform, await sign_up("bob"), ORDER, keyed)
+        assert other.request.request_id != answers[0].request.request_id
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 129, "line\nbreak"])
+async def test_a_key_that_is_none_is_refused(key: str, open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        with pytest.raises(InvalidInput, match="Idempotency-Key"):
+            await simulations.place(
+                platform, await sign_up("alice"), ORDER, replace(WISHES, idempotency_key=key)
+            )
+
+
+async def test_what_is_refused_leaves_nothing(open_platform: OpenPlatform) -> None:
+    """In the order of the specification: limits, then the kill switch, then credits."""
+    async with open_platform(burst_requests=1) as platform:
+        alice, bob = await sign_up("alice"), await sign_up("bob")
+
+        async def refusal(account: accounts.AccountView, ordered: Order) -> type[CollidiumError]:
+            before = await balance(account.hub_username)
+            with pytest.raises(CollidiumError) as caught:
+                await simulations.place(platform, account, ordered, WISHES)
+            assert await balance(account.hub_username) == before
+            return caught.type
+
+        assert await refusal(alice, EXPENSIVE) is accounts.InsufficientCredits
+        await freeze(True)
+        assert await refusal(alice, EXPENSIVE) is Unavailable
+        assert await refusal(alice, Order("tbar", 1, 0)) is InvalidInput
+        await freeze(False)
+        await order(platform, alice)
+        await freeze(True)
+        assert await refusal(alice, EXPENSIVE) is TooManyRequests
+        await operations.ban("bob", True, actor="test", http_request_id="test")
+        assert await refusal(bob, ORDER) is Forbidden
+        assert len(await simulations.list_requests(limit=10)) == 1
+        await assert_sound()
+
+
+async def test_limits_are_exact_when_orders_come_at_once(open_platform: OpenPlatform) -> None:
+    async with open_platform(burst_requests=4, unfinished_requests=3) as platform:
+        for name, most in (("alice", 3), ("bob", 3)):
+            account = await sign_up(name)
+            orders = [replace(ORDER, seed=seed) for seed in range(8)]
+            outcomes = await asyncio.gather(
+                *(simulations.place(platform, account, one, WISHES) for one in orders),
+                return_exceptions=True,
+            )
+            refused = [one for one in outcomes if isinstance(one, TooManyRequests)]
+            assert (len(outcomes) - len(refused), len(refused)) == (most, 8 - most)
+        await assert_sound()
+
+
+async def test_a_month_that_is_used_up_takes_no_more(open_platform: OpenPlatform) -> None:
+    async with open_platform(monthly_node_hours=Decimal("0.008")) as platform:
+        alice = await sign_up("alice")
+        outcomes = await asyncio.gather(
+            *(simulations.place(platform, alice, replace(ORDER, seed=n), WISHES) for n in range(5)),
+            return_exceptions=True,
+        )
+        refused = [one for one in outcomes if isinstance(one, TooManyRequests)]
+        assert len(refused) == 3
+        assert "month" in refused[0].detail
+        assert await balance("alice") == GRANT - 2 * Decimal("0.003")
+        await assert_sound()
+
+
+async def test_credits_are_never_spent_twice(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        alice = await sign_up("alice")
+        outcomes = await asyncio.gather(
+            *(simulations.place(platform, alice, Order("ttbar", 40, 50, n), WISHES) for n in range(8)),
+            return_exceptions=True,
+        )
+        # 2.083 credits each: four fit into the grant.
+        assert sum(isinstance(one, PaymentRequired) for one in outcomes) == 4
+        assert await balance("alice") == GRANT - 4 * Decimal("2.083")
+        await assert_sound()
+
+
+async def test_the_token_is_kept_encrypted_and_only_while_it_is_needed(open_platform: OpenPlatform) -> None:
+
+    async def kept() -> list[str | None]:
+        _, rows = await connection().execute_query("SELECT encrypted_token FROM simulation_requests")
+        return [row["encrypted_token"] for row in rows]
+
+    async with open_platform(Scripted()) as platform:
+        request_id = await order(platform, alice := await sign_up("alice"))
+        (token,) = await kept()
+        assert token is not None
+        assert WISHES.token not in token
+        assert platform.secrets.decrypt(token) == WISHES.token
+        await simulations.cancel(platform, request_id, alice)
+        async with simulations.following(platform):
+            await ended(request_id)
+        assert await kept() == [None]
+    async with open_platform() as platform:
+        await order(platform, await sign_up("bob"))
+        assert await kept() == [None, None]
+
+
+async def test_after_a_freeze_returns_nothing_more_is_accepted(open_platform: OpenPlatform) -> None:
+    async with open_platform(burst_requests=1000, unfinished_requests=1000) as platform:
+        alice = await sign_up("alice")
+        frozen = asyncio.Event()
+        late = []
+
+        async def accepted_some() -> bool:
+            return bool(await simulations.list_requests(limit=1))
+
+        async def keep_ordering(worker: int) -> None:
+            for n in range(20):
+                after = frozen.is_set()
+                try:
+                    await simulations.place(platform, alice, replace(ORDER, seed=100 * worker + n), WISHES)
+                except Unavailable:
+                    return
+                if after:
+                    late.append(n)
+
+        workers = [asyncio.create_task(keep_ordering(worker)) for worker in range(4)]
+        await eventually_async(accepted_some)
+        await freeze(True)
+        accepted = len(await simulations.list_requests(limit=1000))
+        frozen.set()
+        await asyncio.gather(*workers)
+        assert late == []
+        assert len(await simulations.list_requests(limit=1000)) == accepted
+
+
+def test_wishes_do_not_show_the_token() -> None:
+    assert "hf_a_token" not in repr(Wishes(token="hf_a_token"))  # noqa: S106 -- nobody's
