@@ -1,8 +1,8 @@
 """The library's client on a transport of our own.
 
-``sfapi_client`` knows tokens, the machine's models and how a submission becomes a task and a job; this module
-alone imports it. Its HTTP calls are replaced: it sends a submission again when an answer is late, so that a
-job is submitted twice, waits 65 s for a refused connection, and reads answers of any size.
+``sfapi_client`` knows tokens, the machine's models and how a submission becomes a task and a job. Its HTTP
+calls are replaced: they send a submission again when an answer is late, so that a job is submitted twice,
+wait 65 s for a refused connection, and read answers of any size.
 """
 
 # The library's calls are wrapped by what retries them; ours are plain methods.

@@ -113,4 +113,11 @@ async def _few_at_once(work: Callable[[T], Awaitable[U]], items: Iterable[T]) ->
         async with turns:
             return await work(item)
 
-    return await asyncio.gather(*map(one, items))
+    tasks = [asyncio.ensure_future(one(item)) for item in items]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        # If one failed, nobody waits for the others; what they write would meet the next attempt.
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collidium.contracts.runner import RunnerUnavailable
+from collidium_runners.batch.handles import Handle
 from collidium_runners.sfapi.answers import NOT_FOUND, BadAnswer
 from collidium_runners.sfapi.asking import Queue
 from collidium_runners.sfapi.client import Client
 from collidium_runners.sfapi.collecting import Output
-from collidium_runners.sfapi.handles import Handle
 from collidium_runners.sfapi.machine import Machine
 from collidium_runners.sfapi.site import Site
 
@@ -31,10 +32,13 @@ class Connection:
     async def stop(self, job_id: int) -> None:
         """Have a job end; nothing happens when there is none."""
         try:
-            await self.client.delete(f"compute/jobs/{self._site.machine}/{job_id}")
+            answer = await self.client.delete(f"compute/jobs/{self._site.machine}/{job_id}")
+            answer.json()
         except BadAnswer as error:
             if error.status != NOT_FOUND:
                 raise
+        except ValueError:
+            raise RunnerUnavailable("the batch API answered a cancellation with nonsense") from None
 
     async def close(self) -> None:
         await self.client.close()

@@ -17,11 +17,12 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
+from collidium_runners.batch.handles import Handle
 from collidium_runners.batch.states import ENDED, TaskStatus, job_status
-from collidium_runners.sfapi.handles import Handle
 from collidium_runners.sfapi.site import Site
 
 if TYPE_CHECKING:
+    from collidium_runners.sfapi.asking import Tasks
     from collidium_runners.sfapi.connection import Connection
 
 #: States of a job of which there is no whole output.
@@ -43,14 +44,21 @@ class SfapiRunner(Runner):
     async def submit(self, job: Job) -> str:
         cut = self._site.split(job)
         script = self._site.script(job, cut)
-        lock = self._submitting.setdefault(job.request_id, asyncio.Lock())
-        async with lock:
-            found = await self.find(job.request_id)
-            return found or await self._hand_over(script, job.request_id, len(cut))
-
-    async def _hand_over(self, script: str, request_id: str, parts: int) -> str:
-        """Submit, and look again: what was submitted twice is known by one handle, and computed once."""
         connection = await self._connection()
+        async with self._submitting.setdefault(job.request_id, asyncio.Lock()):
+            jobs = await connection.queue.of_request(job.request_id)
+            if not jobs:
+                jobs = await self._hand_over(connection, script, job.request_id, len(cut))
+            first, *others = sorted(jobs)
+            # What was submitted twice, whoever did it, is computed once.
+            for other in others:
+                await _stop_if_active(connection, other, jobs[other])
+        return _handle(first, jobs[first], job.request_id)
+
+    async def _hand_over(
+        self, connection: Connection, script: str, request_id: str, parts: int
+    ) -> dict[int, Tasks]:
+        """Submit and look again; the jobs of the request by their ids."""
         taken: int | None = None
         trouble = RunnerUnavailable("the batch system does not know the job that it took")
         try:
@@ -58,22 +66,21 @@ class SfapiRunner(Runner):
         except RunnerUnavailable as error:
             # The answer was lost, perhaps not the submission.
             trouble = error
-        jobs = set(await connection.queue.of_request(request_id))
+        jobs = await connection.queue.of_request(request_id)
         if taken is not None:
-            jobs.add(taken)
+            jobs.setdefault(taken, {})
         if not jobs:
             raise trouble
-        first, *others = sorted(jobs)
-        for other in others:
-            await connection.stop(other)
-        return str(Handle(first, parts, request_id))
+        # Those that it does not tell of yet are there all the same.
+        return {job_id: _at_least(parts) | tasks for job_id, tasks in jobs.items()}
 
     async def find(self, request_id: str) -> str | None:
-        jobs = await (await self._connection()).queue.of_request(request_id)
-        if not jobs:
+        try:
+            jobs = await (await self._connection()).queue.of_request(request_id)
+        except RunnerRefused:
+            # No job can have such a name.
             return None
-        first = min(jobs)
-        return str(Handle(first, max(jobs[first]) + 1, request_id))
+        return _handle(min(jobs), jobs[min(jobs)], request_id) if jobs else None
 
     async def poll(self, handle: str) -> JobStatus:
         status = (await self.poll_many([handle]))[handle]
@@ -105,8 +112,7 @@ class SfapiRunner(Runner):
         jobs = await connection.queue.of_request(known.request_id)
         jobs.setdefault(known.job_id, {})
         for job_id, tasks in jobs.items():
-            if not tasks or any(task.state not in ENDED for task in tasks.values()):
-                await connection.stop(job_id)
+            await _stop_if_active(connection, job_id, tasks)
 
     async def collect(self, handle: str, directory: Path) -> list[Path]:
         known = Handle.parse(handle)
@@ -139,7 +145,20 @@ class SfapiRunner(Runner):
         return Connection(self._site)
 
 
-def _status(handle: Handle, told: Mapping[int, TaskStatus] | RunnerError | None) -> JobStatus | RunnerError:
+def _handle(job_id: int, tasks: Tasks, request_id: str) -> str:
+    return str(Handle(job_id, max(tasks) + 1, request_id))
+
+
+def _at_least(parts: int) -> Tasks:
+    return {index: TaskStatus(index, JobState.QUEUED) for index in range(parts)}
+
+
+async def _stop_if_active(connection: Connection, job_id: int, tasks: Tasks) -> None:
+    if not tasks or any(task.state not in ENDED for task in tasks.values()):
+        await connection.stop(job_id)
+
+
+def _status(handle: Handle, told: Tasks | RunnerError | None) -> JobStatus | RunnerError:
     if isinstance(told, RunnerError):
         return told
     if told is None:

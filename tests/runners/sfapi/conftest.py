@@ -13,8 +13,8 @@ from collidium import settings
 from collidium.contracts.runner import Job, Runner
 from collidium.settings import Settings
 from collidium.testing.superfacility import Superfacility
+from collidium_runners.batch.handles import Handle
 from collidium_runners.sfapi import collidium_runners
-from collidium_runners.sfapi.handles import Handle
 
 MakeRunner = Callable[..., Runner]
 

@@ -140,6 +140,19 @@ async def test_a_job_that_was_submitted_twice_is_computed_once(
     assert (await runner.poll(submitted)).state in (JobState.QUEUED, JobState.RUNNING)
 
 
+async def test_a_second_job_that_could_not_be_stopped_is_stopped_when_asked_again(
+    api: Superfacility, make_runner: MakeRunner
+) -> None:
+    runner = make_runner(pipeline_command="sh -c 'sleep 1000' {output}")
+    api.routes.twice = 1
+    api.misbehave(Answer(200), method="DELETE")
+    with pytest.raises(RunnerUnavailable, match="answered a cancellation with nonsense"):
+        await runner.submit(job())
+    first, second = api.batch.jobs.values()
+    assert await runner.submit(job()) == handle(first.id)
+    assert second.tasks[0].state.startswith("CANCELLED")
+
+
 async def test_two_processes_that_submit_at_once_agree_on_one_job(
     api: Superfacility, make_runner: MakeRunner
 ) -> None:

@@ -27,5 +27,5 @@ class Handle:
         """Read it again; raises RunnerRefused for what this runner never gave out."""
         match = _HANDLE.fullmatch(text)
         if match is None:
-            raise RunnerRefused(f"there is no job {text!r}")
+            raise RunnerRefused(f"there is no job {text[:200]!r}")
         return cls(int(match[1]), int(match[2]), match[3])
