@@ -1,10 +1,13 @@
-"""Progress bars: on standard error, and only where somebody watches."""
+"""Progress bars and status lines: on standard error, and only where somebody watches."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from collidium.cli.output import note
+from collidium.cli.text import printable
 
 #: Called with what is done and what there is in all.
 Progress = Callable[[int, int], None]
@@ -37,3 +40,32 @@ def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -
             bar.update(task, completed=done, total=total, description=after if finished else label)
 
         yield show
+
+
+@contextmanager
+def status_line() -> Iterator[Callable[[str], None]]:
+    """A line on standard error that is told what goes on, with the time that has passed.
+
+    Where nobody watches, each new message is a line of its own.
+    """
+    if not sys.stderr.isatty():
+        told = ""
+
+        def say(message: str) -> None:
+            nonlocal told
+            if message != told:
+                told = message
+                note(message)
+
+        yield say
+        return
+    from rich import progress
+    from rich.console import Console
+
+    columns = [progress.SpinnerColumn(), progress.TextColumn("{task.fields[told]}", markup=False)]
+    line = progress.Progress(
+        *columns, progress.TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    )
+    with line:
+        task = line.add_task("", total=None, told="")
+        yield lambda message: line.update(task, told=printable(message))

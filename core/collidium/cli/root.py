@@ -11,13 +11,23 @@ from collidium.cli.lazy import LazyGroup
 
 #: Command -> module:attribute, of what asks a server over the network or needs none.
 FOR_EVERYBODY = {
+    "cancel": "collidium.cli.requests:cancel",
     "check": "collidium.cli.check:check",
     "demo": "collidium.cli.demo:demo",
+    "estimate": "collidium.cli.estimate:estimate",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
     "login": "collidium.cli.login:login",
     "me": "collidium.cli.me:me",
+    "presets": "collidium.cli.estimate:presets",
+    "requests": "collidium.cli.requests:requests",
+    "simulate": "collidium.cli.simulate:simulate",
+    "status": "collidium.cli.requests:status",
     "submit": "collidium.cli.submit:submit",
     "tasks": "collidium.cli.tasks:tasks",
+}
+#: The same, of what asks a server with the operators' secret.
+FOR_OPERATORS = {
+    "report": "collidium.cli.report:report",
 }
 #: The same, of what works on the server's own settings, database and files.
 ON_THE_SERVER = {
@@ -28,10 +38,12 @@ ON_THE_SERVER = {
     "settings": "collidium.cli.settings:settings",
     "task": "collidium.cli.task:task",
     "truth": "collidium.cli.truth:truth",
+    "worker": "collidium.cli.worker:worker",
 }
-COMMANDS = FOR_EVERYBODY | ON_THE_SERVER
+COMMANDS = FOR_EVERYBODY | FOR_OPERATORS | ON_THE_SERVER
 SECTIONS = {
     "Commands for everybody": FOR_EVERYBODY,
+    "Commands for operators": FOR_OPERATORS,
     "Commands on the server's machine": ON_THE_SERVER,
 }
 
@@ -46,12 +58,13 @@ class Session:
 @click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def collidium() -> None:
-    """Share simulated collider events, and compare reconstruction models on benchmarks.
+    """Share simulated collider events, order new ones, and compare reconstruction models on benchmarks.
 
     \b
     See it all at work:        collidium demo
     See what is asked:         collidium tasks
     Run a server:              collidium serve
+    Order events:              collidium simulate --remote --preset ttbar-quick --wait
     Send predictions:          collidium submit tracking predictions.parquet
     See who leads:             collidium leaderboard tracking
 

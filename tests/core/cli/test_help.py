@@ -55,7 +55,7 @@ def test_every_command_explains_itself_with_an_example(path: tuple[str, ...]) ->
 
 def test_whatever_prints_data_prints_json_too() -> None:
     # What these print is for people, or is not data.
-    without = {("serve",), ("login",), ("db", "migrate")}
+    without = {("serve",), ("worker",), ("login",), ("db", "migrate")}
     for path, command in all_commands().items():
         if not isinstance(command, click.Group) and path not in without:
             assert any("--json" in parameter.opts for parameter in command.params), path
@@ -116,6 +116,14 @@ def test_the_version(collidium: RunCommand) -> None:
         ("leaderboard", "tracking", "--limit", "0"),
         ("serve", "--port", "65536"),
         ("truth", "import", "tracking", "--from", "x", "--events", "5:3"),
+        ("simulate", "--preset", "ttbar-quick"),
+        ("simulate", "--remote"),
+        ("simulate", "--remote", "--channel", "ttbar", "--events", "10"),
+        ("simulate", "--remote", "--preset", "ttbar-quick", "--events", "10"),
+        ("simulate", "--remote", "--channel", "ttbar", "--events", "1.5", "--pileup", "0"),
+        ("estimate", "--channel", "ttbar"),
+        ("estimate", "--preset", "ttbar-quick", "--channel", "ttbar"),
+        ("requests", "--state", "lost"),
     ],
     ids=" ".join,
 )

@@ -150,7 +150,9 @@ def test_a_schema_of_a_newer_release_is_refused(collidium: RunCommand, database:
 
 
 def test_the_ledger_is_audited(collidium: RunCommand, database: Path) -> None:
-    assert collidium("ledger", "audit").stdout == "Every balance is the sum of its entries.\n"
+    assert collidium("ledger", "audit").stdout == (
+        "Every balance is the sum of its entries.\nEvery running total is the sum of its requests.\n"
+    )
     with sqlite3.connect(database) as connection:
         connection.execute(
             "INSERT INTO accounts (hub_username, name_key, credits, banned, created_at) "
