@@ -1,228 +1,71 @@
-"""The runner ``slurm``: array jobs on a Slurm cluster that shares a file system with the server."""
+"""Log lines with the id of the HTTP request that they belong to."""
 
 from __future__ import annotations
 
-import asyncio
-import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Self
-from weakref import WeakValueDictionary
+import json
+import logging
+import sys
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Literal
 
-from collidium.contracts.runner import (
-    Job,
-    JobState,
-    JobStatus,
-    Runner,
-    RunnerError,
-    RunnerRefused,
-    RunnerUnavailable,
-)
-from collidium_runners.batch import outputs
-from collidium_runners.batch.command import PipelineCommand
-from collidium_runners.batch.script import Allocation, job_name, minutes, script
-from collidium_runners.batch.splitting import parts
-from collidium_runners.batch.states import ENDED
-from collidium_runners.slurm.door import Door, SeenTask, Submission
-from collidium_runners.slurm.folder import Left, RequestFolder
-from collidium_runners.slurm.following import is_lost, seen_singly, told
-
-_HANDLE: Final = re.compile(r"(\d{1,18})\.(\d{1,9})\.([A-Za-z0-9][A-Za-z0-9_-]{0,63})", re.ASCII)
+#: The id of the request being handled, empty outside one; set by the API.
+http_request_id: ContextVar[str] = ContextVar("http_request_id", default="")
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
-    """What the platform keeps of a job: ``<job id>.<parts>.<request id>``."""
-
-    job_id: int
-    parts: int
-    request_id: str
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Raises RunnerRefused for what is no handle."""
-        match = _HANDLE.fullmatch(text)
-        if match is None:
-            raise RunnerRefused(f"Slurm has no job {text[:200]!r}")
-        return cls(int(match[1]), int(match[2]), match[3])
-
-    def __str__(self) -> str:
-        return f"{self.job_id}.{self.parts}.{self.request_id}"
-
-    @property
-    def name(self) -> str:
-        return job_name(self.request_id)
+class _WithRequestId(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.http_request_id = http_request_id.get() or "-"
+        return True
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How jobs are made."""
-
-    command: PipelineCommand
-    #: An absolute path, the same on the server and on compute nodes.
-    directory: Path
-    allocation: Allocation
-    events_per_part: int
-    most_parts: int
+#: No line may begin or end where a client wants it to; tracebacks keep their line breaks.
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
 
 
-class SlurmRunner(Runner):
-    """Drives jobs through a :class:`~collidium_runners.slurm.door.Door`."""
+class TextFormatter(logging.Formatter):
+    """A line a message, control characters escaped; tracebacks below."""
 
-    name = "slurm"
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- the library's name
+        return super().formatMessage(record).translate(_ESCAPES)
 
-    def __init__(self, door: Door, plan: Plan) -> None:
-        self._door = door
-        self._plan = plan
-        self._submitting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    async def submit(self, job: Job) -> str:
-        name = job_name(job.request_id)
-        folder = self._folder(job.request_id)
-        async with self._submitting.setdefault(job.request_id, asyncio.Lock()):
-            cut = parts(job, self._plan.events_per_part, self._plan.most_parts)
-            count, first = await asyncio.to_thread(folder.claim_parts, len(cut))
-            job_id = None if first else await self._known(folder, name)
-            if job_id is None:
-                job_id = await self._submit(job, count, folder)
-        return str(Handle(job_id, count, job.request_id))
-
-    async def _submit(self, job: Job, count: int, folder: RequestFolder) -> int:
-        plan = self._plan
-        # As it was cut when it was first submitted, whatever settings say by now.
-        cut = parts(job, 1, count)
-        submission = Submission(
-            job_name(job.request_id),
-            script(job, cut, plan.command, plan.directory, plan.allocation),
-            count,
-            minutes(job, cut, plan.allocation.parts_per_node),
-            plan.allocation,
-            folder.path,
-        )
-        try:
-            queued = await self._door.submit(submission)
-        except RunnerUnavailable:
-            # The answer may have been lost, and not the job.
-            lost = await self._named(submission.name)
-            if lost is None:
-                raise
-            queued = lost
-        job_id = await asyncio.to_thread(folder.claim_job, queued)
-        if job_id != queued:
-            # Another process was faster.
-            await self._stop(queued, submission.name)
-        return job_id
-
-    async def _named(self, name: str) -> int | None:
-        try:
-            return min(await self._door.named(name), default=None)
-        except RunnerUnavailable:
-            return None
-
-    async def _known(self, folder: RequestFolder, name: str) -> int | None:
-        """The id of a job that was queued for the request before, by anybody."""
-        job_id = await asyncio.to_thread(folder.job)
-        if job_id is not None:
-            return job_id
-        named = await self._door.named(name)
-        return await asyncio.to_thread(folder.claim_job, min(named)) if named else None
-
-    async def find(self, request_id: str) -> str | None:
-        try:
-            name = job_name(request_id)
-        except RunnerRefused:
-            return None
-        folder = self._folder(request_id)
-        count = await asyncio.to_thread(folder.parts)
-        if count is None:
-            return None
-        job_id = await self._known(folder, name)
-        return None if job_id is None else str(Handle(job_id, count, request_id))
-
-    async def poll(self, handle: str) -> JobStatus:
-        status = (await self.poll_many([handle]))[handle]
-        if isinstance(status, RunnerError):
-            raise status
-        return status
-
-    async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
-        answers: dict[str, JobStatus | RunnerError] = {}
-        known: dict[str, Handle] = {}
-        for text in handles:
-            try:
-                known[text] = Handle.parse(text)
-            except RunnerRefused as error:
-                answers[text] = error
-        try:
-            statuses = await self._statuses(frozenset(known.values()))
-        except RunnerUnavailable as error:
-            return answers | dict.fromkeys(known, error)
-        return answers | {text: statuses[handle] for text, handle in known.items()}
-
-    async def _statuses(self, handles: Collection[Handle]) -> dict[Handle, JobStatus | RunnerError]:
-        if not handles:
-            return {}
-        seen = _by_handle(handles, await self._door.tasks({handle.job_id for handle in handles}))
-        left = dict.fromkeys(handles, Left(known=True))
-        doubtful = [handle for handle in handles if not seen_singly(handle.parts, seen[handle])]
-        left |= await asyncio.to_thread(self._left, doubtful)
-        lost = [handle for handle in doubtful if is_lost(handle.parts, seen[handle], left[handle])]
-        if lost:
-            tasks = await self._door.remembered({handle.job_id for handle in lost})
-            accounted = _by_handle(lost, tasks)
-            # What the queue tells comes later, and so has the last word.
-            seen |= {handle: accounted[handle] + seen[handle] for handle in lost}
-        per_node = self._plan.allocation.parts_per_node
-        return {handle: told(handle.parts, seen[handle], left[handle], per_node) for handle in handles}
-
-    def _left(self, handles: Collection[Handle]) -> dict[Handle, Left]:
-        return {handle: self._folder(handle.request_id).left_by(handle.job_id) for handle in handles}
-
-    async def cancel(self, handle: str) -> None:
-        try:
-            known = Handle.parse(handle)
-        except RunnerRefused:
-            return
-        await asyncio.to_thread(self._folder(known.request_id).mark_cancelled)
-        await self._stop(known.job_id, known.name)
-
-    async def _stop(self, job_id: int, name: str) -> None:
-        if not await self._goes_on(job_id, name):
-            return
-        try:
-            await self._door.cancel(job_id)
-        except RunnerUnavailable:
-            # Slurm minds when it has ended in the meantime; we do not.
-            if await self._goes_on(job_id, name):
-                raise
-
-    async def _goes_on(self, job_id: int, name: str) -> bool:
-        """Whether Slurm has something to stop; never another job, to which the id was given anew."""
-        tasks = await self._door.tasks([job_id])
-        return any(task.job_name == name and task.state not in ENDED for task in tasks)
-
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
-        status = await self.poll(handle)
-        if status.state != JobState.COMPLETED:
-            raise RunnerRefused(f"job {handle} has not completed: it is {status.state}")
-        known = Handle.parse(handle)
-        source = self._folder(known.request_id).path
-        try:
-            return await asyncio.to_thread(outputs.gather, source, known.parts, directory)
-        except OSError as error:
-            raise RunnerUnavailable(f"the output cannot be read: {error.strerror}") from error
-
-    async def close(self) -> None:
-        await self._door.close()
-
-    def _folder(self, request_id: str) -> RequestFolder:
-        return RequestFolder(self._plan.directory / request_id)
+    def formatException(self, ei: Any) -> str:  # noqa: N802 -- the library's name
+        # Indented, so that no line of an error's text passes for one of the log.
+        return "\n".join(f"  {line.translate(_ESCAPES)}" for line in super().formatException(ei).splitlines())
 
 
-def _by_handle(handles: Collection[Handle], tasks: Collection[SeenTask]) -> dict[Handle, list[SeenTask]]:
-    """The tasks of each job. A job of that id and another name is another job: its id was given anew."""
-    found: dict[tuple[int, str], list[SeenTask]] = {}
-    for task in tasks:
-        found.setdefault((task.job_id, task.job_name), []).append(task)
-    return {handle: found.get((handle.job_id, handle.name), []) for handle in handles}
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "request_id": getattr(record, "http_request_id", "-"),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def configure(level: str, style: Literal["text", "json"]) -> None:
+    """Send all logging to standard error, at ``level`` and above."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_WithRequestId())
+    handler.setFormatter(
+        JsonFormatter()
+        if style == "json"
+        else TextFormatter("%(asctime)s %(levelname)-7s %(name)s [%(http_request_id)s] %(message)s")
+    )
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # Those of libraries that log every call or statement, with values that may be private, stay quiet; so
+    # does Hypercorn, which tells the address a second time, as an error's logger.
+    clients = ("httpx", "httpcore", "httpx2", "httpcore2")
+    chatty_loggers = (*clients, "tortoise", "tortoise.db_client", "aiosqlite", "asyncio")
+    for chatty in (*chatty_loggers, "hypercorn.error"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
