@@ -24,6 +24,7 @@ FOR_EVERYBODY = {
     "status": "collidium.cli.requests:status",
     "submit": "collidium.cli.submit:submit",
     "tasks": "collidium.cli.tasks:tasks",
+    "webhook": "collidium.cli.webhook:webhook",
 }
 #: The same, of what asks a server with the operators' secret.
 FOR_OPERATORS = {

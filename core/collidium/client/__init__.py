@@ -45,6 +45,9 @@ from collidium.client.records import (
     Transaction,
     Usage,
     UserUsage,
+    Webhook,
+    WebhookDelivery,
+    WebhookRemoved,
 )
 
 if TYPE_CHECKING:
@@ -79,6 +82,9 @@ __all__ = [
     "Transaction",
     "Usage",
     "UserUsage",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookRemoved",
     "forget_token",
     "login_file",
     "save_token",

@@ -34,6 +34,9 @@ from collidium.client.records import (
     TaskCard,
     Transaction,
     Usage,
+    Webhook,
+    WebhookDelivery,
+    WebhookRemoved,
 )
 from collidium.client.sending import predictions_file
 from collidium.client.transports import AsyncTransport
@@ -158,6 +161,26 @@ class AsyncClient:
     async def presets(self) -> Page[Preset]:
         """Orders that have a name."""
         return await self._transport.send(calls.presets())
+
+    # -- webhooks -------------------------------------------------------------------------------------
+
+    async def set_webhook(self, url: str | None = None, *, rotate_secret: bool = False) -> Webhook:
+        """Be told at an HTTPS address when a request ends; the answer that makes the secret shows it."""
+        return await self._transport.send(calls.set_webhook(url, rotate_secret))
+
+    async def webhook(self) -> Webhook:
+        """Where the account is told."""
+        return await self._transport.send(calls.webhook())
+
+    async def remove_webhook(self) -> WebhookRemoved:
+        """Be told nothing more; the secret is forgotten."""
+        return await self._transport.send(calls.remove_webhook())
+
+    async def webhook_deliveries(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[WebhookDelivery]:
+        """A page of what was told, or was not and why, newest first."""
+        return await self._transport.send(calls.webhook_deliveries(limit, cursor))
 
     # -- benchmarks -----------------------------------------------------------------------------------
 

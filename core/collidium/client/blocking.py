@@ -31,6 +31,9 @@ from collidium.client.records import (
     TaskCard,
     Transaction,
     Usage,
+    Webhook,
+    WebhookDelivery,
+    WebhookRemoved,
 )
 from collidium.client.sending import predictions_file
 from collidium.client.transports import BlockingTransport
@@ -156,6 +159,29 @@ class Client:
     def presets(self) -> Page[Preset]:
         """Orders that have a name."""
         return self._transport.send(calls.presets())
+
+    # -- webhooks -------------------------------------------------------------------------------------
+
+    def set_webhook(self, url: str | None = None, *, rotate_secret: bool = False) -> Webhook:
+        """Be told at an HTTPS address when a request ends; the answer that makes the secret shows it.
+
+        Without ``url`` the address stays as it is, none at first: that makes only the secret.
+        """
+        return self._transport.send(calls.set_webhook(url, rotate_secret))
+
+    def webhook(self) -> Webhook:
+        """Where the account is told."""
+        return self._transport.send(calls.webhook())
+
+    def remove_webhook(self) -> WebhookRemoved:
+        """Be told nothing more; the secret is forgotten."""
+        return self._transport.send(calls.remove_webhook())
+
+    def webhook_deliveries(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[WebhookDelivery]:
+        """A page of what was told, or was not and why, newest first."""
+        return self._transport.send(calls.webhook_deliveries(limit, cursor))
 
     # -- benchmarks -----------------------------------------------------------------------------------
 

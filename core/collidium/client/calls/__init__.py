@@ -24,6 +24,7 @@ from collidium.client.calls.operation import (
     ready,
 )
 from collidium.client.calls.simulations import cancel, estimate, presets, request, requests, simulate
+from collidium.client.calls.webhooks import remove_webhook, set_webhook, webhook, webhook_deliveries
 
 __all__ = [
     "PARQUET",
@@ -49,12 +50,16 @@ __all__ = [
     "me",
     "presets",
     "ready",
+    "remove_webhook",
     "request",
     "requests",
+    "set_webhook",
     "simulate",
     "submission",
     "submit",
     "task",
     "tasks",
     "transactions",
+    "webhook",
+    "webhook_deliveries",
 ]

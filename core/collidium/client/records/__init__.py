@@ -29,6 +29,7 @@ from collidium.client.records.operation import (
 )
 from collidium.client.records.pages import Page
 from collidium.client.records.simulations import Estimate, Moment, Preset, SimulationRequest
+from collidium.client.records.webhooks import Webhook, WebhookDelivery, WebhookRemoved
 
 __all__ = [
     "Account",
@@ -57,4 +58,7 @@ __all__ = [
     "Transaction",
     "Usage",
     "UserUsage",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookRemoved",
 ]

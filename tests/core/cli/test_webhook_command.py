@@ -1,0 +1,92 @@
+"""``collidium webhook``, as a user types it against a real server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+from standardwebhooks import Webhook
+from tests.core.cli.conftest import RunCommand
+from tests.core.outbox.receiver import Receiver, receiving
+from tests.waiting import eventually
+
+from collidium.client import Client
+from collidium.testing.server import ServerProcess
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Iterator[ServerProcess]:
+    directory: Path = tmp_path_factory.mktemp("server")
+    trusted = directory / "authority.pem"
+    authority.cert_pem.write_to_path(str(trusted))
+    env = {
+        "PLATFORM_WEBHOOK_PRIVATE_ADDRESSES": "true",
+        "PLATFORM_MOCK_SECONDS": "0.1",
+        "PLATFORM_POLL_SECONDS": "0.1",
+        "SSL_CERT_FILE": str(trusted),
+    }
+    with ServerProcess(directory, env=env) as running:
+        yield running
+
+
+@pytest.fixture
+def receiver(authority: trustme.CA) -> Iterator[Receiver]:
+    with receiving(authority, "127.0.0.1") as receiver:
+        yield receiver
+
+
+def test_a_webhook_from_its_beginning_to_its_end(
+    collidium: RunCommand, server: ServerProcess, receiver: Receiver
+) -> None:
+    token = server.add_user("alice")
+
+    def alice(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return collidium(*arguments, PLATFORM_BACKEND=server.base_url, HF_TOKEN=token)
+
+    assert alice("webhook", "show").returncode == 3
+    made = alice("webhook", "set", receiver.url())
+    assert made.returncode == 0, made.stderr
+    secret = made.stdout.split()[-1]
+    assert receiver.url() in made.stdout
+    assert secret.startswith("whsec_")
+    assert "only time" in made.stderr
+    again = alice("webhook", "set", receiver.url("/new"))
+    assert "whsec_" not in again.stdout + again.stderr
+    shown = json.loads(alice("webhook", "show", "--json").stdout)
+    assert (set(shown), shown["url"]) == ({"url", "created_at"}, receiver.url("/new"))
+    rotated = json.loads(alice("webhook", "set", "--rotate-secret", "--json").stdout)
+    assert (rotated["url"], rotated["secret"] == secret) == (receiver.url("/new"), False)
+
+    with Client(server.base_url, token) as client:
+        request = client.simulate("single_muon", 1, 0)
+        eventually(lambda: [d.state for d in client.webhook_deliveries()] == ["delivered"])
+        assert "secret" not in repr(client.webhook())
+    (told,) = receiver.received
+    assert (
+        Webhook(rotated["secret"]).verify(told.body, told.headers)["data"]["request_id"] == request.request_id
+    )
+    (delivery,) = json.loads(alice("webhook", "deliveries", "--json").stdout)
+    assert (delivery["request_id"], delivery["last_status"]) == (request.request_id, 204)
+    assert request.request_id in alice("webhook", "deliveries", "--limit", "1").stdout
+
+    assert "nothing more" in alice("webhook", "remove").stderr
+    assert json.loads(alice("webhook", "remove", "--json").stdout) == {"removed": False}
+
+
+def test_a_bad_address_is_refused_and_says_why(collidium: RunCommand, server: ServerProcess) -> None:
+    done = collidium(
+        *("webhook", "set", "http://127.0.0.1/"),
+        PLATFORM_BACKEND=server.base_url,
+        HF_TOKEN=server.add_user("bob"),
+    )
+    assert done.returncode == 3
+    assert "https://" in done.stderr
