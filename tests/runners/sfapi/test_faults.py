@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -87,6 +88,21 @@ async def test_a_file_that_arrives_cut_is_not_taken(
     with pytest.raises(RunnerUnavailable, match=r"particles\.parquet did not arrive whole"):
         await runner.collect(done, tmp_path)
     assert not (tmp_path / "particles.parquet").exists()
+
+
+async def test_what_is_fetched_stops_with_the_first_failure(
+    api: Superfacility, runner: Runner, tmp_path: Path
+) -> None:
+    """Or the rest would go on writing while it is collected again."""
+    done = completed(api)
+    (api.scratch / "r1" / "0" / "tracks.parquet").write_text("another")
+    api.misbehave(Stall(), where="/download/perlmutter/" + str(api.scratch / "r1/0/tracks.parquet"))
+    api.misbehave(Answer(500), where="/download/perlmutter/" + str(api.scratch / "r1/0/particles.parquet"))
+    with pytest.raises(RunnerUnavailable, match="answered 500"):
+        await runner.collect(done, tmp_path)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    api.behave()
+    assert len(await runner.collect(done, tmp_path)) == 2
 
 
 # -- submissions --------------------------------------------------------------------------------------

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runners.sfapi.conftest import MakeRunner, handle
+from tests.runners.sfapi.conftest import MakeRunner, handle, job
 
 from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
-from collidium.testing.superfacility import Answer, Superfacility
+from collidium.testing.superfacility import Answer, Superfacility, rows
 from collidium_runners.batch.states import TABLE, TaskStatus
 from collidium_runners.sfapi import asking
 from collidium_runners.sfapi.accounting import by_job
@@ -110,6 +111,31 @@ async def test_a_handle_that_was_never_given_out_is_refused(
     assert not api.calls
 
 
+async def test_every_call_takes_a_turn(
+    api: Superfacility, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = []
+
+    async def turn(pace: Pace) -> None:
+        turns.append(pace)
+
+    monkeypatch.setattr(Pace, "turn", turn)
+    await runner.submit(job())
+    api.tokens.revoke_all()
+    await runner.find("r1")
+    assert len(turns) == len(api.calls)
+    assert len(set(turns)) == 1
+
+
+async def test_a_job_of_another_name_is_not_found_even_if_the_api_heeds_no_filter(
+    api: Superfacility, runner: Runner
+) -> None:
+    api.add_job("collidium-r11", state="COMPLETED")
+    everything = json.dumps({"status": "OK", "output": rows.sacct(api.batch.jobs.values())})
+    api.misbehave(Answer(200, everything, "application/json"), where="/compute/jobs", times=2)
+    assert await runner.find("r1") is None
+
+
 async def test_calls_keep_their_pace_and_their_order() -> None:
     now = 100.0
     naps: list[float] = []
@@ -133,8 +159,8 @@ def row(jobid: str, state: str = "RUNNING", **fields: str) -> dict[str, str]:
 
 
 def test_those_that_wait_have_one_row_together() -> None:
-    rows = [row("7_0"), row("7_[1-3,5%2]", "PENDING", reason="Priority", elapsedraw="")]
-    assert by_job(rows) == {
+    told = [row("7_0"), row("7_[1-3,5%2]", "PENDING", reason="Priority", elapsedraw="")]
+    assert by_job(told) == {
         7: {0: TaskStatus(0, JobState.RUNNING, 0.0)}
         | {index: TaskStatus(index, JobState.QUEUED, None, "waiting: Priority") for index in (1, 2, 3, 5)}
     }
@@ -147,8 +173,8 @@ def test_a_list_that_slurm_cut_short_counts_as_far_as_it_goes() -> None:
 def test_a_task_that_was_queued_again_is_what_its_latest_row_says() -> None:
     failed = row("7_0", "NODE_FAIL", submit="2026-11-20T10:00:00", start="2026-11-20T10:01:00")
     again = row("7_0", "PENDING", submit="2026-11-20T10:00:00", start="Unknown")
-    for rows in ([failed, again], [again, failed]):
-        assert by_job(rows)[7][0].state == JobState.QUEUED
+    for told in ([failed, again], [again, failed]):
+        assert by_job(told)[7][0].state == JobState.QUEUED
 
 
 def test_steps_and_other_jobs_are_no_tasks() -> None:
@@ -187,6 +213,6 @@ def test_reasons_are_those_of_slurm() -> None:
         )
     )
 )
-def test_no_row_is_too_strange(rows: list[dict[str, object]]) -> None:
-    for tasks in by_job(rows).values():
+def test_no_row_is_too_strange(told: list[dict[str, object]]) -> None:
+    for tasks in by_job(told).values():
         assert all(isinstance(task.state, JobState) for task in tasks.values())
