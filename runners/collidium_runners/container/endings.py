@@ -15,6 +15,8 @@ from collidium_runners.container.spool import CANCELLED, TOO_LONG
 #: Exit codes of what could not be started, and of what was killed.
 _NOT_STARTED: Final = frozenset({126, 127})
 _KILLED: Final = 137
+#: What engines say of a container whose end they did not see.
+_UNSEEN: Final = 255
 
 
 def node_hours(seconds: float) -> Decimal:
@@ -56,7 +58,8 @@ def _failure(container: Container, memory: int) -> str:
         return f"its pipeline was killed, most likely for want of memory: {allowed}"
     if container.exit_code in _NOT_STARTED:
         return f"its pipeline cannot be started: {_code(container.exit_code)}"
-    return f"its pipeline failed: {_code(container.exit_code)}"
+    told = f"its pipeline failed: {_code(container.exit_code)}"
+    return f"{told}, or the machine was restarted" if container.exit_code == _UNSEEN else told
 
 
 def _code(code: int) -> str:

@@ -35,7 +35,10 @@ def ended(
             "its pipeline was killed, most likely for want of memory: it may use 2 GiB; "
             "last line of its log: two",
         ),
-        (255, "its pipeline failed: exit code 255; last line of its log: two"),
+        (
+            255,
+            "its pipeline failed: exit code 255, or the machine was restarted; last line of its log: two",
+        ),
     ],
 )
 def test_failures_by_exit_code(code: int, reason: str) -> None:
