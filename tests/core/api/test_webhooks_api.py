@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -136,8 +137,8 @@ def test_the_end_of_a_request_is_told_and_logged(
         assert _log(other) == []
 
 
-def _log(client: httpx.Client) -> list[dict[str, object]]:
-    log: list[dict[str, object]] = client.get(f"{PATH}/deliveries").json()
+def _log(client: httpx.Client) -> list[dict[str, Any]]:
+    log: list[dict[str, Any]] = client.get(f"{PATH}/deliveries").json()
     return log
 
 

@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 import trustme
 from cryptography.fernet import Fernet
+from tests.core.outbox.receiver import Receiver, receiving
 
 from collidium import outbox, settings
 from collidium.outbox.deliverer import Deliverer
 from collidium.outbox.resolving import Resolve
 from collidium.outbox.sending import Sender
 from collidium.secrets import Secrets
-
-from .receiver import Receiver, receiving
 
 #: A name that only the tests' resolver knows.
 HOST = "receiver.example"

@@ -10,14 +10,13 @@ import trustme
 from hypothesis import given
 from hypothesis import settings as given_settings
 from hypothesis import strategies as st
+from tests.core.outbox.conftest import HOST, Post, resolve_to_loopback
+from tests.core.outbox.receiver import Receiver, receiving
 
 from collidium import settings
 from collidium.errors import InvalidInput
 from collidium.outbox import require_url
 from collidium.outbox.addresses import is_public
-
-from .conftest import HOST, Post, resolve_to_loopback
-from .receiver import Receiver, receiving
 
 PUBLIC = ["8.8.8.8", "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2001:4860:4860::8888"]
 

@@ -7,11 +7,10 @@ from datetime import timedelta
 
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
+from tests.core.outbox.conftest import Post
+from tests.core.outbox.receiver import Receiver
 
 from collidium import outbox
-
-from .conftest import Post
-from .receiver import Receiver
 
 
 async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receiver) -> None:

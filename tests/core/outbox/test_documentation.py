@@ -10,12 +10,11 @@ from typing import Any
 import httpx
 import pytest
 import trustme
+from tests.core.outbox.conftest import HOST, Post
 from tests.documents import ROOT, code_blocks
 
 from collidium import outbox
 from collidium.outbox.models import Delivery
-
-from .conftest import HOST, Post
 
 
 def the_example() -> str:

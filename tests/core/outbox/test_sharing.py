@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 import trustme
+from tests.core.outbox.conftest import HOST, Post
+from tests.core.outbox.receiver import Receiver, receiving
 from tests.waiting import until
 
 from collidium import settings
@@ -20,9 +22,6 @@ from collidium.outbox import deliveries, delivering
 from collidium.outbox.deliverer import MOST_EACH, Deliverer
 from collidium.outbox.deliveries import Attempt
 from collidium.outbox.models import Delivery
-
-from .conftest import HOST, Post
-from .receiver import Receiver, receiving
 
 
 @asynccontextmanager

@@ -11,8 +11,8 @@ PATH = "/v1/me/webhook"
 
 def set_webhook(url: str | None, rotate_secret: bool) -> Call[Webhook]:
     # An address that is left out stays as it is.
-    body: dict[str, object] = {"rotate_secret": rotate_secret} | ({} if url is None else {"url": url})
-    return Call("PUT", PATH, single(Webhook), json=body)
+    address = {} if url is None else {"url": url}
+    return Call("PUT", PATH, single(Webhook), json={"rotate_secret": rotate_secret, **address})
 
 
 def webhook() -> Call[Webhook]:
