@@ -182,7 +182,7 @@ def test_a_task_that_fails_says_so_and_leaves_no_output(tmp_path: Path) -> None:
 
 def test_a_task_that_runs_again_takes_over_what_is_whole(tmp_path: Path) -> None:
     assert run(written(PRINTER + "first", tmp_path), tmp_path).returncode == 0
-    assert run(written(PRINTER + "second", tmp_path), tmp_path, job_id=8).returncode == 0
+    assert run(written("false {output}", tmp_path), tmp_path, job_id=8).returncode == 0
     assert called(tmp_path) == ["first"]
     assert record(tmp_path, "7_0")["exit_code"] == record(tmp_path, "8_0")["exit_code"] == 0
 

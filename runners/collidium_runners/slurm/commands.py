@@ -57,7 +57,9 @@ class CommandDoor(Door):
         # With ids it would fail for a single unknown one, and thousands do not fit into a command line.
         printed = await self._ask("squeue", *_ALL_OF_MINE)
         wanted = frozenset(job_ids)
-        return [task for task in squeue_tasks(printed) if task.job_id in wanted]
+        return await asyncio.to_thread(
+            lambda: [task for task in squeue_tasks(printed) if task.job_id in wanted]
+        )
 
     async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
         listed = sorted(job_ids)

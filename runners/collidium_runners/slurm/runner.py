@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
 from weakref import WeakValueDictionary
 
 from collidium.contracts.runner import (
@@ -21,6 +19,7 @@ from collidium.contracts.runner import (
 )
 from collidium_runners.batch import outputs
 from collidium_runners.batch.command import PipelineCommand
+from collidium_runners.batch.handles import Handle
 from collidium_runners.batch.script import Allocation, job_name, minutes, script
 from collidium_runners.batch.splitting import parts
 from collidium_runners.batch.states import ENDED
@@ -28,31 +27,8 @@ from collidium_runners.slurm.door import Door, SeenTask, Submission
 from collidium_runners.slurm.folder import Left, RequestFolder
 from collidium_runners.slurm.following import is_lost, seen_singly, told
 
-_HANDLE: Final = re.compile(r"(\d{1,18})\.(\d{1,9})\.([A-Za-z0-9][A-Za-z0-9_-]{0,63})", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Handle:
-    """What the platform keeps of a job: ``<job id>.<parts>.<request id>``."""
-
-    job_id: int
-    parts: int
-    request_id: str
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Raises RunnerRefused for what is no handle."""
-        match = _HANDLE.fullmatch(text)
-        if match is None:
-            raise RunnerRefused(f"Slurm has no job {text[:200]!r}")
-        return cls(int(match[1]), int(match[2]), match[3])
-
-    def __str__(self) -> str:
-        return f"{self.job_id}.{self.parts}.{self.request_id}"
-
-    @property
-    def name(self) -> str:
-        return job_name(self.request_id)
+#: The tasks that Slurm tells of each job.
+Seen = dict[Handle, list[SeenTask]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,21 +139,31 @@ class SlurmRunner(Runner):
     async def _statuses(self, handles: Collection[Handle]) -> dict[Handle, JobStatus | RunnerError]:
         if not handles:
             return {}
-        seen = _by_handle(handles, await self._door.tasks({handle.job_id for handle in handles}))
-        left = dict.fromkeys(handles, Left(known=True))
-        doubtful = [handle for handle in handles if not seen_singly(handle.parts, seen[handle])]
-        left |= await asyncio.to_thread(self._left, doubtful)
-        lost = [handle for handle in doubtful if is_lost(handle.parts, seen[handle], left[handle])]
+        # In threads, because thousands are asked about at once, and what jobs left lies on a disk.
+        tasks = await self._door.tasks({handle.job_id for handle in handles})
+        seen, left = await asyncio.to_thread(self._look, handles, tasks)
+        lost = [handle for handle in left if is_lost(handle.parts, seen[handle], left[handle])]
         if lost:
-            tasks = await self._door.remembered({handle.job_id for handle in lost})
-            accounted = _by_handle(lost, tasks)
+            accounted = _by_handle(lost, await self._door.remembered({handle.job_id for handle in lost}))
             # What the queue tells comes later, and so has the last word.
             seen |= {handle: accounted[handle] + seen[handle] for handle in lost}
-        per_node = self._plan.allocation.parts_per_node
-        return {handle: told(handle.parts, seen[handle], left[handle], per_node) for handle in handles}
+        return await asyncio.to_thread(self._tell, seen, left)
 
-    def _left(self, handles: Collection[Handle]) -> dict[Handle, Left]:
-        return {handle: self._folder(handle.request_id).left_by(handle.job_id) for handle in handles}
+    def _look(
+        self, handles: Collection[Handle], tasks: Collection[SeenTask]
+    ) -> tuple[Seen, dict[Handle, Left]]:
+        """What Slurm tells of each job; and what those have left of which it does not tell every part."""
+        seen = _by_handle(handles, tasks)
+        doubtful = [handle for handle in handles if not seen_singly(handle.parts, seen[handle])]
+        return seen, {handle: self._folder(handle.request_id).left_by(handle.job_id) for handle in doubtful}
+
+    def _tell(self, seen: Seen, left: Mapping[Handle, Left]) -> dict[Handle, JobStatus | RunnerError]:
+        per_node = self._plan.allocation.parts_per_node
+        nothing = Left(known=True)
+        return {
+            handle: told(handle.parts, tasks, left.get(handle, nothing), per_node)
+            for handle, tasks in seen.items()
+        }
 
     async def cancel(self, handle: str) -> None:
         try:
@@ -185,7 +171,7 @@ class SlurmRunner(Runner):
         except RunnerRefused:
             return
         await asyncio.to_thread(self._folder(known.request_id).mark_cancelled)
-        await self._stop(known.job_id, known.name)
+        await self._stop(known.job_id, job_name(known.request_id))
 
     async def _stop(self, job_id: int, name: str) -> None:
         if not await self._goes_on(job_id, name):
@@ -220,9 +206,9 @@ class SlurmRunner(Runner):
         return RequestFolder(self._plan.directory / request_id)
 
 
-def _by_handle(handles: Collection[Handle], tasks: Collection[SeenTask]) -> dict[Handle, list[SeenTask]]:
+def _by_handle(handles: Collection[Handle], tasks: Collection[SeenTask]) -> Seen:
     """The tasks of each job. A job of that id and another name is another job: its id was given anew."""
     found: dict[tuple[int, str], list[SeenTask]] = {}
     for task in tasks:
         found.setdefault((task.job_id, task.job_name), []).append(task)
-    return {handle: found.get((handle.job_id, handle.name), []) for handle in handles}
+    return {handle: found.get((handle.job_id, job_name(handle.request_id)), []) for handle in handles}
