@@ -1,0 +1,413 @@
+"""Ordering events, looking at requests and cancelling them, over HTTP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+from tests.waiting import eventually
+
+from collidium.testing.databases import Databases
+from collidium.testing.server import ServerProcess
+
+from .conftest import signed_in
+
+ENDED = {"completed", "failed", "cancelled"}
+JSON = {"Content-Type": "application/json"}
+#: Ids that no request has, and texts that no id is.
+NO_IDS = ["0" * 32, "x", "a" * 31, "A" * 32, "f" * 5000, "%00", "%ff", "%ed%a0%80", "ä", "1%0a", "..%2f"]
+
+
+@pytest.fixture(scope="module")
+def quick(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server whose jobs are done soon."""
+    env = {"PLATFORM_MOCK_SECONDS": "0.2", "PLATFORM_BURST_REQUESTS": "1000"}
+    with _databases.migrated() as url, ServerProcess(tmp_path_factory.mktemp("quick"), url, env) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def slow(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server whose jobs are not done while a test lasts, and small."""
+    env = {
+        "PLATFORM_MOCK_SECONDS": "100000",
+        "PLATFORM_BURST_REQUESTS": "4",
+        "PLATFORM_MAX_EVENTS": "10",
+    }
+    with _databases.migrated() as url, ServerProcess(tmp_path_factory.mktemp("slow"), url, env) as server:
+        yield server
+
+
+_serial = count()
+
+
+@pytest.fixture
+def alice(quick: ServerProcess) -> Iterator[httpx.Client]:
+    """A new account on the quick server."""
+    with signed_in(quick, f"alice{next(_serial)}") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def unlucky(quick: ServerProcess) -> Iterator[httpx.Client]:
+    """An account that never gets what it asks for."""
+    with signed_in(quick, "unlucky") as client:
+        yield client
+
+
+@pytest.fixture
+def patient(slow: ServerProcess) -> Iterator[httpx.Client]:
+    """A new account on the slow server."""
+    with signed_in(slow, f"patient{next(_serial)}") as client:
+        yield client
+
+
+def order(client: httpx.Client, headers: dict[str, str] | None = None, **body: Any) -> httpx.Response:
+    body = {"channel": "single_muon", "events": 10, "pileup": 0} | body
+    return client.post("/v1/simulate", json=body, headers=headers)
+
+
+def ended(client: httpx.Client, request_id: str) -> dict[str, Any]:
+    """The request, once it has ended."""
+    seen: dict[str, Any] = {}
+
+    def look() -> bool:
+        seen.update(client.get(f"/v1/requests/{request_id}").json())
+        return seen["state"] in ENDED
+
+    eventually(look)
+    return seen
+
+
+def balance(client: httpx.Client) -> float:
+    return float(client.get("/v1/me").json()["credits"])
+
+
+# -- ordering -----------------------------------------------------------------------------------------
+
+
+def test_an_order_is_charged_followed_and_completed(alice: httpx.Client) -> None:
+    price = alice.get("/v1/estimate?channel=single_muon&events=10&pileup=0").json()["credits"]
+    answer = order(alice, seed=1)
+    assert answer.status_code == 202
+    placed = answer.json()
+    assert answer.headers["Location"] == f"/v1/requests/{placed['request_id']}"
+    assert (placed["state"], placed["cached"], placed["credits_charged"]) == ("queued", False, price)
+    assert (placed["channel"], placed["events"], placed["pileup"], placed["seed"]) == (
+        "single_muon",
+        10,
+        0,
+        1,
+    )
+    assert [moment["state"] for moment in placed["timeline"]] == ["queued"]
+    done = ended(alice, placed["request_id"])
+    assert done["state"] == "completed"
+    assert [moment["state"] for moment in done["timeline"]] == ["queued", "running", "completed"]
+    assert placed["request_id"] in done["output_hub_repo"]
+    assert done["output_is_mock"]
+    assert balance(alice) == round(10 - price, 3)
+    charge = alice.get("/v1/me/transactions").json()[0]
+    assert (charge["delta"], charge["reason"]) == (-price, "simulation_charge")
+
+
+def test_the_same_order_is_answered_for_nothing_and_readable_by_who_was_answered(
+    quick: ServerProcess, alice: httpx.Client
+) -> None:
+    first = order(alice, seed=2).json()["request_id"]
+    ended(alice, first)
+    with signed_in(quick, "bob-reads") as bob, signed_in(quick, "carol-does-not") as carol:
+        for client in (alice, bob):
+            before = balance(client)
+            answer = order(client, seed=2)
+            assert answer.status_code == 200
+            assert answer.headers["Location"] == f"/v1/requests/{first}"
+            cached = answer.json()
+            assert (cached["request_id"], cached["cached"], cached["credits_charged"]) == (first, True, 0)
+            assert [moment["state"] for moment in cached["timeline"]] == ["queued", "running", "completed"]
+            assert balance(client) == before
+        assert bob.get(f"/v1/requests/{first}").status_code == 200
+        assert bob.post(f"/v1/requests/{first}/cancel").status_code == 403
+        assert bob.get("/v1/requests").json() == []
+        assert carol.get(f"/v1/requests/{first}").status_code == 404
+        assert carol.post(f"/v1/requests/{first}/cancel").status_code == 404
+
+
+def test_a_preset_is_its_three_knobs(alice: httpx.Client) -> None:
+    presets = {preset.pop("name"): preset for preset in httpx_get(alice, "/v1/presets")}
+    assert (presets["ttbar-quick"]["channel"], presets["ttbar-quick"]["events"]) == ("ttbar", 10)
+    assert presets["ttbar-quick"]["pileup"] == 0
+    by_name = alice.post("/v1/simulate", json={"preset": "muons-quick", "seed": 3})
+    assert by_name.status_code == 202
+    assert by_name.json()["credits_charged"] == presets["muons-quick"]["credits"]
+    ended(alice, by_name.json()["request_id"])
+    by_knobs = order(alice, channel="single_muon", events=100, pileup=0, seed=3)
+    assert (by_knobs.status_code, by_knobs.json()["request_id"]) == (200, by_name.json()["request_id"])
+
+
+def httpx_get(client: httpx.Client, path: str) -> Any:
+    """What anybody is answered."""
+    answer = httpx.get(f"{client.base_url}{path}", trust_env=False)
+    assert answer.status_code == 200
+    return answer.json()
+
+
+def test_the_same_key_again_gives_the_first_answer(patient: httpx.Client) -> None:
+    before = balance(patient)
+    answers = [order(patient, {"Idempotency-Key": "once"}, seed=4) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [202, 202, 202]
+    assert len({answer.json()["request_id"] for answer in answers}) == 1
+    assert answers[2].json()["timeline"][0]["state"] == "queued"
+    charged = answers[0].json()["credits_charged"]
+    assert {answer.json()["credits_charged"] for answer in answers} == {charged}
+    assert balance(patient) == round(before - charged, 3)
+    assert order(patient, {"Idempotency-Key": "once"}, seed=5).status_code == 409
+
+
+@pytest.mark.parametrize("key", ["", "k" * 129, "two words", "ä"])
+def test_a_key_that_is_none_is_422(unlucky: httpx.Client, key: str) -> None:
+    answer = unlucky.post(
+        "/v1/simulate",
+        json={"preset": "ttbar-quick"},
+        headers={b"Idempotency-Key": key.encode()},
+    )
+    assert answer.status_code == 422
+    assert "Idempotency-Key" in answer.json()["detail"]
+
+
+GOOD = '"channel": "single_muon", "events": 10, "pileup": 0'
+
+
+@pytest.mark.parametrize(
+    ("content", "fields"),
+    [
+        ("{}", {"channel", "events", "pileup"}),
+        (
+            '{"channel": 7, "events": "10", "pileup": 0.0, "seed": true, "private": "no", "more": 1}',
+            {"channel", "events", "pileup", "seed", "private", "more"},
+        ),
+        ('{"channel": "single_muon", "events": true, "pileup": false}', {"events", "pileup"}),
+        ('{"channel": "single_muon", "events": 10.0, "pileup": NaN}', {"events", "pileup"}),
+        ('{"channel": "single_muon", "events": Infinity, "pileup": null}', {"events", "pileup"}),
+        ('{"channel": "nothing", "events": 0, "pileup": -1}', {"channel", "events", "pileup"}),
+        ('{"channel": "single_muon", "events": 100001, "pileup": 201}', {"events", "pileup"}),
+        ('{"channel": "single_muon", "events": 1' + "0" * 4000 + ', "pileup": 0}', {"events"}),
+        ('{"channel": "single_muon\\u0000", "events": 1, "pileup": 0}', {"channel"}),
+        ('{"channel": "\\ud800", "events": 1, "pileup": 0}', {"channel"}),
+        ("{" + GOOD + ', "seed": 2147483648}', {"seed"}),
+        ("{" + GOOD + ', "seed": -1}', {"seed"}),
+        ("{" + GOOD + ', "seed": null}', {"seed"}),
+        ("{" + GOOD + ', "webhook_url": 7}', {"webhook_url"}),
+        ("{" + GOOD + ', "webhook_url": "http://example.org/"}', {"webhook_url"}),
+        ("{" + GOOD + ', "webhook_url": "https://127.0.0.1/"}', {"webhook_url"}),
+        ("{" + GOOD + ', "preset": "ttbar-quick"}', {"channel", "events", "pileup"}),
+        ('{"preset": "nothing"}', {"preset"}),
+        ('{"preset": null}', {"preset"}),
+        ('{"preset": ["ttbar-quick"]}', {"preset"}),
+        ("[]", None),
+        ("null", None),
+        ('"ttbar-quick"', None),
+    ],
+)
+def test_all_that_is_wrong_with_an_order_is_told_at_once(
+    unlucky: httpx.Client, content: str, fields: set[str] | None
+) -> None:
+    answer = unlucky.post("/v1/simulate", content=content, headers=JSON)
+    assert answer.status_code == 422, answer.text
+    problem = answer.json()
+    assert isinstance(problem["detail"], str)
+    if fields is not None:
+        assert {item["field"] for item in problem["errors"]} == fields
+    assert balance(unlucky) == 10
+    assert unlucky.get("/v1/requests").json() == []
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [(b"{", "application/json"), (b"\xff", "application/json"), (b"preset=ttbar-quick", "text/plain")],
+)
+def test_what_is_no_json_is_a_problem_document(unlucky: httpx.Client, content: bytes, kind: str) -> None:
+    answer = unlucky.post("/v1/simulate", content=content, headers={"Content-Type": kind})
+    assert answer.status_code in {400, 415, 422}
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_what_the_balance_does_not_cover_is_402(unlucky: httpx.Client) -> None:
+    answer = order(unlucky, channel="ttbar", events=100_000, pileup=200)
+    assert answer.status_code == 402
+    assert balance(unlucky) == 10
+
+
+def test_too_many_orders_are_429(patient: httpx.Client) -> None:
+    answers = [order(patient, seed=seed) for seed in range(100, 105)]
+    assert [answer.status_code for answer in answers] == [202, 202, 202, 202, 429]
+    assert 0 < int(answers[-1].headers["Retry-After"]) <= 300
+
+
+def test_while_frozen_only_what_was_made_is_answered(quick: ServerProcess, alice: httpx.Client) -> None:
+    operator = {"X-Admin-Token": quick.admin_token}
+    ended(alice, order(alice, seed=6).json()["request_id"])
+    assert alice.post("/admin/freeze?frozen=true", headers=operator).status_code == 200
+    try:
+        refused = order(alice, seed=7)
+        assert refused.status_code == 503
+        assert int(refused.headers["Retry-After"]) > 0
+        assert order(alice, seed=6).status_code == 200
+    finally:
+        assert alice.post("/admin/freeze?frozen=false", headers=operator).status_code == 200
+    assert order(alice, seed=7).status_code == 202
+
+
+def test_the_token_is_kept_nowhere_that_is_shown(quick: ServerProcess, alice: httpx.Client) -> None:
+    token = alice.headers["Authorization"].removeprefix("Bearer ")
+    placed = order(alice, seed=9)
+    done = ended(alice, placed.json()["request_id"])
+    assert token not in placed.text + str(done)
+    assert token not in (quick.directory / "server.log").read_text()
+
+
+# -- requests -----------------------------------------------------------------------------------------
+
+
+def test_requests_come_in_pages_of_the_state_that_was_asked_for(patient: httpx.Client) -> None:
+    made = [order(patient, seed=seed).json()["request_id"] for seed in range(200, 204)]
+    patient.post(f"/v1/requests/{made[3]}/cancel")
+    ended(patient, made[3])
+    everything = patient.get("/v1/requests").json()
+    assert [request["request_id"] for request in everything] == made[::-1]
+    assert "timeline" not in everything[0]
+    # The first may be in the queue for a while, but none of them runs yet.
+    assert patient.get("/v1/requests?state=running").json() == []
+    first = patient.get("/v1/requests?state=queued&limit=2")
+    assert [request["request_id"] for request in first.json()] == [made[2], made[1]]
+    second = patient.get(first.links["next"]["url"])
+    assert [request["request_id"] for request in second.json()] == [made[0]]
+    assert "next" not in second.links
+    (cancelled,) = patient.get("/v1/requests?state=cancelled").json()
+    assert cancelled["request_id"] == made[3]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "state=lost",
+        "state=",
+        "limit=0",
+        "limit=-1",
+        "limit=1001",
+        "limit=1e3",
+        "limit=" + "9" * 5000,
+        "cursor=x",
+        "cursor=-1",
+        "cursor=" + "9" * 30,
+        "cursor=%00",
+        "cursor=%ff",
+        "cursor=%D9%A3",
+    ],
+)
+def test_a_list_that_cannot_be_is_refused(unlucky: httpx.Client, query: str) -> None:
+    answer = unlucky.get(f"/v1/requests?{query}")
+    assert answer.status_code in {404, 422}
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("request_id", NO_IDS)
+def test_what_is_no_request_is_404(unlucky: httpx.Client, request_id: str) -> None:
+    assert unlucky.get(f"/v1/requests/{request_id}").status_code == 404
+    assert unlucky.post(f"/v1/requests/{request_id}/cancel").status_code == 404
+
+
+def test_a_cancellation_is_202_until_it_is_done_and_then_200(patient: httpx.Client) -> None:
+    before = balance(patient)
+    request_id = order(patient, seed=300).json()["request_id"]
+    answer = patient.post(f"/v1/requests/{request_id}/cancel")
+    assert answer.status_code == 202
+    assert answer.json()["cancel_requested"]
+    assert "cancel requested" in answer.json()["timeline"][-1]["reason"]
+    done = ended(patient, request_id)
+    assert done["state"] == "cancelled"
+    assert done["credits_refunded"] == done["credits_charged"]
+    assert balance(patient) == before
+    again = patient.post(f"/v1/requests/{request_id}/cancel")
+    assert (again.status_code, again.json()["state"]) == (200, "cancelled")
+
+
+def test_what_has_completed_cannot_be_cancelled(alice: httpx.Client) -> None:
+    request_id = order(alice, seed=8).json()["request_id"]
+    ended(alice, request_id)
+    assert alice.post(f"/v1/requests/{request_id}/cancel").status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/simulate"),
+        ("GET", "/v1/requests"),
+        ("GET", f"/v1/requests/{'0' * 32}"),
+        ("POST", f"/v1/requests/{'0' * 32}/cancel"),
+    ],
+)
+def test_without_a_token_it_is_401(quick: ServerProcess, method: str, path: str) -> None:
+    answer = httpx.request(method, quick.base_url + path, trust_env=False)
+    assert answer.status_code == 401
+
+
+# -- before paying ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "node_seconds", "price"),
+    [
+        ("channel=ttbar&events=10&pileup=0", 1200, 0.333),
+        ("channel=ttbar&events=1000&pileup=200", 450300, 125.083),
+        ("channel=single_muon&events=1&pileup=0", 5, 0.001),
+        ("channel=zmumu&events=100&pileup=50", 6000, 1.667),
+    ],
+)
+def test_an_estimate_costs_nothing_and_needs_no_account(
+    quick: ServerProcess, query: str, node_seconds: float, price: float
+) -> None:
+    answer = httpx.get(f"{quick.base_url}/v1/estimate?{query}", trust_env=False)
+    assert answer.status_code == 200
+    found = answer.json()
+    assert (found["node_seconds"], found["credits"], found["node_hours"]) == (node_seconds, price, price)
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("", {"channel", "events", "pileup"}),
+        ("channel=nothing&events=0&pileup=-1", {"channel", "events", "pileup"}),
+        ("channel=ttbar&events=ten&pileup=1.5", {"events", "pileup"}),
+        ("channel=ttbar&events=" + "9" * 5000 + "&pileup=0", {"events"}),
+        ("channel=ttbar&events=" + "9" * 4000 + "&pileup=nan", {"events", "pileup"}),
+        ("channel=%ed%a0%80&events=1&pileup=0", {"channel"}),
+    ],
+)
+def test_an_estimate_of_nothing_is_422(quick: ServerProcess, query: str, fields: set[str]) -> None:
+    answer = httpx.get(f"{quick.base_url}/v1/estimate?{query}", trust_env=False)
+    assert answer.status_code == 422
+    assert {item["field"] for item in answer.json()["errors"]} <= fields
+
+
+def test_presets_that_cannot_be_ordered_are_not_offered(slow: ServerProcess) -> None:
+    found = httpx.get(f"{slow.base_url}/v1/presets", trust_env=False).json()
+    assert found
+    assert {preset["events"] for preset in found} == {10}
+
+
+def test_orders_are_counted(alice: httpx.Client) -> None:
+    before = orders_counted(alice)
+    ended(alice, order(alice, seed=10).json()["request_id"])
+    order(alice, seed=10)
+    after = orders_counted(alice)
+    assert {answer: after[answer] - before.get(answer, 0) for answer in after} == {"queued": 1, "cached": 1}
+
+
+def orders_counted(client: httpx.Client) -> dict[str, float]:
+    """How many orders were answered, by answer."""
+    line = re.compile(r'^collidium_simulation_orders_total\{answer="(\w+)"\} (\S+)$', re.MULTILINE)
+    return {answer: float(number) for answer, number in line.findall(client.get("/metrics").text)}
