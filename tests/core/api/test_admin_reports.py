@@ -1,0 +1,310 @@
+"""What operators see of simulation requests: reports, everybody's requests, their outputs."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow.parquet as pq
+import pytest
+from tests.distributions import install
+from tests.waiting import eventually
+
+from collidium.testing.databases import Databases
+from collidium.testing.plugin import StartServer
+from collidium.testing.server import ServerProcess
+
+from .conftest import signed_in
+
+#: Computes at once: ten events with more numbers than fit into one piece of an answer.
+RUNNER = """
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from collidium.contracts.runner import JobState, JobStatus, Runner
+from collidium.hookspecs import hookimpl
+
+class Tiny(Runner):
+    name = "tiny"
+    poll_seconds = 0.05
+
+    async def submit(self, job):
+        return f"{job.request_id}:{job.events}"
+
+    async def find(self, request_id):
+        return None
+
+    async def poll(self, handle):
+        return JobStatus(JobState.COMPLETED)
+
+    async def cancel(self, handle):
+        pass
+
+    async def collect(self, handle, directory):
+        events = int(handle.partition(":")[2])
+        values = np.random.default_rng(1).normal(size=(events, 50_000))
+        path = directory / "particles.parquet"
+        pq.write_table(pa.table({"event_id": range(events), "px": list(values)}), path)
+        return [path]
+
+    async def close(self):
+        pass
+
+@hookimpl
+def collidium_runners(settings):
+    return [Tiny()]
+"""
+
+
+@pytest.fixture(scope="module")
+def server(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server on which alice ordered twice and cancelled once, and bob once; nothing has completed."""
+    env = {"PLATFORM_MOCK_SECONDS": "100000"}
+    with _databases.migrated() as url, ServerProcess(tmp_path_factory.mktemp("server"), url, env) as running:
+        with signed_in(running, "alice") as alice, signed_in(running, "bob") as bob:
+            order(alice, channel="ttbar", events=10)
+            unwanted = order(alice, channel="zmumu", events=10)
+            order(bob, channel="ttbar", events=20)
+            alice.post(f"/v1/requests/{unwanted}/cancel")
+            eventually(lambda: alice.get(f"/v1/requests/{unwanted}").json()["state"] == "cancelled")
+        yield running
+
+
+@pytest.fixture
+def operator(server: ServerProcess) -> Iterator[httpx.Client]:
+    with operating(server) as client:
+        yield client
+
+
+def operating(server: ServerProcess) -> httpx.Client:
+    headers = {"X-Admin-Token": server.admin_token}
+    return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
+
+
+def order(client: httpx.Client, **body: Any) -> str:
+    answer = client.post("/v1/simulate", json={"pileup": 0, **body})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["request_id"])
+
+
+# -- reports ------------------------------------------------------------------------------------------
+
+
+def test_usage(operator: httpx.Client) -> None:
+    assert operator.get("/admin/usage").json() == {
+        "month": f"{datetime.now(UTC):%Y-%m}",
+        "total_node_hours": 0.916,
+        "total_requests": 3,
+        "users": [
+            {"hub_username": "bob", "node_hours": 0.583, "requests": 1},
+            {"hub_username": "alice", "node_hours": 0.333, "requests": 2},
+        ],
+    }
+    (first,) = operator.get("/admin/usage?limit=1").json()["users"]
+    assert first["hub_username"] == "bob"
+
+
+def test_channels(operator: httpx.Client) -> None:
+    this_month = operator.get("/admin/analytics/channels").json()
+    assert this_month == [
+        {"channel": "ttbar", "requests": 2, "node_hours": 0.916},
+        {"channel": "zmumu", "requests": 1, "node_hours": 0.0},
+    ]
+    month = f"{datetime.now(UTC):%Y-%m}"
+    assert operator.get(f"/admin/analytics/channels?month={month}").json() == this_month
+    assert operator.get("/admin/analytics/channels?month=2001-01").json() == []
+
+
+def test_daily_has_every_day_of_the_window(operator: httpx.Client) -> None:
+    days = operator.get("/admin/analytics/daily?days=3").json()
+    today = datetime.now(UTC).date()
+    assert [day["date"] for day in days] == [f"{today - timedelta(days=back)}" for back in (2, 1, 0)]
+    assert days[0] == {"date": days[0]["date"], "node_hours": 0.0, "requests": 0}
+    assert (days[2]["node_hours"], days[2]["requests"]) == (0.916, 3)
+    assert len(operator.get("/admin/analytics/daily").json()) == 30
+    assert len(operator.get("/admin/analytics/daily?days=3660").json()) == 3660
+
+
+def test_failures(operator: httpx.Client, start_server: StartServer) -> None:
+    month = f"{datetime.now(UTC):%Y-%m}"
+    assert operator.get("/admin/analytics/failures").json() == {
+        "month": month,
+        "failure_rate": 0.0,
+        "failed": 0,
+        "finished": 1,
+    }
+    failing = start_server({"PLATFORM_MOCK_SECONDS": "0", "PLATFORM_MOCK_OUTCOME": "failed"})
+    with signed_in(failing, "alice") as alice, operating(failing) as other:
+        order(alice, channel="ttbar", events=10)
+        eventually(lambda: other.get("/admin/analytics/failures").json()["finished"] == 1)
+        report = other.get("/admin/analytics/failures").json()
+        assert report == {"month": month, "failure_rate": 100.0, "failed": 1, "finished": 1}
+        assert alice.get("/v1/me").json()["credits"] == 10
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "usage?limit=0",
+        "usage?limit=-1",
+        "usage?limit=1001",
+        "usage?limit=many",
+        "usage?limit=" + "9" * 5000,
+        "usage?limit=%00",
+        "analytics/daily?days=0",
+        "analytics/daily?days=-5",
+        "analytics/daily?days=3661",
+        "analytics/daily?days=1.5",
+        "analytics/daily?days=" + "9" * 5000,
+        "analytics/channels?month=",
+        "analytics/channels?month=2026",
+        "analytics/channels?month=2026-13",
+        "analytics/channels?month=0000-01",
+        "analytics/channels?month=2026-1",
+        "analytics/channels?month=2026-01%00",
+        "analytics/channels?month=2026-01%0a",
+        "analytics/channels?month=%D9%A2%D9%A0%D9%A2%D9%A6-01",
+        "analytics/channels?month=" + "2" * 5000,
+        "requests?state=lost",
+        "requests?limit=0",
+        "requests?cursor=x",
+        "requests?cursor=" + "9" * 30,
+        "requests?user=nobody",
+        "requests?user=%00",
+        "requests?user=%ff",
+        "requests?user=" + "a" * 5000,
+        "requests?channel=%00",
+        "requests?channel=" + "a" * 5000,
+        "requests/x",
+        "requests/%00",
+        "requests/%ed%a0%80",
+        "requests/" + "f" * 5000,
+        "requests/x/output",
+        "requests/x/output/data/x.parquet",
+        f"requests/{'0' * 32}/output",
+    ],
+)
+def test_what_cannot_be_asked_is_refused(operator: httpx.Client, address: str) -> None:
+    answer = operator.get(f"/admin/{address}")
+    assert answer.status_code in {404, 422}, answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+# -- requests -----------------------------------------------------------------------------------------
+
+
+def test_requests_of_everybody_are_listed_and_picked(operator: httpx.Client) -> None:
+    def listed(query: str = "") -> list[tuple[str, str, str]]:
+        return [
+            (request["hub_username"], request["channel"], request["state"])
+            for request in operator.get(f"/admin/requests{query}").json()
+        ]
+
+    assert [(user, channel) for user, channel, _ in listed()] == [
+        ("bob", "ttbar"),
+        ("alice", "zmumu"),
+        ("alice", "ttbar"),
+    ]
+    assert listed("?state=cancelled") == [("alice", "zmumu", "cancelled")]
+    assert {user for user, _, _ in listed("?user=ALICE")} == {"alice"}
+    assert len(listed("?user=alice")) == 2
+    assert {channel for _, channel, _ in listed("?channel=ttbar")} == {"ttbar"}
+    assert listed("?channel=nothing") == []
+    assert len(listed("?user=alice&channel=ttbar")) == 1
+
+
+def test_pages_keep_what_was_asked_for(operator: httpx.Client) -> None:
+    first = operator.get("/admin/requests?channel=ttbar&limit=1")
+    assert [request["hub_username"] for request in first.json()] == ["bob"]
+    second = operator.get(first.links["next"]["url"])
+    assert [request["hub_username"] for request in second.json()] == ["alice"]
+    assert second.json()[0]["channel"] == "ttbar"
+    assert "next" not in second.links
+
+
+def test_an_operator_cancels_anybodys_request_and_it_is_audited(
+    server: ServerProcess, operator: httpx.Client
+) -> None:
+    with signed_in(server, "carol") as carol:
+        request_id = order(carol, channel="single_muon", events=1)
+        answer = operator.post(f"/admin/requests/{request_id}/cancel")
+        assert answer.status_code == 202
+        assert answer.json()["cancel_requested"]
+
+        def state() -> Any:
+            return operator.get(f"/admin/requests/{request_id}").json()["state"]
+
+        eventually(lambda: state() == "cancelled")
+        assert operator.post(f"/admin/requests/{request_id}/cancel").status_code == 200
+        assert carol.get("/v1/me").json()["credits"] == 10
+    deed = operator.get("/admin/audit").json()[0]
+    assert (deed["action"], deed["target"]) == ("cancel", request_id)
+    assert operator.post(f"/admin/requests/{'0' * 32}/cancel").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "usage",
+        "analytics/channels",
+        "analytics/daily",
+        "analytics/failures",
+        "requests",
+        f"requests/{'0' * 32}",
+        f"requests/{'0' * 32}/output",
+        f"requests/{'0' * 32}/output/x",
+    ],
+)
+def test_without_the_secret_nothing_opens(server: ServerProcess, path: str) -> None:
+    for headers in ({}, {"X-Admin-Token": "wrong"}):
+        answer = httpx.get(f"{server.base_url}/admin/{path}", headers=headers, trust_env=False)
+        assert answer.status_code == 401
+
+
+# -- outputs ------------------------------------------------------------------------------------------
+
+
+def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_path: Path) -> None:
+    install(tmp_path / "site", "tiny", {"tiny_runner": RUNNER})
+    server = start_server(
+        {
+            "PYTHONPATH": str(tmp_path / "site"),
+            "PLATFORM_RUN_MODE": "real",
+            "PLATFORM_RUNNER": "tiny",
+        }
+    )
+    with signed_in(server, "alice") as alice, operating(server) as operator:
+        request_id = order(alice, channel="single_muon", events=10)
+        where = f"/admin/requests/{request_id}/output"
+        eventually(lambda: bool(operator.get(where).json()))
+        (file,) = operator.get(where).json()
+        assert file["path"] == "data/single_muon_pu0_particles/train-00000-of-00001.parquet"
+        assert file["rows"] == 10
+        assert file["size_bytes"] > 2 * 1024**2
+        answer = operator.get(f"{where}/{file['path']}")
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"] == "application/vnd.apache.parquet"
+        assert int(answer.headers["Content-Length"]) == len(answer.content) == file["size_bytes"]
+        assert hashlib.sha256(answer.content).hexdigest() == file["sha256"]
+        assert pq.read_table(io.BytesIO(answer.content)).num_rows == 10
+        for path in (
+            "x",
+            "../../collidium.sqlite3",
+            "..%2f..%2fadmin-token",
+            "data",
+            "%00",
+            "/" + file["path"],
+        ):
+            assert operator.get(f"{where}/{path}").status_code == 404, path
+        # Whoever hangs up half-way leaves nothing behind, nor does anybody else.
+        with operator.stream("GET", f"{where}/{file['path']}") as partly:
+            next(partly.iter_raw(1024))
+        assert not list((server.data_dir / "uploads").iterdir())
+        (server.data_dir / "storage").rename(server.data_dir / "gone")
+        (server.data_dir / "storage").mkdir()
+        assert operator.get(f"{where}/{file['path']}").status_code == 404
