@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from tortoise.expressions import F
 from tortoise.timezone import now
 
-from collidium.database import connection
+from collidium.database import connection, transactional
 from collidium.errors import TooManyRequests
 from collidium.simulations.models import SimulationRequest, UsageTotal
 
@@ -76,16 +77,26 @@ def day_of(moment: datetime) -> str:
 
 async def audit() -> list[TotalMismatch]:
     """Every running total that is not what the requests add up to; none is the proof."""
-    _, rows = await connection().execute_query(_COUNTED)
-    counted = {row["id"]: tuple(int(row[name]) for name in _NUMBERS) for row in rows}
-    _, rows = await connection().execute_query(_KEPT)
-    kept = {row["id"]: tuple(int(row[name]) for name in _NUMBERS) for row in rows}
-    nothing = (0,) * len(_NUMBERS)
+    _, rows = await connection().execute_query(_COMPARED)
+    totals = [(row["id"], _numbers(row, "kept_"), _numbers(row)) for row in rows]
     return [
-        TotalMismatch(total, _told(kept.get(total, nothing)), _told(counted.get(total, nothing)))
-        for total in sorted(kept.keys() | counted.keys())
-        if kept.get(total, nothing) != counted.get(total, nothing)
+        TotalMismatch(total, _told(kept), _told(counted))
+        for total, kept, counted in totals
+        if kept != counted
     ]
+
+
+@transactional
+async def rebuild() -> None:
+    """Count every running total anew from the requests, after they were written by other means."""
+    await UsageTotal.all().delete()
+    _, rows = await connection().execute_query(_COMPARED)
+    totals = []
+    for row in rows:
+        total = _total(*row["id"].split(":", 2))
+        total.requests, total.milli_node_hours, total.finished, total.failed = _numbers(row)
+        totals.append(total)
+    await UsageTotal.bulk_create(totals, batch_size=500)
 
 
 async def _locked_month(month: str) -> UsageTotal:
@@ -122,34 +133,39 @@ def _seconds_to_next_month(moment: datetime) -> int:
     return int((following - moment).total_seconds()) + 1
 
 
-_NUMBERS: Final = ("requests", "milli", "finished", "failed")
+def _numbers(row: Mapping[str, Any], of: str = "") -> tuple[int, int, int, int]:
+    requests, milli, finished, failed = (
+        int(row[of + name]) for name in ("requests", "milli", "finished", "failed")
+    )
+    return requests, milli, finished, failed
 
 
-def _told(numbers: tuple[int, ...]) -> str:
+def _told(numbers: tuple[int, int, int, int]) -> str:
     requests, milli, finished, failed = numbers
     return f"{requests} requests, {milli / 1000:.3f} node-hours, {finished} finished, {failed} failed"
 
 
-_KEPT: Final = (
-    "SELECT id, requests, milli_node_hours AS milli, finished, failed FROM usage_totals "
-    "WHERE requests <> 0 OR milli_node_hours <> 0 OR finished <> 0 OR failed <> 0"
-)
-
-#: Of one moment, because it is one statement. A month's row is both where its requests were ordered and where
-#: others ended.
-_COUNTED: Final = """
-WITH counted AS (
+#: What is counted beside what is kept, of one moment because it is one statement. A month's row is both where
+#: its requests were ordered and where others ended.
+_COMPARED: Final = """
+WITH ordered AS (
     SELECT created_day, substr(created_day, 1, 7) AS month, channel, hub_username, finished_month, state,
            CAST(ROUND(node_hours * 1000) AS BIGINT) AS milli
     FROM simulation_requests
-), parts AS (
-    SELECT 'day:' || created_day || ':' AS id, 1 AS requests, milli, 0 AS finished, 0 AS failed FROM counted
-    UNION ALL SELECT 'month:' || month || ':', 1, milli, 0, 0 FROM counted
-    UNION ALL SELECT 'channel:' || month || ':' || channel, 1, milli, 0, 0 FROM counted
-    UNION ALL SELECT 'account:' || month || ':' || hub_username, 1, milli, 0, 0 FROM counted
+), counted AS (
+    SELECT 'day:' || created_day || ':' AS id, 1 AS requests, milli, 0 AS finished, 0 AS failed FROM ordered
+    UNION ALL SELECT 'month:' || month || ':', 1, milli, 0, 0 FROM ordered
+    UNION ALL SELECT 'channel:' || month || ':' || channel, 1, milli, 0, 0 FROM ordered
+    UNION ALL SELECT 'account:' || month || ':' || hub_username, 1, milli, 0, 0 FROM ordered
     UNION ALL SELECT 'month:' || finished_month || ':', 0, 0, 1, CASE WHEN state = 'failed' THEN 1 ELSE 0 END
-    FROM counted WHERE finished_month IS NOT NULL
+    FROM ordered WHERE finished_month IS NOT NULL
+), beside AS (
+    SELECT id, requests, milli, finished, failed,
+           0 AS kept_requests, 0 AS kept_milli, 0 AS kept_finished, 0 AS kept_failed FROM counted
+    UNION ALL SELECT id, 0, 0, 0, 0, requests, milli_node_hours, finished, failed FROM usage_totals
 )
-SELECT id, SUM(requests) AS requests, SUM(milli) AS milli, SUM(finished) AS finished, SUM(failed) AS failed
-FROM parts GROUP BY id
+SELECT id, SUM(requests) AS requests, SUM(milli) AS milli, SUM(finished) AS finished, SUM(failed) AS failed,
+       SUM(kept_requests) AS kept_requests, SUM(kept_milli) AS kept_milli,
+       SUM(kept_finished) AS kept_finished, SUM(kept_failed) AS kept_failed
+FROM beside GROUP BY id ORDER BY id
 """
