@@ -13,8 +13,9 @@ from collidium.settings import Settings
 from collidium_runners.batch.command import PipelineCommand
 from collidium_runners.container.containers import Allowance
 from collidium_runners.container.engine import Engines
-from collidium_runners.container.jobs import ContainerJobs, Terms
+from collidium_runners.container.jobs import ContainerJobs
 from collidium_runners.container.runner import ContainerRunner
+from collidium_runners.container.terms import Terms
 
 __all__ = ["ContainerRunner", "container_runner"]
 

@@ -67,10 +67,16 @@ class Engine:
 
     def stop(self, name: str) -> None:
         """End a container, by force if it must be; nothing happens when it has ended or is not there."""
-        self._ask_if_there("stop", "-t", str(STOP_SECONDS), name)
+        try:
+            self._ask_if_there("stop", "-t", str(STOP_SECONDS), name)
+        except RunnerRefused as error:
+            raise RunnerUnavailable(str(error)) from None
 
     def remove(self, name: str) -> None:
-        """Remove a container, running or not; nothing happens when it is not there."""
+        """Remove a container, running or not; nothing happens when it is not there.
+
+        Raises RunnerRefused when it stays.
+        """
         self._ask_if_there("rm", "--force", "--volumes", name)
 
     def inspect(self, names: Sequence[str]) -> dict[str, Container]:

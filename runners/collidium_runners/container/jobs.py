@@ -24,12 +24,12 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
-from collidium_runners.batch.command import PipelineCommand
-from collidium_runners.container.containers import OUTPUT, Allowance, Container, options
+from collidium_runners.container.containers import OUTPUT, Container, options
 from collidium_runners.container.endings import ending, node_hours
 from collidium_runners.container.engine import Engine, Engines
 from collidium_runners.container.folders import Folders
 from collidium_runners.container.spool import CANCELLED, TOO_LONG, Entry, Spool, is_plain
+from collidium_runners.container.terms import Terms
 
 logger = logging.getLogger(__name__)
 
@@ -37,24 +37,6 @@ _GONE: Final = "its container was removed before it ended"
 _RESTARTED: Final = "the machine was restarted while it ran"
 _NEVER_BEGAN: Final = JobStatus(JobState.CANCELLED, node_hours(0), "cancelled before it began")
 _NOT_MADE: Final = "the container engine would not start it; the operator's log says why"
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What the settings say of containers."""
-
-    image: str
-    command: PipelineCommand
-    allowance: Allowance
-    #: How many run at once.
-    jobs: int
-    time_factor: float
-    extra_seconds: float
-    keep_seconds: float
-
-    def seconds(self, job: Job) -> float:
-        """The time limit of a job."""
-        return job.node_seconds * self.time_factor + self.extra_seconds
 
 
 @dataclass(slots=True)
@@ -119,10 +101,13 @@ class ContainerJobs:
         entry = self.require(handle)
         if entry.status:
             return entry.status
-        seen = look.running.get(handle, JobStatus(JobState.QUEUED, node_hours(0), look.waiting))
+        seen = look.running.get(handle)
         if isinstance(seen, RunnerError):
             raise seen
-        return seen
+        if seen is None and entry.launched:
+            # By another process, since the look.
+            return JobStatus(JobState.RUNNING, node_hours(0))
+        return seen or JobStatus(JobState.QUEUED, node_hours(0), look.waiting)
 
     def cancel(self, handle: str) -> Entry | None:
         """Note that a job is to stop; returns it if its container must be stopped."""
@@ -187,8 +172,8 @@ class ContainerJobs:
 
     def _fill(self, look: Look) -> None:
         room = self._terms.jobs - len(self.spool.started())
-        waiting = self.spool.waiting()
-        for entry in waiting[: max(room, 0)]:
+        # Who waits is read for those who get a place only: it may be many.
+        for entry in self.spool.waiting()[:room] if room > 0 else ():
             try:
                 engine = self._engines.get(entry.engine)
                 # The place is taken before the container is made: so there is never one too many.
@@ -268,7 +253,11 @@ class ContainerJobs:
 
     def _clear(self, engine: Engine, entry: Entry, status: JobStatus) -> JobStatus:
         """Remove what an ended job leaves but its output, and give its place to others."""
-        engine.remove(entry.container)
+        try:
+            engine.remove(entry.container)
+        except RunnerRefused as error:
+            # It runs no more, so it takes nobody's place; what is left is the operator's to see to.
+            logger.error("request %s: its container cannot be removed: %s", entry.request_id, error)
         self._folders.clear(entry.request_id, keep_output=status.state == JobState.COMPLETED)
         self.spool.change(entry, has_place=False)
         return status

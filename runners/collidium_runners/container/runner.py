@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
@@ -10,6 +11,8 @@ from typing import Final, ParamSpec, TypeVar
 from collidium.contracts.runner import Job, JobStatus, Runner, RunnerError, RunnerUnavailable
 from collidium_runners.container.jobs import ContainerJobs, Look
 from collidium_runners.container.spool import Entry
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,7 +80,11 @@ class ContainerRunner(Runner):
         return look
 
     async def _stop(self, entry: Entry) -> None:
-        await _in_thread(self._jobs.stop, entry)
+        try:
+            await _in_thread(self._jobs.stop, entry)
+        except RunnerUnavailable as error:
+            # The next look tries again; what was asked about other jobs is answered.
+            logger.warning("request %s: its container does not stop: %s", entry.request_id, error)
 
 
 async def _in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -178,6 +178,26 @@ async def test_a_container_that_was_removed_is_told(
     assert (status.state, status.reason) == (JobState.FAILED, "its container was removed before it ended")
 
 
+async def test_a_container_that_cannot_be_removed_takes_no_place(
+    make_runner: MakeRunner,
+    order: Order,
+    podman: Podman,
+    image: str,
+    release: Release,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    runner = make_runner()
+    handle = await runner.submit(order("gated"))
+    # Podman removes nothing that another container leans on.
+    podman.run("create", "--name", "leans", "--pid", f"container:collidium-{handle}", image, "sleep", "1")
+    release(handle)
+    assert (await reaches(runner, handle)).state == JobState.COMPLETED
+    assert f"request {handle}: its container cannot be removed" in caplog.text
+    assert (await reaches(runner, await runner.submit(order()))).state == JobState.COMPLETED
+    for name in ("leans", f"collidium-{handle}"):
+        podman.run("rm", name)
+
+
 async def test_a_restart_of_the_machine_is_told(
     make_image: MakeImage, order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
