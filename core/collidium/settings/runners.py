@@ -100,8 +100,8 @@ class RunnerSettings(BaseSettings):
     )
     slurm_directory: Path | None = Field(
         None,
-        description="Folder for the output of jobs, the same on server and compute nodes; empty: slurm in "
-        "the data directory.",
+        description="Folder for the output of jobs, the same on server and compute nodes, which must be "
+        "there; empty: slurm in the data directory.",
     )
     slurm_partition: str = Field(
         "", pattern=_PLAIN, description="Partition of jobs; empty: the cluster's default."

@@ -39,6 +39,7 @@ def collidium_runners(settings: Settings) -> list[Runner]:
         allocation,
         settings.slurm_events_per_part,
         settings.slurm_most_parts,
+        directory_is_given=settings.slurm_directory is not None,
     )
     return [SlurmRunner(_door(settings), plan)]
 

@@ -39,9 +39,12 @@ class RequestFolder:
     """Methods block on the disk and raise RunnerUnavailable when it does not answer as it should."""
 
     path: Path
+    #: Whether the folder above must be there: if an operator named it and it is not, nothing was mounted.
+    above_is_given: bool = False
 
     def claim_parts(self, parts: int) -> tuple[int, bool]:
         """Into how many parts the job is cut, and whether that was settled by this call."""
+        self._require_above()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             settled, new = self._settle("parts", parts)
@@ -58,6 +61,7 @@ class RequestFolder:
 
     def parts(self) -> int | None:
         """Into how many parts the job is cut; None when nobody submitted it."""
+        self._require_above()
         return self._number("parts")
 
     def job(self) -> int | None:
@@ -82,6 +86,7 @@ class RequestFolder:
 
     def left_by(self, job_id: int) -> Left:
         """What the job has left."""
+        self._require_above()
         records = {}
         for name in self._names("status"):
             owner, _, index = name.partition("_")
@@ -90,6 +95,10 @@ class RequestFolder:
                 if record is not None:
                     records[int(index)] = record
         return Left(self.path.is_dir(), (self.path / "cancelled").exists(), records)
+
+    def _require_above(self) -> None:
+        if self.above_is_given and not self.path.parent.is_dir():
+            raise RunnerUnavailable(f"PLATFORM_SLURM_DIRECTORY is not there: {self.path.parent}")
 
     def _settle(self, name: str, number: int) -> tuple[int, bool]:
         descriptor, unfinished = tempfile.mkstemp(prefix=".", dir=self.path)

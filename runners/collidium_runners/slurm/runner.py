@@ -41,6 +41,8 @@ class Plan:
     allocation: Allocation
     events_per_part: int
     most_parts: int
+    #: Whether an operator named the directory, who then makes it; else it is made when needed.
+    directory_is_given: bool = False
 
 
 class SlurmRunner(Runner):
@@ -203,7 +205,7 @@ class SlurmRunner(Runner):
         await self._door.close()
 
     def _folder(self, request_id: str) -> RequestFolder:
-        return RequestFolder(self._plan.directory / request_id)
+        return RequestFolder(self._plan.directory / request_id, self._plan.directory_is_given)
 
 
 def _by_handle(handles: Collection[Handle], tasks: Collection[SeenTask]) -> Seen:

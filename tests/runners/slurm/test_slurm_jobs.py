@@ -89,7 +89,7 @@ async def test_two_processes_that_submit_one_request_start_one_job(
     handles = await asyncio.gather(*(runner.submit(job) for runner in runners))
     assert len(set(handles)) == 1
     name = f"--name=collidium-{job.request_id}"
-    left = slurm_cluster.command("squeue", "--noheader", "--format=%F", name).split()
+    left = slurm_cluster.command("squeue", "--noheader", "--states=PD,R", "--format=%F", name).split()
     assert left == [handles[0].partition(".")[0]]
     await runners[0].cancel(handles[0])
 
