@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -62,3 +63,28 @@ def answering(answer: bytes) -> Behaviour:
 def hanging_up(connection: socket.socket) -> None:
     """Reads the headers and closes the connection."""
     read_headers(connection)
+
+
+def relaying(backend: str, *, answer: bool = True) -> Behaviour:
+    """Passes one request on to the server at ``backend``; without ``answer`` nobody hears what it said."""
+
+    def behave(connection: socket.socket) -> None:
+        request = read_message(connection).replace(b"\r\nHost:", b"\r\nConnection: close\r\nHost:", 1)
+        host, port = backend.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as server:
+            server.sendall(request)
+            said = b"".join(iter(lambda: server.recv(65536), b""))
+        if answer:
+            connection.sendall(said)
+
+    return behave
+
+
+def read_message(connection: socket.socket) -> bytes:
+    """The headers and the body that they announce."""
+    data = read_headers(connection)
+    headers, _, body = data.partition(b"\r\n\r\n")
+    announced = re.search(rb"(?i)\r\ncontent-length: *(\d+)", headers)
+    while announced and len(body) < int(announced[1]):
+        body += connection.recv(65536)
+    return headers + b"\r\n\r\n" + body

@@ -1,0 +1,115 @@
+"""How often a client looks while it waits, and what it bears: no server, and a clock that tests move."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from collidium import errors
+from collidium.client import SimulationRequest
+from collidium.client.waiting import LONGEST_PAUSE, PATIENCE_SECONDS, Waiting
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def request(state: str, reason: str | None = None) -> SimulationRequest:
+    return SimulationRequest(
+        request_id="0" * 32,
+        hub_username="alice",
+        channel="ttbar",
+        events=10,
+        pileup=0,
+        seed=42,
+        state=state,
+        created_at=datetime(2026, 11, 1, tzinfo=UTC),
+        credits_charged=Decimal("0.333"),
+        credits_refunded=Decimal(0),
+        estimated_node_hours=Decimal("0.333"),
+        node_hours=Decimal("0.333"),
+        reason=reason,
+    )
+
+
+def test_pauses_grow_up_to_the_longest() -> None:
+    waiting = Waiting(None, None)
+    pauses = [waiting.pause() for _ in range(40)]
+    assert pauses == sorted(pauses)
+    assert pauses[0] <= 1
+    assert pauses[-1] == LONGEST_PAUSE
+
+
+@pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
+def test_it_ends_with_the_request(state: str) -> None:
+    waiting = Waiting(None, None)
+    assert not waiting.has_ended(request("queued"))
+    assert not waiting.has_ended(request("running"))
+    assert waiting.has_ended(request(state))
+
+
+def test_only_what_has_changed_is_told() -> None:
+    told: list[tuple[str, str | None]] = []
+    waiting = Waiting(None, lambda seen: told.append((seen.state, seen.reason)))
+    for seen in (
+        request("queued"),
+        request("queued"),
+        request("queued", "the hub is away"),
+        request("running"),
+        request("running"),
+    ):
+        waiting.has_ended(seen)
+    assert told == [("queued", None), ("queued", "the hub is away"), ("running", None)]
+
+
+def test_the_last_look_is_when_time_is_up() -> None:
+    clock = Clock()
+    waiting = Waiting(3, None, clock)
+    waiting.has_ended(request("running"))
+    clock.now += 2.75
+    assert waiting.pause() == 0.25
+    clock.now += 0.25
+    with pytest.raises(TimeoutError, match="running"):
+        waiting.pause()
+
+
+@pytest.mark.parametrize("kind", [errors.Unreachable, errors.UpstreamError])
+def test_trouble_is_borne_for_a_while_and_then_raised(kind: type[errors.CollidiumError]) -> None:
+    clock = Clock()
+    waiting = Waiting(None, None, clock)
+    trouble = kind("away")
+    assert waiting.pause_after(trouble) > 0
+    clock.now += PATIENCE_SECONDS
+    assert waiting.pause_after(trouble) > 0
+    # An answer in between: patience begins anew.
+    waiting.has_ended(request("running"))
+    clock.now += PATIENCE_SECONDS
+    assert waiting.pause_after(trouble) > 0
+    clock.now += PATIENCE_SECONDS + 1
+    with pytest.raises(kind):
+        waiting.pause_after(trouble)
+
+
+def test_trouble_does_not_outlast_the_time_that_was_given() -> None:
+    clock = Clock()
+    waiting = Waiting(10, None, clock)
+    clock.now += 11
+    with pytest.raises(TimeoutError, match="not seen"):
+        waiting.pause_after(errors.Unreachable("away"))
+
+
+@pytest.mark.parametrize(
+    ("told", "pause"), [("7", 7), ("100000", LONGEST_PAUSE), ("²", 0.5), ("Fri, 20 Nov 2026", 0.5)]
+)
+def test_the_server_may_say_when_to_come_again(told: str, pause: float) -> None:
+    trouble = errors.Unavailable("frozen")
+    trouble.headers["Retry-After"] = told
+    assert Waiting(None, None).pause_after(trouble) == pause
