@@ -81,7 +81,7 @@ class Site:
             raise RunnerUnavailable("; ".join(problems))
 
     def key(self) -> str:
-        """The private key, as PEM; a line before it, such as the client's id, is left out.
+        """The private key, as PEM; what stands before it, such as the client's id, harms nobody.
 
         Raises ConfigurationError, which says nothing of what is in the file.
         """
@@ -97,10 +97,9 @@ class Site:
             raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {self.key_file}: {error.strerror}") from None
         except UnicodeDecodeError:
             text = ""
-        _, begin, rest = text.partition(_BEGIN)
-        if not begin or "PRIVATE KEY" not in rest.partition("\n")[0]:
+        if "PRIVATE KEY" not in text.partition(_BEGIN)[2].partition("\n")[0]:
             raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {self.key_file} holds no private key as PEM")
-        return begin + rest
+        return text
 
     def split(self, job: Job) -> tuple[Part, ...]:
         """The parts of the job."""

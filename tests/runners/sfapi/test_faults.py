@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from tests.runners.sfapi.conftest import MakeRunner, handle, job
 
 from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
-from collidium.testing.superfacility import Answer, HangUp, Stall, Superfacility
+from collidium.testing.superfacility import Answer, HangUp, Stall, Superfacility, Trickle
 from collidium.testing.superfacility.faults import Behaviour
 
 JSON = "application/json"
@@ -99,7 +98,9 @@ async def test_what_is_fetched_stops_with_the_first_failure(
     api.misbehave(Stall(), where="/download/perlmutter/" + str(api.scratch / "r1/0/tracks.parquet"))
     api.misbehave(Answer(500), where="/download/perlmutter/" + str(api.scratch / "r1/0/particles.parquet"))
     with pytest.raises(RunnerUnavailable, match="answered 500"):
-        await runner.collect(done, tmp_path)
+        # Far less than the other call would wait for its answer.
+        async with asyncio.timeout(10):
+            await runner.collect(done, tmp_path)
     assert asyncio.all_tasks() == {asyncio.current_task()}
     api.behave()
     assert len(await runner.collect(done, tmp_path)) == 2
@@ -167,6 +168,24 @@ async def test_a_second_job_that_could_not_be_stopped_is_stopped_when_asked_agai
     first, second = api.batch.jobs.values()
     assert await runner.submit(job()) == handle(first.id)
     assert second.tasks[0].state.startswith("CANCELLED")
+
+
+async def test_one_process_that_is_asked_twice_at_once_submits_once(
+    api: Superfacility, runner: Runner
+) -> None:
+    first, second = await asyncio.gather(runner.submit(job()), runner.submit(job()))
+    assert first == second
+    assert api.count("POST", "/compute/jobs") == 1
+
+
+async def test_a_job_that_is_not_listed_yet_has_all_its_parts(
+    api: Superfacility, make_runner: MakeRunner
+) -> None:
+    runner = make_runner(sfapi_events_per_part=1)
+    nothing = Answer(200, '{"status": "OK", "output": []}', JSON)
+    api.misbehave(nothing, method="GET", where="/compute/jobs", times=4)
+    submitted = await runner.submit(job(events=3))
+    assert submitted == handle(next(iter(api.batch.jobs)), parts=3)
 
 
 async def test_two_processes_that_submit_at_once_agree_on_one_job(
@@ -249,13 +268,12 @@ async def test_an_address_where_nobody_listens(unused_tcp_port: int, make_runner
         await make_runner(sfapi_token_url=nobody).find("r1")
 
 
-async def test_an_answer_that_trickles_is_given_up(make_runner: MakeRunner) -> None:
+async def test_an_answer_that_trickles_is_given_up(api: Superfacility, make_runner: MakeRunner) -> None:
     """Each byte comes in time, the answer never does."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        runner = make_runner(
-            sfapi_token_url=f"http://127.0.0.1:{listener.getsockname()[1]}", sfapi_call_seconds=0.3
-        )
-        with pytest.raises(RunnerUnavailable, match="TimeoutError"):
+    runner = make_runner(sfapi_call_seconds=0.5)
+    for where, told in (("/token", "gave no access token: TimeoutError"), ("/jobs", r"in 0\.5 s")):
+        api.misbehave(Trickle(), where=where)
+        with pytest.raises(RunnerUnavailable, match=told):
             await runner.find("r1")
 
 

@@ -26,7 +26,14 @@ class Stall:
     """Keep the connection open and answer nothing until the server is closed."""
 
 
-Behaviour = Answer | HangUp | Stall
+@dataclass(frozen=True, slots=True)
+class Trickle:
+    """Begin an answer and send a byte of it now and then, without end."""
+
+    pause: float = 0.05
+
+
+Behaviour = Answer | HangUp | Stall | Trickle
 
 
 @dataclass(slots=True)

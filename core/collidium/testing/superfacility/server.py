@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Self, cast
 
 from collidium.testing.superfacility.batch import BatchSystem, Job
-from collidium.testing.superfacility.faults import Answer, Behaviour, Fault, Faults, HangUp
+from collidium.testing.superfacility.faults import Answer, Behaviour, Fault, Faults, HangUp, Trickle
 from collidium.testing.superfacility.files import Files
 from collidium.testing.superfacility.routes import Call, Routes, decoded, status
 from collidium.testing.superfacility.tokens import InvalidClient, Tokens
@@ -119,6 +119,8 @@ class Superfacility:
                 handler.answer(code, body, content_type)
             case HangUp():
                 handler.close_connection = True
+            case Trickle(pause):
+                handler.trickle(pause, self.closing)
             case _:
                 self.closing.wait()
                 handler.close_connection = True
@@ -173,6 +175,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+    def trickle(self, pause: float, closing: threading.Event) -> None:
+        """Send a response that never ends, until the client gives up or the server closes."""
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Length", str(10**9))
+        self.end_headers()
+        while not closing.wait(pause):
+            self.wfile.write(b" ")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the base class's name
         """Say nothing: ``Superfacility.calls`` has them."""
