@@ -1,0 +1,265 @@
+"""simulate, status, cancel, requests, estimate, presets, report and worker, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.waiting import eventually
+
+from collidium.testing.server import ServerProcess, run_command
+
+_seeds = count(1)
+
+MUONS = ("--remote", "--channel", "single_muon", "--events", "10", "--pileup", "0")
+
+
+class Alice:
+    """Runs the command as an account of one server, and as its operator."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.server = server
+        self.environment = server.environment | {
+            "PLATFORM_BACKEND": server.base_url,
+            "HF_TOKEN": server.add_user("alice"),
+            "ADMIN_TOKEN": server.admin_token,
+        }
+
+    def __call__(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return run_command(arguments, self.environment | variables, self.server.directory)
+
+    def data(self, *arguments: str) -> Any:
+        done = self(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def order(self) -> str:
+        return str(self.data("simulate", *MUONS, "--seed", str(next(_seeds)))["request_id"])
+
+
+@contextmanager
+def platform(directory: Path, **env: str) -> Iterator[Alice]:
+    with ServerProcess(directory, env=env) as server:
+        yield Alice(server)
+
+
+@pytest.fixture(scope="module")
+def alice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alice]:
+    with platform(
+        tmp_path_factory.mktemp("server"), PLATFORM_MOCK_SECONDS="0.3", PLATFORM_BURST_REQUESTS="1000"
+    ) as running:
+        yield running
+
+
+def test_order_and_wait(alice: Alice) -> None:
+    done = alice("simulate", "--remote", "--preset", "ttbar-quick", "--wait")
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.splitlines()
+    assert "is queued; 0.333 credits were charged" in told[0]
+    assert told[-1] == "completed"
+    for shown in ("10 events of ttbar at pileup 0, seed 42", "completed", "0.333 charged", "(a mock"):
+        assert shown in done.stdout
+    request_id = done.stdout.split()[1]
+    assert request_id in told[0]
+    again = alice("simulate", "--remote", "--channel", "ttbar", "--events", "10", "--pileup", "0", "--wait")
+    assert again.returncode == 0
+    assert request_id in again.stdout
+    assert "you pay nothing" in again.stderr
+
+
+def test_json(alice: Alice) -> None:
+    done = alice("simulate", *MUONS, "--seed", str(next(_seeds)), "--private", "--wait", "--json")
+    assert done.returncode == 0
+    request = json.loads(done.stdout)
+    assert (request["state"], request["private"], request["cached"]) == ("completed", True, False)
+    assert [moment["state"] for moment in request["timeline"]] == ["queued", "running", "completed"]
+    assert alice.data("status", request["request_id"]) == request
+
+
+def test_without_waiting_it_tells_how_to_go_on(alice: Alice) -> None:
+    done = alice("simulate", *MUONS, "--seed", str(next(_seeds)))
+    assert done.returncode == 0
+    request_id = done.stdout.split()[1]
+    assert f"collidium status {request_id}" in done.stderr
+    eventually(lambda: alice.data("status", request_id)["state"] == "completed")
+    shown = alice("status", request_id).stdout
+    for told in ("Timeline", "queued", "running", "completed"):
+        assert told in shown
+
+
+def test_here_it_cannot_be_done_yet(alice: Alice) -> None:
+    done = alice("simulate", "--preset", "ttbar-quick")
+    assert done.returncode == 2
+    assert "not there yet: add --remote" in done.stderr
+
+
+def test_what_the_server_refuses(alice: Alice) -> None:
+    for arguments in (
+        ("simulate", "--remote", "--channel", "nothing", "--events", "0", "--pileup", "-1"),
+        ("simulate", "--remote", "--preset", "nothing"),
+        ("status", "nothing"),
+        ("cancel", "nothing"),
+        ("estimate", "--channel", "nothing", "--events", "1", "--pileup", "0"),
+        ("report", "channels", "--month", "2026-13"),
+    ):
+        done = alice(*arguments)
+        assert done.returncode == 3, arguments
+        assert done.stderr.startswith("Error: ")
+        assert done.stdout == ""
+    refused = alice(
+        "simulate", "--remote", "--channel", "nothing", "--events", "0", "--pileup", "0", "--json"
+    )
+    assert {problem["field"] for problem in json.loads(refused.stderr)["errors"]} == {"channel", "events"}
+    assert alice("requests", PLATFORM_BACKEND="http://127.0.0.1:9").returncode == 4
+    assert alice("report", "usage", ADMIN_TOKEN="wrong").returncode == 3  # noqa: S106 -- not one
+
+
+def test_what_is_there_is_listed(alice: Alice) -> None:
+    request_id = alice.order()
+    assert alice.data("requests", "--limit", "1")[0]["request_id"] == request_id
+    assert request_id in alice("requests").stdout
+    eventually(lambda: alice.data("requests", "--limit", "1", "--state", "completed") != [])
+    assert alice.data("requests", "--state", "failed") == []
+    presets = {preset["name"]: preset for preset in alice.data("presets")}
+    assert presets["ttbar-quick"]["credits"] == 0.333
+    assert "ttbar-quick" in alice("presets").stdout
+
+
+def test_estimates(alice: Alice) -> None:
+    knobs = ("--channel", "ttbar", "--events", "100", "--pileup", "40")
+    assert alice.data("estimate", *knobs) == alice.data("estimate", "--preset", "ttbar-standard")
+    shown = alice("estimate", *knobs).stdout
+    assert "4.583" in shown
+    unknown = alice("estimate", "--preset", "nothing")
+    assert unknown.returncode == 2
+    assert "ttbar-quick" in unknown.stderr
+
+
+def test_reports(alice: Alice) -> None:
+    alice("simulate", *MUONS, "--seed", str(next(_seeds)), "--wait")
+    usage = alice.data("report", "usage")
+    assert [user["hub_username"] for user in usage["users"]] == ["alice"]
+    assert "alice" in alice("report", "usage").stdout
+    assert sum(c["requests"] for c in alice.data("report", "channels")) == usage["total_requests"]
+    assert "single_muon" in alice("report", "channels").stdout
+    assert len(alice.data("report", "daily", "--days", "3")) == 3
+    assert len(alice("report", "daily", "--days", "3").stdout.splitlines()) == 4
+    assert alice.data("report", "failures")["failed"] == 0
+    assert "0.0 %" in alice("report", "failures").stdout
+    (newest,) = alice.data("report", "requests", "--limit", "1", "--user", "alice")
+    assert newest["state"] == "completed"
+    assert "alice" in alice("report", "requests").stdout
+
+
+def test_on_a_terminal_a_line_lives_while_it_waits(alice: Alice) -> None:
+    terminal, its_end = pty.openpty()
+    with ExitStack() as stack:
+        stack.callback(os.close, terminal)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "collidium", "simulate", *MUONS, "--seed", str(next(_seeds)), "--wait"],
+            env=alice.environment | {"TERM": "xterm", "COLUMNS": "100"},
+            stdin=its_end,
+            stdout=subprocess.DEVNULL,
+            stderr=its_end,
+            start_new_session=True,
+        )
+        os.close(its_end)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:  # the terminal's other end is closed
+                break
+        assert process.wait(60) == 0
+    assert b"queued" in shown
+    assert b"0:00:0" in shown
+    assert b"\x1b[" in shown
+
+
+def test_ctrl_c_leaves_the_request_alone(alice: Alice, tmp_path: Path) -> None:
+    with platform(tmp_path / "slow", PLATFORM_MOCK_SECONDS="100000") as slow:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "collidium", "simulate", *MUONS, "--wait"],
+            env=slow.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        first = [process.stderr.readline() for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+        process.stderr.close()
+        assert process.wait(60) == 130
+        request_id = first[0].split()[1]
+        assert first[1] == "queued\n"
+        assert f"The request goes on: collidium status {request_id}" in told
+        assert slow.data("status", request_id)["state"] == "queued"
+
+
+def test_a_request_that_fails_ends_with_1_and_tells_why(tmp_path: Path) -> None:
+    with platform(tmp_path / "failing", PLATFORM_MOCK_SECONDS="0", PLATFORM_MOCK_OUTCOME="failed") as failing:
+        done = failing("simulate", *MUONS, "--wait")
+        assert done.returncode == 1
+        assert "failed: the mock runner was told to fail" in done.stderr
+        assert "0.014 charged, 0.014 refunded" in done.stdout
+
+
+# -- on the server's machine ----------------------------------------------------------------------------
+
+
+def test_a_worker_does_what_a_server_leaves_undone(tmp_path: Path) -> None:
+    with platform(
+        tmp_path / "server", PLATFORM_MOCK_SECONDS="100000", PLATFORM_FOLLOW_REQUESTS="false"
+    ) as alone:
+        request_id = alone.order()
+        cancelled = alone("cancel", request_id)
+        assert cancelled.returncode == 0
+        assert "is being cancelled" in cancelled.stdout
+        assert "queued (being cancelled)" in alone("status", request_id).stdout
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "collidium", "worker"],
+            env=alone.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "Following requests.\n"
+        eventually(lambda: alone.data("status", request_id)["state"] == "cancelled")
+        assert f"Request {request_id} is cancelled." in alone("cancel", request_id).stdout
+        worker.terminate()
+        assert worker.wait(60) == 0
+        worker.stdout.close()
+
+
+def test_totals_that_are_not_what_they_count_are_found(tmp_path: Path) -> None:
+    with platform(tmp_path / "server", PLATFORM_MOCK_SECONDS="100000") as falsified:
+        falsified.order()
+        falsified.server.stop()
+        whole = falsified("ledger", "audit")
+        assert whole.returncode == 0
+        assert "Every running total is the sum of its requests." in whole.stdout
+        with closing(sqlite3.connect(falsified.server.data_dir / "collidium.sqlite3")) as database:
+            database.execute("UPDATE usage_totals SET milli_node_hours = 7 WHERE kind = 'channel'")
+            database.commit()
+        done = falsified("ledger", "audit")
+        assert done.returncode == 1
+        assert "single_muon" in done.stdout
+        assert "1 requests, 0.014 node-hours" in done.stdout
+        assert "Every balance is the sum of its entries." in done.stdout
+        found = falsified("ledger", "audit", "--json")
+        assert found.returncode == 1
+        assert json.loads(found.stdout)["mismatches"] == []
+        assert len(json.loads(found.stdout)["totals"]) == 1
