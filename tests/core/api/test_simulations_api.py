@@ -274,20 +274,19 @@ def test_the_token_is_kept_nowhere_that_is_shown(quick: ServerProcess, alice: ht
 
 def test_requests_come_in_pages_of_the_state_that_was_asked_for(patient: httpx.Client) -> None:
     made = [order(patient, seed=seed).json()["request_id"] for seed in range(200, 204)]
-    patient.post(f"/v1/requests/{made[3]}/cancel")
-    ended(patient, made[3])
+    patient.post(f"/v1/requests/{made[0]}/cancel")
+    ended(patient, made[0])
     everything = patient.get("/v1/requests").json()
     assert [request["request_id"] for request in everything] == made[::-1]
     assert "timeline" not in everything[0]
-    # The first may be in the queue for a while, but none of them runs yet.
     assert patient.get("/v1/requests?state=running").json() == []
     first = patient.get("/v1/requests?state=queued&limit=2")
-    assert [request["request_id"] for request in first.json()] == [made[2], made[1]]
+    assert [request["request_id"] for request in first.json()] == [made[3], made[2]]
     second = patient.get(first.links["next"]["url"])
-    assert [request["request_id"] for request in second.json()] == [made[0]]
+    assert [request["request_id"] for request in second.json()] == [made[1]]
     assert "next" not in second.links
     (cancelled,) = patient.get("/v1/requests?state=cancelled").json()
-    assert cancelled["request_id"] == made[3]
+    assert cancelled["request_id"] == made[0]
 
 
 @pytest.mark.parametrize(
