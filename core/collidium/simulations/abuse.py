@@ -22,15 +22,16 @@ async def require_room(account_id: int, settings: Settings) -> None:
     Call it in the transaction that orders, with the account's row locked.
     """
     window = timedelta(seconds=settings.burst_seconds)
-    recent = (
+    # The oldest of as many as fit into the window: once it leaves the window there is room again.
+    oldest = (
         await SimulationRequest.filter(account_id=account_id, created_at__gt=now() - window)
         .order_by("-created_at")
-        .limit(settings.burst_requests)
+        .offset(settings.burst_requests - 1)
         .only("id", "created_at")
+        .first()
     )
-    if len(recent) == settings.burst_requests:
-        # Room again when the oldest of them leaves the window.
-        wait = recent[-1].created_at + window - now()
+    if oldest is not None:
+        wait = oldest.created_at + window - now()
         raise TooManyRequests(
             f"an account orders at most {settings.burst_requests} times in {settings.burst_seconds:g} s",
             retry_after=max(1, ceil(wait.total_seconds())),

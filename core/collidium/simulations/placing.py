@@ -95,11 +95,11 @@ async def _place(platform: Platform, account: AccountView, order: Order, wishes:
     reached("place.after_charge")
     await totals.add_request(row, settings.monthly_node_hours)
     await row.save(force_create=True)
-    await transitions.begin_history(row)
+    first_line = await transitions.begin_history(row)
     await _remember(account, order, wishes, row, cached=False)
     on_commit(transitions.BELL.ring)
     reached("place.before_commit")
-    return Placed(view(row, await transitions.history_of(row)), cached=False)
+    return Placed(view(row, [first_line]), cached=False)
 
 
 def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wishes) -> SimulationRequest:

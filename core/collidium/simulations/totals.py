@@ -40,11 +40,16 @@ async def add_request(row: SimulationRequest, monthly_node_hours: Decimal) -> No
             "the platform's node-hours for this month are used up; try again next month",
             retry_after=_seconds_to_next_month(now()),
         )
-    totals = _of(row)
-    await UsageTotal.bulk_create(totals, ignore_conflicts=True)
-    await UsageTotal.filter(id__in=[total.id for total in totals]).update(
-        requests=F("requests") + 1, milli_node_hours=F("milli_node_hours") + milli
-    )
+    totals = {total.id: total for total in _of(row)}
+    kept = UsageTotal.filter(id__in=list(totals))
+    more = {"requests": F("requests") + 1, "milli_node_hours": F("milli_node_hours") + milli}
+    if await kept.update(**more) < len(totals):
+        # The first of a day, or of somebody's month; nobody else begins one while the month is locked.
+        for known in await kept.values_list("id", flat=True):
+            del totals[str(known)]
+        for total in totals.values():
+            total.requests, total.milli_node_hours = 1, milli
+        await UsageTotal.bulk_create(totals.values())
 
 
 async def end_request(row: SimulationRequest, used: Decimal, *, failed: bool) -> None:
@@ -100,8 +105,11 @@ async def rebuild() -> None:
 
 
 async def _locked_month(month: str) -> UsageTotal:
-    await UsageTotal.bulk_create([_total("month", month)], ignore_conflicts=True)
-    return await UsageTotal.select_for_update().get(id=_id("month", month))
+    total = await UsageTotal.select_for_update().get_or_none(id=_id("month", month))
+    if total is None:
+        await UsageTotal.bulk_create([_total("month", month)], ignore_conflicts=True)
+        total = await UsageTotal.select_for_update().get(id=_id("month", month))
+    return total
 
 
 def _of(row: SimulationRequest) -> list[UsageTotal]:

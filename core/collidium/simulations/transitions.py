@@ -229,9 +229,9 @@ async def history_of(row: SimulationRequest) -> list[HistoryLine]:
     return await HistoryLine.filter(request_id=row.id).order_by("id")
 
 
-async def begin_history(row: SimulationRequest) -> None:
+async def begin_history(row: SimulationRequest) -> HistoryLine:
     """The first line of a request's timeline."""
-    await HistoryLine.create(request_id=row.id, at=row.created_at, state=row.state)
+    return await HistoryLine.create(request_id=row.id, at=row.created_at, state=row.state)
 
 
 async def _held(claimed: SimulationRequest) -> SimulationRequest:
