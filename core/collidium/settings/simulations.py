@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Literal, Self
 
@@ -10,8 +11,12 @@ from pydantic_settings import BaseSettings
 
 from collidium.settings.values import NumberByName, numbers_by_name
 
+#: Part of paths and repository names.
+_CHANNEL = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
 _HOUR = 3600
 _DAY = 24 * _HOUR
+_YEAR = 366 * _DAY
 
 _CHANNELS = {
     "ttbar": 90.0,
@@ -76,14 +81,20 @@ class SimulationSettings(BaseSettings):
     lease_seconds: float = Field(
         60, ge=1, le=_HOUR, description="How long a process that follows a request keeps others off it."
     )
-    submit_deadline_seconds: float = Field(_HOUR, gt=0, description="Longest time to hand a job over.")
-    queued_deadline_seconds: float = Field(7 * _DAY, gt=0, description="Longest time that a job may wait.")
-    running_deadline_seconds: float = Field(2 * _DAY, gt=0, description="Longest time that a job may run.")
+    submit_deadline_seconds: float = Field(
+        _HOUR, gt=0, le=_YEAR, description="Longest time to hand a job over."
+    )
+    queued_deadline_seconds: float = Field(
+        7 * _DAY, gt=0, le=_YEAR, description="Longest time that a job may wait."
+    )
+    running_deadline_seconds: float = Field(
+        2 * _DAY, gt=0, le=_YEAR, description="Longest time that a job may run."
+    )
     publish_deadline_seconds: float = Field(
-        _DAY, gt=0, description="Longest time to collect a job's output, and to publish it."
+        _DAY, gt=0, le=_YEAR, description="Longest time to collect a job's output, and to publish it."
     )
     cancel_deadline_seconds: float = Field(
-        600, gt=0, description="Longest time to wait for a cancelled job to stop."
+        600, gt=0, le=_YEAR, description="Longest time to wait for a cancelled job to stop."
     )
     webhook_private_addresses: bool = Field(
         False, description="Whether webhooks may lead to private addresses."
@@ -92,7 +103,7 @@ class SimulationSettings(BaseSettings):
         10, gt=0, le=120, description="How long to wait for a webhook's answer."
     )
     webhook_give_up_seconds: float = Field(
-        _DAY, gt=0, description="How long a webhook that fails is tried again."
+        _DAY, gt=0, le=_YEAR, description="How long a webhook that fails is tried again."
     )
 
     @field_validator("channels", "channel_overheads", mode="before")
@@ -104,8 +115,8 @@ class SimulationSettings(BaseSettings):
     @classmethod
     def _times(cls, value: dict[str, float]) -> dict[str, float]:
         for name, seconds in value.items():
-            if not (name.isidentifier() and name.isascii() and len(name) <= 64):
-                raise ValueError(f"{name!r} is no name of a channel")
+            if not _CHANNEL.fullmatch(name):
+                raise ValueError(f"{name!r} is no name of a channel: small letters, digits and _")
             if not 0 <= seconds <= _DAY:
                 raise ValueError(f"{name}: seconds from 0 to {_DAY}")
         return value
