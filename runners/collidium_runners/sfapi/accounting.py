@@ -15,13 +15,11 @@ logger = logging.getLogger(__name__)
 Row = Mapping[str, Any]
 
 #: ``123_4`` is a task, ``123_[5-9,12%3]`` all those that wait. Slurm cuts a long list short with dots.
+#: Ten times the parts that a job may have are counted: what is beyond is nonsense.
 _TASK: Final = re.compile(
-    r"(?P<job>\d{1,18})_(?:(?P<index>\d{1,6})|\[(?P<several>[\d,-]{1,10000})(?P<cut>[,.]*)(?:%\d+)?\])",
-    re.ASCII,
+    r"(?P<job>\d{1,18})_(?:(?P<index>\d{1,4})|\[(?P<several>[\d,-]{1,10000})\.*(?:%\d+)?\])", re.ASCII
 )
-_RANGE: Final = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
-#: No array is larger: a longer list is nonsense.
-_MOST: Final = 1_000_000
+_RANGE: Final = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?", re.ASCII)
 _NO_REASON: Final = frozenset({"", "None", "Unknown"})
 
 #: States that were told of already: each once is enough.
@@ -41,12 +39,9 @@ def by_job(rows: Iterable[Row]) -> dict[int, dict[int, TaskStatus]]:
     """
     jobs: dict[int, dict[int, TaskStatus]] = {}
     for row in sorted(rows, key=_moment):
-        match = _TASK.fullmatch(_text(row, "jobid"))
-        if match is None:
-            continue
-        tasks = jobs.setdefault(int(match["job"]), {})
-        for index in _indices(match):
-            tasks[index] = _status(row, index)
+        if match := _TASK.fullmatch(_text(row, "jobid")):
+            for index in _indices(match):
+                jobs.setdefault(int(match["job"]), {})[index] = _status(row, index)
     return jobs
 
 
@@ -55,14 +50,13 @@ def _moment(row: Row) -> tuple[str, str]:
     return _text(row, "submit"), _text(row, "start")
 
 
-def _indices(match: re.Match[str]) -> list[int]:
+def _indices(match: re.Match[str]) -> set[int]:
     if match["index"] is not None:
-        return [int(match["index"])]
-    indices: list[int] = []
+        return {int(match["index"])}
+    indices: set[int] = set()
     for piece in match["several"].strip(",-").split(","):
         if found := _RANGE.fullmatch(piece):
-            first, last = int(found[1]), int(found[2] or found[1])
-            indices.extend(range(first, min(last, first + _MOST) + 1))
+            indices.update(range(int(found[1]), int(found[2] or found[1]) + 1))
     return indices
 
 

@@ -215,4 +215,5 @@ def test_reasons_are_those_of_slurm() -> None:
 )
 def test_no_row_is_too_strange(told: list[dict[str, object]]) -> None:
     for tasks in by_job(told).values():
+        assert tasks
         assert all(isinstance(task.state, JobState) for task in tasks.values())
