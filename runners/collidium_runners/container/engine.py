@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
@@ -61,9 +62,9 @@ class Engine:
         """Make a container that does not run yet; raises RunnerRefused, too, when its name is taken."""
         self._ask("create", *options, image, *words)
 
-    def start(self, name: str) -> None:
-        """Start a container that was created."""
-        self._ask("start", name)
+    def start(self, name: str, directory: Path) -> None:
+        """Start a container that was created; its monitor may leave files in ``directory``."""
+        self._ask("start", name, cwd=directory)
 
     def stop(self, name: str) -> None:
         """End a container, by force if it must be; nothing happens when it has ended or is not there."""
@@ -96,8 +97,8 @@ class Engine:
             return []
         return [_printable(line) for line in f"{answer.stdout}\n{answer.stderr}".splitlines() if line.strip()]
 
-    def _ask(self, *words: str) -> str:
-        answer = _run([self.program, *words], _ANSWER_SECONDS)
+    def _ask(self, *words: str, cwd: Path | None = None) -> str:
+        answer = _run([self.program, *words], _ANSWER_SECONDS, cwd)
         if answer.returncode == 0:
             return answer.stdout
         # It said no, or nobody is there who could say anything.
@@ -143,7 +144,7 @@ def _require_answer(program: str) -> None:
         raise RunnerUnavailable(f"{program} does not answer: {_last_line(answer.stderr)}")
 
 
-def _run(words: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
+def _run(words: Sequence[str], seconds: float, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     try:
         # A session of its own: an interrupt at the server's terminal must not end it half-way.
         return subprocess.run(  # noqa: S603 -- a list of words, never a shell
@@ -154,6 +155,7 @@ def _run(words: Sequence[str], seconds: float) -> subprocess.CompletedProcess[st
             errors="replace",
             timeout=seconds,
             check=False,
+            cwd=cwd,
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:

@@ -27,6 +27,12 @@ class Folders:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folders
 
+    def unmounted(self, request_id: str) -> Path:
+        """A folder of the job that its container does not see, made if need be."""
+        folder = self._output(request_id)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
     def has_tables(self, request_id: str) -> bool:
         """Whether there is any output; a link is none: it could lead to any file of the server."""
         return any(

@@ -189,7 +189,7 @@ class ContainerJobs:
             return self._end(engine, entry, _NEVER_BEGAN)
         try:
             if self._must_be_started(engine, entry):
-                engine.start(entry.container)
+                engine.start(entry.container, self._folders.unmounted(entry.request_id))
         except RunnerRefused as error:
             logger.error("request %s: %s", entry.request_id, error)
             return self._end(engine, entry, JobStatus(JobState.FAILED, node_hours(0), _NOT_MADE))
