@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -20,6 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 DOCUMENTED = ("/v1/", "/admin/", "/healthz", "/readyz")
 
 PARQUET = "application/vnd.apache.parquet"
+
+_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 _PART = "_collidium_file_part"
 _FILE = "_collidium_file_answer"
@@ -61,7 +64,9 @@ class Provider(OpenAPIProvider):
         return parameters, definitions
 
     def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
-        paths, components = super().build_paths(rule)
+        written, components = super().build_paths(rule)
+        # quart-schema loses what stands before a parameter with a converter.
+        paths = {_PARAMETER.sub(r"{\1}", rule.rule): operations for operations in written.values()}
         handler = self._app.view_functions[rule.endpoint]
         part = getattr(handler, _PART, None)
         for operation in (operation for path in paths.values() for operation in path.values()):
@@ -74,6 +79,8 @@ class Provider(OpenAPIProvider):
             }
             if part is not None:
                 operation["requestBody"] = _file_body(part)
+            if "requestBody" in operation:
+                operation["requestBody"]["required"] = True
             if hasattr(handler, _FILE):
                 content = {PARQUET: {"schema": {"type": "string", "format": "binary"}}}
                 operation["responses"]["200"] = {"description": "The file.", "content": content}
@@ -116,6 +123,5 @@ def _file_body(part: str) -> dict[str, Any]:
         "properties": {part: file, "model_repo": {"type": "string", "maxLength": 200}},
     }
     return {
-        "required": True,
         "content": {PARQUET: {"schema": file}, "multipart/form-data": {"schema": form}},
     }

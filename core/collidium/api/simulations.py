@@ -148,7 +148,7 @@ async def listed(query: RequestsQuery, account: AccountView | None, channel: str
         limit=query.limit + 1,
         before=id_cursor(query),
         account_id=account.id if account else None,
-        states=[State(query.state)] if query.state else (),
+        states=[query.state] if query.state else (),
         channel=channel,
     )
     page, last = cut(found, query.limit)

@@ -59,6 +59,8 @@ def test_every_operation_says_what_it_is_for(platform: ServerProcess) -> None:
         assert operation["summary"].endswith("."), operation
         assert "default" in operation["responses"]
     submit = document["paths"]["/v1/benchmark/{task}/submit"]["post"]
+    assert submit["requestBody"]["required"]
+    assert "/admin/requests/{request_id}/output/{path}" in document["paths"]
     assert set(submit["requestBody"]["content"]) == {"application/vnd.apache.parquet", "multipart/form-data"}
 
 

@@ -128,6 +128,8 @@ def test_the_same_order_is_answered_for_nothing_and_readable_by_who_was_answered
             cached = answer.json()
             assert (cached["request_id"], cached["cached"], cached["credits_charged"]) == (first, True, 0)
             assert [moment["state"] for moment in cached["timeline"]] == ["queued", "running", "completed"]
+            keyed = [order(client, {"Idempotency-Key": "k"}, seed=2) for _ in range(2)]
+            assert [(again.status_code, again.json()["cached"]) for again in keyed] == [(200, True)] * 2
             assert balance(client) == before
         assert bob.get(f"/v1/requests/{first}").status_code == 200
         assert bob.post(f"/v1/requests/{first}/cancel").status_code == 403

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from collidium.api.answers import Page
 from collidium.api.schemas.base import Answer, Credits
+from collidium.simulations import State
 from collidium.simulations.orders import DEFAULT_SEED, LARGEST_SEED
-
-StateName = Literal["queued", "running", "completed", "failed", "cancelled"]
 
 
 class OrderBody(BaseModel):
@@ -63,7 +61,7 @@ class MomentModel(Answer):
     """A line of a request's timeline: a state it came to, or what is worth telling on the way."""
 
     at: datetime
-    state: StateName
+    state: State
     reason: str | None
 
 
@@ -81,7 +79,7 @@ class SimulationSummary(Answer):
     seed: int
     pipeline_version: str
     private: bool
-    state: StateName
+    state: State
     reason: str | None
     created_at: datetime
     started_at: datetime | None
@@ -112,7 +110,7 @@ class Ordered(SimulationModel):
 class RequestsQuery(Page):
     """Which requests are listed."""
 
-    state: StateName | None = Field(None, description="Only those in this state.")
+    state: State | None = Field(None, description="Only those in this state.")
 
 
 class AllRequestsQuery(RequestsQuery):
