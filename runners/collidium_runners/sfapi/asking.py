@@ -19,7 +19,7 @@ IDS_PER_CALL: Final = 600
 #: How many array tasks they may have together: each is a row of up to 3 kB.
 TASKS_PER_CALL: Final = 1500
 #: How many calls are under way at once.
-CALLS_AT_ONCE: Final = 8
+CALLS_AT_ONCE: Final = 16
 #: How far back a job is looked for by its name; longer than any request waits and runs.
 LOOK_BACK: Final = timedelta(days=30)
 

@@ -11,7 +11,8 @@ wait 65 s for a refused connection, and read answers of any size.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import httpx
@@ -33,15 +34,17 @@ class Tokens:
         self._seconds = seconds
         self._client = make()
         self._lock = asyncio.Lock()
+        self._failures = 0
+        self._trouble = ""
 
     async def current(self) -> str:
         """One that has not expired; raises RunnerUnavailable."""
-        async with self._lock:
+        async with self._turn():
             return await self._ask()
 
     async def instead_of(self, refused: str) -> str:
         """Another than the one that the API refused; raises RunnerUnavailable."""
-        async with self._lock:
+        async with self._turn():
             if (token := await self._ask()) != refused:
                 return token
             await self._begin_anew()
@@ -49,6 +52,15 @@ class Tokens:
 
     async def close(self) -> None:
         await self._client.close()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        seen = self._failures
+        async with self._lock:
+            if self._failures != seen:
+                # Whoever waited for an attempt that failed need not wait for one of its own.
+                raise RunnerUnavailable(self._trouble)
+            yield
 
     async def _ask(self) -> str:
         try:
@@ -61,7 +73,9 @@ class Tokens:
             kind = told if isinstance(told, str) and told.isidentifier() else type(error).__name__
             # It may have kept what it could not read, and would go on trying to use it.
             await self._begin_anew()
-            raise RunnerUnavailable(f"the batch API gave no access token: {kind}") from None
+            self._failures += 1
+            self._trouble = f"the batch API gave no access token: {kind}"
+            raise RunnerUnavailable(self._trouble) from None
 
     async def _begin_anew(self) -> None:
         await self.close()

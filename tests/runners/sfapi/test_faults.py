@@ -243,6 +243,14 @@ async def test_a_token_that_expired_is_replaced_and_the_call_made_again(
     assert await runner.find("r1") == submitted
 
 
+async def test_those_who_wait_for_one_token_fail_together(api: Superfacility, runner: Runner) -> None:
+    """Or a token endpoint that stalls would stall each of them in turn."""
+    api.misbehave(HangUp(), where="/token")
+    found = await asyncio.gather(*(runner.find(f"r{n}") for n in range(5)), return_exceptions=True)
+    assert [type(error) for error in found] == [RunnerUnavailable] * 5
+    assert await runner.find("r1") is None
+
+
 async def test_a_token_is_renewed_before_it_expires(
     tmp_path: Path, api: Superfacility, runner: Runner
 ) -> None:

@@ -48,7 +48,7 @@ class Superfacility:
         self.closing = threading.Event()
         self._faults = Faults()
         self._server = _Server(self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     def __enter__(self) -> Self:
         self.tokens.audience = self.token_url
