@@ -11,15 +11,17 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from collidium.backoff import Backoff
 from collidium.bell import Listener
 from collidium.failpoints import reached
 from collidium.simulations import leases, steps
 from collidium.simulations.leases import Lane
 from collidium.simulations.models import SimulationRequest
-from collidium.simulations.transitions import BACKOFF, BELL
+from collidium.simulations.transitions import BELL
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -30,6 +32,8 @@ logger = logging.getLogger(__name__)
 WIDTH: Final = {Lane.POLL: 1000, Lane.HAND_OVER: 16, Lane.DELIVER: 4}
 #: Seconds between two looks into the database when nobody rings.
 IDLE_SECONDS: Final = 0.5
+#: How soon to look again when the database was away.
+RECOVERY: Final = Backoff(first=timedelta(seconds=0.5), longest=timedelta(seconds=10))
 #: A lease is renewed so often before it would run out.
 RENEWALS: Final = 3
 
@@ -61,7 +65,7 @@ async def _follow(platform: Platform, lane: Lane, held: _Held) -> None:
                 except Exception as error:
                     # Most likely the database is away; whatever it is, following goes on.
                     failures += 1
-                    pause = BACKOFF.pause(failures).total_seconds()
+                    pause = RECOVERY.pause(failures).total_seconds()
                     logger.warning("following (%s): %s; again in %.0f s", lane.name.lower(), error, pause)
                 await listener.wait(pause)
         finally:

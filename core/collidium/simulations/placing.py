@@ -11,7 +11,6 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from tortoise.exceptions import IntegrityError
 from tortoise.expressions import Q
 from tortoise.timezone import now
 
@@ -62,11 +61,7 @@ async def place(platform: Platform, account: AccountView, order: Order, wishes: 
     if wishes.webhook_url is not None:
         url = await outbox.require_url(wishes.webhook_url, platform.settings)
         wishes = replace(wishes, webhook_url=url)
-    try:
-        placed = await _place(platform, account, order, wishes)
-    except IntegrityError:
-        # The same key came twice at once: the other call's answer is the answer.
-        placed = await _place(platform, account, order, wishes)
+    placed = await _place(platform, account, order, wishes)
     reached("place.after_commit")
     return placed
 

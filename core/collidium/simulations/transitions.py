@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 BACKOFF: Final = Backoff()
 #: Rung when there is something to do for who follows requests in this process.
 BELL: Final = Bell()
+#: No job uses more node-hours.
+MOST: Final = Decimal(10) ** 9
 #: Longest reason that is kept.
 REASON: Final = 500
 
@@ -288,7 +290,10 @@ def _consumed(row: SimulationRequest, used: Decimal | None) -> Decimal:
 
 
 def _places(node_hours: Decimal | None) -> Decimal | None:
-    return None if node_hours is None else node_hours.quantize(LEAST)
+    """Node-hours as they are kept; None for what no job can have used, as batch systems may say."""
+    if node_hours is None or not node_hours.is_finite() or not 0 <= node_hours <= MOST:
+        return None
+    return node_hours.quantize(LEAST)
 
 
 def _one_line(reason: str | None) -> str | None:

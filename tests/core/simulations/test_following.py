@@ -111,6 +111,27 @@ async def test_a_runner_on_a_bad_day_loses_nothing(
         await assert_sound()
 
 
+@pytest.mark.parametrize("used", ["NaN", "-1", "Infinity", "1e30"])
+async def test_node_hours_that_no_job_can_use_are_not_believed(
+    used: str, open_platform: OpenPlatform
+) -> None:
+    runner = Scripted()
+    runner.answers = [JobStatus(JobState.FAILED, Decimal(used), "out of memory")]
+    async with open_platform(runner) as platform, simulations.following(platform):
+        request = await ended(await order(platform, await sign_up("alice")))
+        assert (request.state, request.node_hours, request.reason) == ("failed", 0, "out of memory")
+        await assert_sound()
+
+
+async def test_nonsense_about_one_job_ends_at_its_deadline(open_platform: OpenPlatform) -> None:
+    runner = Scripted()
+    runner.answers = [JobStatus(JobState.FAILED, reason=404)]  # type: ignore[arg-type]  # nonsense, as a plugin may tell
+    async with open_platform(runner, queued_deadline_seconds=0.2) as platform:
+        async with simulations.following(platform):
+            request = await ended(await order(platform, await sign_up("alice")))
+        assert (request.state, request.credits_refunded) == ("failed", PRICE)
+
+
 async def test_a_job_that_is_denied_again_and_again_is_lost(open_platform: OpenPlatform) -> None:
     runner = Scripted()
     runner.answers = [RunnerRefused("no such job")]

@@ -48,6 +48,10 @@ async def poll(platform: Platform, runner_name: str, rows: Sequence[SimulationRe
             await _take_in(platform, row, found, again)
         except LeaseLost:
             logger.info("request %s: another process works on it", row.request_id)
+        except Exception:
+            # One job of which nonsense is told must not keep the others from being looked at.
+            logger.exception("request %s: what the runner says cannot be taken in", row.request_id)
+            await _put_off(platform, row)
     if unchanged:
         await transitions.unchanged(rows[0].lease, unchanged, again)
 
@@ -56,7 +60,7 @@ async def _ask(
     platform: Platform, runner_name: str, handles: Sequence[str]
 ) -> Mapping[str, JobStatus | RunnerError]:
     try:
-        return await platform.runners.get(runner_name).poll_many(handles)
+        return dict(await platform.runners.get(runner_name).poll_many(handles))
     except RunnerError as error:
         trouble = str(error)
     except ConfigurationError as error:
@@ -85,6 +89,16 @@ async def _take_in(
         await transitions.postponed(row, str(found))
     else:
         await transitions.observed(row, found, again, platform.settings)
+
+
+async def _put_off(platform: Platform, row: SimulationRequest) -> None:
+    try:
+        if transitions.past(row.deadline_at):
+            await give_up(platform, row)
+        else:
+            await transitions.postponed(row, "the runner tells nonsense; the platform's operators see what")
+    except LeaseLost:
+        logger.info("request %s: another process works on it", row.request_id)
 
 
 def _is_old_news(row: SimulationRequest, status: JobStatus) -> bool:
