@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from tests.runners.slurm.conftest import PAUSE, MakeRunner, Order, reaches, runs
+from tests.waiting import until
 
 from collidium.contracts.runner import JobState, RunnerRefused, RunnerUnavailable
 from collidium.testing.conformance import check_runner
@@ -155,22 +156,19 @@ async def test_another_job_with_the_id_is_not_taken_for_it(
 
 
 async def test_a_job_that_is_put_back_into_the_queue_is_followed(
-    make_runner: MakeRunner,
-    door: str,
-    order: Order,
-    slurm_cluster: SlurmCluster,
-    open_gate: Callable[[], None],
+    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster, folder: Path
 ) -> None:
+    """It has told that it was terminated, and it will run again."""
     runner = make_runner(door)
-    handle = await runner.submit(order("gated"))
-    await runs(runner, handle)
+    job = order("gated")
+    handle = await runner.submit(job)
     job_id = handle.partition(".")[0]
+    await until((folder / job.request_id / f".0.{job_id}_0").exists)
     slurm_cluster.command("scontrol", "requeue", job_id)
+    await until((folder / job.request_id / "status" / f"{job_id}_0").exists)
     await reaches(runner, handle, {JobState.QUEUED})
-    open_gate()
-    # Else it would wait for two minutes.
-    slurm_cluster.command("scontrol", "update", f"JobId={job_id}", "StartTime=now")
-    assert (await reaches(runner, handle)).state == JobState.COMPLETED
+    await runner.cancel(handle)
+    assert (await reaches(runner, handle)).state == JobState.CANCELLED
 
 
 async def test_many_are_asked_about_at_once(make_runner: MakeRunner, door: str, order: Order) -> None:
