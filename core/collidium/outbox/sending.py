@@ -61,8 +61,6 @@ class Sender:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"collidium/{__version__}",
-            # A connection that was made for one host must never carry what is meant for another.
-            "Connection": "close",
             "webhook-id": event_id,
             "webhook-timestamp": str(int(moment.timestamp())),
             "webhook-signature": Webhook(secret).sign(event_id, moment, body),
@@ -93,7 +91,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         self._private = settings.webhook_private_addresses
         self._seconds = settings.webhook_timeout_seconds
         self._resolve = resolve
-        # Connections are never shared, see the header above.
+        # A connection that was made for one host must never carry what is meant for another at its address.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         self._inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits)
 

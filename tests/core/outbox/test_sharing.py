@@ -18,6 +18,7 @@ from tests.core.outbox.receiver import Receiver, receiving
 from tests.waiting import until
 
 from collidium import settings
+from collidium.database import transactional
 from collidium.outbox import deliveries, delivering
 from collidium.outbox.deliverer import MOST_EACH, Deliverer
 from collidium.outbox.deliveries import Attempt
@@ -46,6 +47,36 @@ async def test_two_who_deliver_at_once_deliver_each_once(post: Post, receiver: R
     assert len(receiver.ids) == len(set(receiver.ids)) == 40
     assert sum(shares) <= 40
     assert {(d.state, d.attempts) for d in await post.log()} == {("delivered", 1)}
+
+
+async def test_what_one_is_taking_is_not_taken_by_another(
+    post: Post, receiver: Receiver, database_kind: str
+) -> None:
+    await post.register(receiver.url())
+    await post.announce("r1")
+    held, release = asyncio.Event(), asyncio.Event()
+
+    async def take() -> list[int]:
+        taken = await deliveries.take(post.clock(), timedelta(minutes=1), most=9, most_each=9, under_way={})
+        return [attempt.delivery_id for attempt in taken]
+
+    @transactional
+    async def take_slowly() -> list[int]:
+        ids = await take()
+        held.set()
+        await release.wait()
+        return ids
+
+    slow = asyncio.create_task(take_slowly())
+    await held.wait()
+    if database_kind == "sqlite":
+        release.set()  # it lets nobody else in before its end
+    try:
+        async with asyncio.timeout(30):
+            assert await take() == []
+    finally:
+        release.set()
+        assert len(await slow) == 1
 
 
 async def test_a_slow_receiver_holds_up_nobody_else(
