@@ -9,7 +9,16 @@ from typing import assert_type
 import pyarrow as pa
 
 from collidium import plugins, settings
-from collidium.client import AsyncClient, Client, Page, Place, Receipt, TaskCard, write_predictions
+from collidium.client import (
+    AsyncClient,
+    Client,
+    Page,
+    Place,
+    Receipt,
+    SimulationRequest,
+    TaskCard,
+    write_predictions,
+)
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import EventRange, Task
 from collidium.errors import CollidiumError, InvalidInput
@@ -34,6 +43,24 @@ async def submit_asynchronously(path: Path) -> list[int]:
     async with AsyncClient() as client:
         assert_type(await client.submit("tracking", path), Receipt)
         return [place.rank for place in await client.leaderboard("tracking")]
+
+
+def simulate(states: list[str]) -> str | None:
+    def tell(request: SimulationRequest) -> None:
+        states.append(request.state)
+
+    with Client() as client:
+        assert_type(client.estimate("ttbar", 10, 0).credits, Decimal)
+        ordered = client.simulate(preset="ttbar-quick", private=True)
+        assert_type(ordered, SimulationRequest)
+        assert_type(client.requests(state="running"), Page[SimulationRequest])
+        return client.wait(ordered.request_id, timeout=60, on_change=tell).output_hub_repo
+
+
+async def simulate_asynchronously() -> bool:
+    async with AsyncClient() as client:
+        ordered = await client.simulate("ttbar", 10, 0, seed=7)
+        return (await client.wait(ordered.request_id)).has_ended
 
 
 def problems(error: CollidiumError) -> list[str]:

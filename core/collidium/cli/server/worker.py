@@ -45,10 +45,10 @@ async def _serve(settings: Settings, listener: socket.socket, announce: Callable
 
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(Platform.open(settings))
-        if settings.follow_requests:
-            await stack.enter_async_context(background_work(platform))
         app = create_app(settings, platform.plugins)
         context.give(app, platform)
+        if settings.follow_requests:
+            await stack.enter_async_context(background_work(platform))
         await serve(app, hypercorn_config(listener, settings.log_level), shutdown_trigger=until_stopped)
 
 
