@@ -118,6 +118,17 @@ async def test_a_request_that_was_never_queued_is_not_found(
     assert await runner.find("../../etc") is None
 
 
+async def test_a_job_that_slurm_never_had_is_refused(make_runner: MakeRunner, door: str) -> None:
+    runner = make_runner(door)
+    statuses = await runner.poll_many(["999998.1.x", "999999.1.y"])
+    assert [str(status) for status in statuses.values()] == [
+        "Slurm does not know this job, and its folder is gone"
+    ] * 2
+    with pytest.raises(RunnerRefused, match="does not know this job"):
+        await runner.poll("999999.1.x")
+    await runner.cancel("999999.1.x")
+
+
 async def test_a_renewed_token_is_used(make_runner: MakeRunner, tmp_path: Path, order: Order) -> None:
     runner = make_runner("rest")
     handle = await runner.submit(order("gated"))
