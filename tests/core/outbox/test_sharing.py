@@ -17,7 +17,7 @@ from tests.core.outbox.conftest import HOST, Post
 from tests.core.outbox.receiver import Receiver, receiving
 from tests.waiting import until
 
-from collidium import settings
+from collidium import database, settings
 from collidium.database import transactional
 from collidium.outbox import deliveries, delivering
 from collidium.outbox.deliverer import MOST_EACH, Deliverer
@@ -189,3 +189,32 @@ async def test_a_clock_that_was_set_back_does_not_stop_deliveries(post: Post, re
     post.clock.moment -= timedelta(hours=20)
     await post.deliver()
     assert [d.state for d in await post.log()] == ["delivered"]
+
+
+async def test_a_database_that_fails_for_a_while_does_not_end_the_deliveries(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("collidium.outbox.deliverer.IDLE_SECONDS", 0.01)
+    await post.register(receiver.url())
+    await post.announce("r1")
+    rename = database.connection().execute_script
+    await rename("ALTER TABLE webhook_deliveries RENAME TO away")
+    async with post.deliverer() as deliverer, running(deliverer):
+        await until(lambda: "cannot see what is due" in caplog.text)
+        await rename("ALTER TABLE away RENAME TO webhook_deliveries")
+        await until(lambda: len(receiver.received) == 1)
+    assert [d.state for d in await post.log()] == ["delivered"]
+
+
+async def test_a_process_that_ends_leaves_a_slow_receiver_to_others(
+    post: Post, authority: trustme.CA, trusted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collidium.outbox.deliverer.ENDING_SECONDS", 0.01)
+    with receiving(authority, "127.0.0.1") as receiver:
+        receiver.open.clear()
+        await post.register(receiver.url())
+        await post.announce("r1")
+        async with delivering(settings.load(webhook_private_addresses=True), post.secrets):
+            await until(lambda: len(receiver.received) == 1)
+        (delivery,) = await post.log()
+        assert (delivery.state, delivery.attempts) == ("pending", 1)
