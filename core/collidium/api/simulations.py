@@ -64,7 +64,7 @@ async def simulate() -> Response:
     )
     placed = await simulations.place(platform(), account, _order(body), wishes)
     metrics.SIMULATIONS.labels("cached" if placed.cached else "queued").inc()
-    return await _placed(placed, account)
+    return _placed(placed)
 
 
 @blueprint.get("/estimate")
@@ -128,14 +128,11 @@ async def cancel(request_id: str) -> Response:
     return cancelling(await simulations.cancel(platform(), request_id, account))
 
 
-async def _placed(placed: Placed, account: AccountView) -> Response:
-    view = placed.request
-    if not view.timeline:  # as where an earlier order answers
-        view = replace(view, timeline=(await simulations.find(view.request_id, account.id)).timeline)
-    record = SimulationModel.model_validate(view)
+def _placed(placed: Placed) -> Response:
+    record = SimulationModel.model_validate(placed.request)
     status = 200 if placed.cached else 202
     response = answer(Ordered(**record.model_dump(), cached=placed.cached), status)
-    response.headers["Location"] = f"/v1/requests/{view.request_id}"
+    response.headers["Location"] = f"/v1/requests/{record.request_id}"
     return response
 
 

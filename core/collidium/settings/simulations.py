@@ -75,7 +75,8 @@ class SimulationSettings(BaseSettings):
         "collidium", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Tag that marks repositories on the hub."
     )
     follow_requests: bool = Field(
-        True, description="Whether servers follow requests; else `collidium worker` must."
+        True,
+        description="Whether servers follow requests and deliver webhooks; else `collidium worker` must.",
     )
     poll_seconds: float = Field(60, gt=0, le=_HOUR, description="Time between two polls of a job.")
     lease_seconds: float = Field(

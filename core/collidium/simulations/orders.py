@@ -72,9 +72,9 @@ def check(order: Order, settings: Settings) -> None:
         ("seed", order.seed, 0, LARGEST_SEED),
     ):
         if not least <= value <= most:
-            problems.append((field, f"{field} is a number from {least} to {most}"))
+            problems.append((field, f"a number from {least} to {most}"))
     if problems:
         raise InvalidInput(
-            "; ".join(told for _, told in problems),
+            "; ".join(f"{field}: {told}" for field, told in problems),
             errors=[{"field": field, "detail": told} for field, told in problems],
         )

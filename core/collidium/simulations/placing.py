@@ -139,7 +139,7 @@ async def _answered_before(account: AccountView, order: Order, wishes: Wishes) -
     if known.question != _question(order, wishes):
         raise Conflict("this Idempotency-Key was used for another order; take a new one")
     row = await SimulationRequest.get(id=known.request_id)
-    return _cached(row) if known.cached else Placed(view(row), cached=False)
+    return await _answer(row, cached=known.cached)
 
 
 async def _completed(platform: Platform, account: AccountView, order: Order) -> SimulationRequest | None:
@@ -163,11 +163,12 @@ async def _from_cache(account: AccountView, order: Order, wishes: Wishes, found:
     if found.account_id != account.id:
         await Reader.bulk_create([Reader(request_id=found.id, account_id=account.id)], ignore_conflicts=True)
     await _remember(account, order, wishes, found, cached=True)
-    return _cached(found)
+    return await _answer(found, cached=True)
 
 
-def _cached(row: SimulationRequest) -> Placed:
-    return Placed(replace(view(row), credits_charged=Decimal(0)), cached=True)
+async def _answer(row: SimulationRequest, *, cached: bool) -> Placed:
+    request = view(row, await transitions.history_of(row))
+    return Placed(replace(request, credits_charged=Decimal(0)) if cached else request, cached)
 
 
 async def _remember(

@@ -56,7 +56,6 @@ async def list_requests(
     before: int | None = None,
     account_id: int | None = None,
     states: Collection[State] = (),
-    hub_username: str | None = None,
     channel: str | None = None,
 ) -> list[tuple[int, RequestView]]:
     """Up to ``limit`` requests with their serial numbers, newest first, those with one below ``before``."""
@@ -67,8 +66,6 @@ async def list_requests(
         query = query.filter(account_id=account_id)
     if states:
         query = query.filter(state__in=list(states))
-    if hub_username is not None:
-        query = query.filter(hub_username=hub_username)
     if channel is not None:
         query = query.filter(channel=channel)
     return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit)]
