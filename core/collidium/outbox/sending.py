@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Final
 
 import httpx
@@ -51,8 +52,12 @@ class Sender:
         """A sender that trusts the authorities of ``SSL_CERT_FILE``, else those that httpx brings."""
         # In a thread: reading all authorities takes 50 ms.
         context = await asyncio.to_thread(httpx.create_ssl_context)
-        transport = CheckedTransport(settings, resolve, context)
-        async with httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False) as client:
+        async with httpx.AsyncClient(
+            transport=CheckedTransport(settings, resolve, context),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none
+            trust_env=False,
+            follow_redirects=False,
+        ) as client:
             yield cls(client, settings.webhook_timeout_seconds)
 
     async def send(self, url: str, *, event_id: str, body: str, secret: str, moment: datetime) -> Outcome:

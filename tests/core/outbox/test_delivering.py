@@ -122,6 +122,17 @@ async def test_redirects_are_not_followed(post: Post, receiver: Receiver) -> Non
     assert delivery.last_error == "answered 307; redirects are not followed"
 
 
+async def test_cookies_are_not_kept(post: Post, receiver: Receiver) -> None:
+    """They would pile up in a client that lives long, and go to whoever shares the host."""
+    await post.register(receiver.url())
+    receiver.headers = {"Set-Cookie": "session=1; Secure"}
+    async with post.deliverer() as deliverer:
+        for request_id in ("r1", "r2"):
+            await post.announce(request_id)
+            await deliverer.deliver_due()
+    assert [request.headers.get("cookie") for request in receiver.received] == [None, None]
+
+
 async def test_a_long_answer_is_not_read(post: Post, receiver: Receiver) -> None:
     await post.register(receiver.url())
     receiver.status, receiver.body = lambda _: 200, b"x" * 50_000_000
