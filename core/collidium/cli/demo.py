@@ -39,7 +39,8 @@ def demo(data_dir: Path | None, keep: bool, port: int, as_json: bool) -> None:
     """Show the whole loop on five real events, touching nothing else on this machine.
 
     Starts a server with a local hub, publishes the events as a dataset, imports truth for two of them,
-    reconstructs tracks from the hits alone, submits the results, and shows scores, credits and leaderboard.
+    reconstructs tracks from the hits alone, submits the results, orders more events from the mock runner
+    and waits for them, and shows scores, requests, credits and leaderboard.
 
     \b
     collidium demo
@@ -91,6 +92,21 @@ def _show(outcome: Outcome) -> None:
         title="Scores",
     )
     print_table(
+        ("request", "ordered by", "preset", "state", "credits charged", "refunded"),
+        (
+            (
+                short_reference(order.request.request_id),
+                order.by,
+                order.preset,
+                f"{order.request.state}{', made before' if order.request.cached else ''}",
+                order.request.credits_charged,
+                order.request.credits_refunded,
+            )
+            for order in outcome.orders
+        ),
+        title="Simulation requests",
+    )
+    print_table(
         ("account", "credits", "reason", "for", "balance"),
         (
             (account, entry.delta, entry.reason, short_reference(entry.reference or "-"), entry.balance_after)
@@ -106,5 +122,6 @@ def _stay(outcome: Outcome) -> None:
     note(f"Collidium is at {outcome.url} until you press Ctrl-C. In another shell, for example:")
     note(f"  export PLATFORM_BACKEND={outcome.url} HF_TOKEN=$(cat {outcome.tokens['alice']})")
     note("  collidium me")
+    note("  collidium requests")
     with suppress(KeyboardInterrupt):
         signal.pause()

@@ -1,4 +1,4 @@
-"""The demo's steps, from a fresh machine to a leaderboard."""
+"""The demo's steps, from a fresh machine to a leaderboard and events that were ordered."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from collidium.contracts.task import EventRange, Task
 from collidium.datasets import Dataset, HubDataset, fetch, hub_client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.demo.child import Machine
+from collidium.demo.orders import Ordered, order_events
 from collidium.demo.publication import publish
 from collidium.errors import CollidiumError, ConfigurationError
 
@@ -45,6 +46,7 @@ class Outcome:
     url: str
     card: TaskCard
     submissions: tuple[Submitted, ...]
+    orders: tuple[Ordered, ...]
     accounts: tuple[Account, ...]
     ledger: dict[str, tuple[Transaction, ...]]
     leaderboard: tuple[Place, ...]
@@ -80,9 +82,10 @@ def demonstrated(data_dir: Path, port: int, say: Say) -> Iterator[Outcome]:
         say("Downloading the hits of the eval events, as any user")
         hits = _download(task, HubDataset(REPO, hub, token=tokens["alice"]), data_dir / "downloads")
         submissions = tuple(_submit_baselines(task, hits, url, tokens, data_dir, say))
-        say("Auditing the ledger")
+        orders = order_events(url, tokens, say)
+        say("Auditing the ledger and the totals of usage")
         machine.command("ledger", "audit")
-        yield _outcome(url, tokens, submissions, data_dir)
+        yield _outcome(url, tokens, submissions, orders, data_dir)
 
 
 def _add_user(machine: Machine, name: str) -> str:
@@ -127,7 +130,13 @@ def _submit_baselines(
             yield Submitted(name, user, client.submit(task.card.name, path))
 
 
-def _outcome(url: str, tokens: dict[str, str], submissions: tuple[Submitted, ...], data_dir: Path) -> Outcome:
+def _outcome(
+    url: str,
+    tokens: dict[str, str],
+    submissions: tuple[Submitted, ...],
+    orders: tuple[Ordered, ...],
+    data_dir: Path,
+) -> Outcome:
     accounts, ledger = [], {}
     for name, token in tokens.items():
         with Client(url, token) as client:
@@ -139,6 +148,7 @@ def _outcome(url: str, tokens: dict[str, str], submissions: tuple[Submitted, ...
         url=url,
         card=card,
         submissions=submissions,
+        orders=orders,
         accounts=tuple(accounts),
         ledger=ledger,
         leaderboard=_complete(board, submissions),

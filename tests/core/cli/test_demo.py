@@ -25,7 +25,7 @@ def scratch(isolated_environment: dict[str, str], tmp_path: Path) -> Path:
     return path
 
 
-def test_the_demo_scores_pays_and_leaves_nothing(
+def test_the_demo_scores_orders_pays_and_leaves_nothing(
     collidium: RunCommand, scratch: Path, tmp_path: Path
 ) -> None:
     # Settings, tokens and proxies of whoever runs it change nothing, nor do they break it.
@@ -53,8 +53,22 @@ def test_the_demo_scores_pays_and_leaves_nothing(
         submitted["receipt"]["submission_id"] for submitted in (best, naive)
     ]
     balances = {account["hub_username"]: account["credits"] for account in outcome["accounts"]}
-    assert balances == {"collidium": 10, "alice": 110}
-    assert sum(entry["delta"] for entry in outcome["ledger"]["alice"]) == 110
+    first, again, cancelled = (order["request"] for order in outcome["orders"])
+    assert [order["by"] for order in outcome["orders"]] == ["alice", "collidium", "alice"]
+    assert [first["state"], again["state"], cancelled["state"]] == ["completed", "completed", "cancelled"]
+    assert [moment["state"] for moment in first["timeline"]] == ["queued", "running", "completed"]
+    assert first["output_is_mock"]
+    assert again["request_id"] == first["request_id"]
+    assert (again["cached"], again["credits_charged"]) == (True, 0)
+    assert cancelled["credits_refunded"] == pytest.approx(
+        cancelled["credits_charged"] - cancelled["node_hours"]
+    )
+    assert cancelled["credits_refunded"] > cancelled["credits_charged"] / 2
+    paid = first["credits_charged"] + cancelled["node_hours"]
+    assert balances == {"collidium": 10, "alice": pytest.approx(110 - paid)}
+    assert sum(entry["delta"] for entry in outcome["ledger"]["alice"]) == pytest.approx(110 - paid)
+    for state in ("queued", "running", "completed"):
+        assert f"Request {first['request_id']} is {state}" in done.stderr
     assert outcome["card"]["eval_events"] == {"start": 3, "stop": 5}
     with pytest.raises(httpx.ConnectError):
         httpx.get(outcome["url"], trust_env=False)
@@ -101,7 +115,7 @@ def test_it_stays_up_when_asked_and_takes_the_server_with_it(
         url = next(word for word in line.split() if word.startswith("http"))
         token = (data_dir / "alice.token").read_text().strip()
         me = httpx.get(f"{url}/v1/me", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
-        assert me.json()["credits"] == 110
+        assert me.json()["hub_username"] == "alice"
         assert token not in told.read_text()
         os.killpg(process.pid, number)
         assert process.wait(60) == code
