@@ -22,6 +22,7 @@ from collidium.api.schemas import Checked, Place, Receipt, SubmissionModel, Subm
 from collidium.benchmarks import cards, submissions
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import Edition, RankedSubmission
+from collidium.benchmarks.predictions import ExtraColumns
 from collidium.benchmarks.submissions import Predictions, as_mapping
 from collidium.settings import MEBIBYTE
 
@@ -76,19 +77,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
     The body is a parquet file, or a form whose part `predictions` is one. The same file again returns the
     first submission. All problems of a refused file are listed at once.
     """
-    account = await caller()
-    async with _received(task, account) as (predictions, fields):
-        outcome = await submissions.submit(
-            platform(),
-            account,
-            task,
-            predictions,
-            model_repo=query_args.model_repo or fields.get("model_repo") or None,
-        )
-    if not outcome.deduplicated:
-        metrics.SUBMISSIONS.labels(task).inc()
-    receipt = Receipt.model_validate({**as_mapping(outcome.submission), "deduplicated": outcome.deduplicated})
-    return answer(receipt)
+    return answer(await received_submission(task, query_args.model_repo))
 
 
 @blueprint.post("/benchmark/<task>/check")
@@ -133,6 +122,29 @@ async def leaderboard(task: str, query_args: Page) -> Response:
     response = page.response()
     response.set_etag(f"{edition.truth_version}-{edition.revision}")
     return await response.make_conditional(request)
+
+
+async def received_submission(
+    task: str,
+    model_repo: str | None = None,
+    *,
+    model_repo_field: str = "model_repo",
+    extra_columns: ExtraColumns = "refuse",
+) -> Receipt:
+    """Take the predictions that the request carries; the form may name the model's repository, too."""
+    account = await caller()
+    async with _received(task, account) as (predictions, fields):
+        outcome = await submissions.submit(
+            platform(),
+            account,
+            task,
+            predictions,
+            model_repo=model_repo or fields.get(model_repo_field) or None,
+            extra_columns=extra_columns,
+        )
+    if not outcome.deduplicated:
+        metrics.SUBMISSIONS.labels(task).inc()
+    return Receipt.model_validate({**as_mapping(outcome.submission), "deduplicated": outcome.deduplicated})
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from collidium.benchmarks import partitioning, planning, problems
 from collidium.benchmarks.blocks import Span
 from collidium.benchmarks.partitioning import PartitionJob
 from collidium.benchmarks.planning import Plan, PlanRequest
-from collidium.benchmarks.predictions import Unreadable
+from collidium.benchmarks.predictions import ExtraColumns, Unreadable
 from collidium.benchmarks.reading import Disordered
 from collidium.benchmarks.scoring import ScoringJob, ScoringResult
 from collidium.benchmarks.workers import Progress, Workers
@@ -50,16 +50,18 @@ async def evaluate(
     limits: Limits,
     progress: Progress | None = None,
     job_rows: int | None = None,
+    extra_columns: ExtraColumns = "refuse",
 ) -> Evaluation:
     """Check and score the predictions at ``path``.
 
     The result does not depend on the executor, on its workers, or on ``job_rows``, the rows of truth that
-    one call should take. ``limits`` hold for each call.
+    one call should take. ``limits`` hold for each call. ``extra_columns`` says what becomes of columns beyond
+    the task's own.
 
     Raises :class:`~collidium.errors.InvalidInput` with all problems of the file, and
     :class:`~collidium.errors.ScoringFailed` where the task or the machine failed.
     """
-    run = _Evaluation(Workers(task, executor, limits), truth, path, progress)
+    run = _Evaluation(Workers(task, executor, limits), truth, path, progress, extra_columns)
     try:
         plan = await run.inspect(job_rows)
         findings = await run.score(plan)
@@ -92,11 +94,15 @@ class _Evaluation:
     truth: Truth
     path: Path
     progress: Progress | None
+    extra_columns: ExtraColumns
 
     async def inspect(self, job_rows: int | None) -> Plan:
         """Raises Unreadable, and InvalidInput with all that the footer shows."""
         card = self.workers.task.card
-        request = PlanRequest(self.path, card, self.truth.blocks, self.truth.rows(card.rows_of), job_rows)
+        max_rows = self.truth.rows(card.rows_of)
+        request = PlanRequest(
+            self.path, card, self.truth.blocks, max_rows, job_rows, extra_columns=self.extra_columns
+        )
         [(plan, found)] = await self.workers.decode(planning.make_plan, [request])
         if plan is None:
             raise problems.refusal(found)

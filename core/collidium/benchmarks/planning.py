@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collidium.benchmarks.blocks import Span, TruthBlock, plan
-from collidium.benchmarks.predictions import FooterRequest, RowGroup, inspect
+from collidium.benchmarks.predictions import ExtraColumns, FooterRequest, RowGroup, inspect
 from collidium.contracts.task import Card, Problem
 
 
@@ -19,6 +19,7 @@ class PlanRequest:
     blocks: tuple[TruthBlock, ...]
     max_rows: int
     job_rows: int | None = None
+    extra_columns: ExtraColumns = "refuse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,9 @@ class Plan:
 
 def make_plan(request: PlanRequest) -> tuple[Plan | None, list[Problem]]:
     """A plan, or all problems that the footer shows."""
-    footer, problems = inspect(FooterRequest(request.path, request.card, request.max_rows))
+    footer, problems = inspect(
+        FooterRequest(request.path, request.card, request.max_rows, request.extra_columns)
+    )
     if footer is None:
         return None, problems
     spans = plan(request.blocks, footer, request.job_rows)

@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.benchmarks.problems import MAX_PROBLEMS
 from collidium.contracts.task import Card, Column, Problem
+
+#: What becomes of columns that the task does not ask for; ignored ones are never decoded.
+ExtraColumns = Literal["refuse", "ignore"]
 
 _MAGIC: Final = b"PAR1"
 _ENCRYPTED_MAGIC: Final = b"PARE"
@@ -60,6 +63,7 @@ class FooterRequest:
     path: Path
     card: Card
     max_rows: int
+    extra_columns: ExtraColumns = "refuse"
 
 
 def largest(rows: int, columns: int, groups: int) -> int:
@@ -125,10 +129,11 @@ def _check_magic(path: Path) -> None:
 def _problems(request: FooterRequest, schema: pa.Schema, metadata: pq.FileMetaData) -> Iterator[Problem]:
     """The problems that matter most first: a hostile footer can show any number of them."""
     yield from _size_problems(request, metadata)
-    yield from _column_problems(request.card, schema)
+    yield from _column_problems(request, schema)
 
 
-def _column_problems(card: Card, schema: pa.Schema) -> Iterator[Problem]:
+def _column_problems(request: FooterRequest, schema: pa.Schema) -> Iterator[Problem]:
+    card = request.card
     counts = Counter(schema.names)
     wanted = ", ".join(card.column_names)
     for column in card.columns:
@@ -140,11 +145,18 @@ def _column_problems(card: Card, schema: pa.Schema) -> Iterator[Problem]:
             yield from _type_problems(column, schema.field(column.name).type)
     for name, count in counts.items():
         if name not in card.column_names:
+            if not _is_refused(request, name):
+                continue
             yield Problem(
                 "extra-column", f"column {name[:100]} is not asked for; the columns are {wanted}", name[:100]
             )
         elif count > 1:
             yield Problem("repeated-column", f"column {name} is there {count} times", name)
+
+
+def _is_refused(request: FooterRequest, name: str) -> bool:
+    # The reader takes a column `track_id.anything` for a part of `track_id` and would decode it, too.
+    return request.extra_columns == "refuse" or name.partition(".")[0] in request.card.column_names
 
 
 def _type_problems(column: Column, stored: pa.DataType) -> Iterator[Problem]:
@@ -173,8 +185,13 @@ def _size_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterato
             f"the file has {metadata.num_row_groups} row groups, at most {MAX_ROW_GROUPS} are read",
         )
     elif metadata.num_columns <= MAX_COLUMNS:
-        yield from _group_problems(metadata)
+        yield from _group_problems(request, metadata)
         yield from _file_problems(request, metadata)
+    elif request.extra_columns == "ignore":
+        yield Problem(
+            "too-many-columns",
+            f"the file has {metadata.num_columns} columns, at most {MAX_COLUMNS} are looked at",
+        )
 
 
 def _file_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:
@@ -188,20 +205,29 @@ def _file_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterato
         )
 
 
-def _group_problems(metadata: pq.FileMetaData) -> Iterator[Problem]:
+def _group_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:
+    read = _columns_read(request, metadata)
     total = chunks = size = 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         total += group.num_rows
-        chunks += group.num_columns
-        size += sum(max(group.column(index).total_uncompressed_size, 0) for index in range(group.num_columns))
+        chunks += len(read)
+        size += sum(max(group.column(index).total_uncompressed_size, 0) for index in read)
     if total != metadata.num_rows:
         yield Problem("corrupt", f"the row groups have {total} rows, the footer claims {metadata.num_rows}")
-    limit = total * metadata.num_columns * MAX_BYTES_PER_VALUE + chunks * SPARE_BYTES_PER_CHUNK
+    limit = total * len(read) * MAX_BYTES_PER_VALUE + chunks * SPARE_BYTES_PER_CHUNK
     if size > limit:
         yield Problem(
             "too-large-to-decode", f"the file decodes to {size} bytes, far too many for {total} rows"
         )
+
+
+def _columns_read(request: FooterRequest, metadata: pq.FileMetaData) -> list[int]:
+    """The columns that count when it is asked how much there is to decode."""
+    columns = range(metadata.num_columns)
+    if request.extra_columns == "refuse":
+        return list(columns)
+    return [index for index in columns if metadata.schema.column(index).path in request.card.column_names]
 
 
 def _footer(metadata: pq.FileMetaData) -> Footer:

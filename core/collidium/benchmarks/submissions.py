@@ -20,7 +20,7 @@ from tortoise.timezone import now
 from collidium import accounts
 from collidium.benchmarks import engine, quotas, tasklist, truth_versions
 from collidium.benchmarks.models import ListedTask, Submission
-from collidium.benchmarks.predictions import largest
+from collidium.benchmarks.predictions import ExtraColumns, largest
 from collidium.benchmarks.rewards import reward_bests
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
@@ -101,6 +101,7 @@ async def submit(
     predictions: Predictions,
     *,
     model_repo: str | None = None,
+    extra_columns: ExtraColumns = "refuse",
 ) -> Outcome:
     """Score predictions, keep them, and pay for new bests.
 
@@ -127,7 +128,7 @@ async def submit(
         return Outcome(view(first), deduplicated=True)
     per_day = platform.settings.submissions_per_day
     await quotas.require_submission_left(account.id, task_name, per_day, now())
-    evaluation = await _evaluate(platform, task, truth_version, predictions)
+    evaluation = await _evaluate(platform, task, truth_version, predictions, extra_columns)
     await accounts.require_not_banned(account.id)
     # Before the transaction and named by content: a kill in between leaves a file that the retry adopts.
     await platform.storage.put(f"predictions/{predictions.sha256}.parquet", predictions.path)
@@ -148,7 +149,11 @@ async def find(submission_id: str) -> SubmissionView:
 
 
 async def _evaluate(
-    platform: Platform, task: Task, truth_version: str, predictions: Predictions
+    platform: Platform,
+    task: Task,
+    truth_version: str,
+    predictions: Predictions,
+    extra_columns: ExtraColumns = "refuse",
 ) -> Evaluation:
     truth = await truth_versions.open_truth(platform, task.card.name, truth_version)
     settings = platform.settings
@@ -159,6 +164,7 @@ async def _evaluate(
                 *(task, truth, predictions.path),
                 executor=platform.executor,
                 limits=settings.scoring_limits,
+                extra_columns=extra_columns,
             )
     except TimeoutError:
         if not budget.expired():
