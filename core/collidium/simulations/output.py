@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -70,9 +70,9 @@ async def keep(
         except (RunnerUnavailable, StorageUnavailable):
             raise  # what is there saves the next attempt from fetching it again
         except Exception:
-            await discard(scratch)
+            await _delete(scratch)
             raise
-        await discard(scratch)
+        await _delete(scratch)
     return tuple(file for _, file in files)
 
 
@@ -82,7 +82,14 @@ def storage_key(request_id: str, path: str) -> str:
 
 
 async def discard(scratch: Path) -> None:
-    """Delete what an attempt left behind, if anything."""
+    """Delete what earlier attempts left behind, if anything; not what another process is working on."""
+    if await asyncio.to_thread(scratch.exists):
+        with suppress(StorageUnavailable):
+            async with _alone_in(scratch):
+                await _delete(scratch)
+
+
+async def _delete(scratch: Path) -> None:
     await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
 

@@ -131,6 +131,7 @@ async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, 
         row.started_at = now()
     if used is not None:
         row.node_hours_used = _places(used)
+    reached("follow.completed")
     await _go_on(row, Step.COLLECT, settings.publish_deadline_seconds)
 
 
@@ -150,6 +151,7 @@ async def postponed(claimed: SimulationRequest, trouble: str) -> None:
     row.attempts += 1
     await _tell(row, trouble)
     pause = BACKOFF.pause(row.attempts)
+    reached("postpone.before_commit")
     # A cancellation that came meanwhile does not wait for what failed before it.
     await _release(row, timedelta(0) if _cancelled_since(claimed, row) else pause)
 
@@ -219,6 +221,7 @@ async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> Request
         row.attempts = 0
         await _tell(row, f"cancel requested by {by}")
         await row.save()
+        reached("cancel.before_commit")
         on_commit(BELL.ring)
     return view(row, await history_of(row))
 

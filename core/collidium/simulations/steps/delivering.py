@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collidium.datasets.hub_client import Hub
@@ -12,7 +11,7 @@ from collidium.simulations.dataset_card import Provenance
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.orders import Order
 from collidium.simulations.output import OutputFile
-from collidium.simulations.steps.ending import end
+from collidium.simulations.steps.ending import end, scratch_of
 from collidium.simulations.transitions import State
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ async def collect(platform: Platform, row: SimulationRequest) -> None:
         _order(row),
         row.request_id,
         platform.storage,
-        _scratch(platform, row),
+        scratch_of(platform, row),
     )
     reached("collect.stored")
     await transitions.collected(row, files, platform.settings)
@@ -51,7 +50,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
     hub = Hub(settings.hub, platform.secrets.decrypt(row.encrypted_token or ""))
     target = publication.Target(hub, _repository(row), row.private)
     reached("publish.before")
-    url = await publication.publish(provenance, target, platform.storage, _scratch(platform, row))
+    url = await publication.publish(provenance, target, platform.storage, scratch_of(platform, row))
     reached("publish.published")
     await end(platform, row, State.COMPLETED, output_hub_repo=url)
 
@@ -62,7 +61,3 @@ def _order(row: SimulationRequest) -> Order:
 
 def _repository(row: SimulationRequest) -> str:
     return f"{row.hub_username}/collidium-{row.request_id}"
-
-
-def _scratch(platform: Platform, row: SimulationRequest) -> Path:
-    return platform.settings.data_dir / "outputs" / row.request_id

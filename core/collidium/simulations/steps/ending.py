@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.runner import RunnerError
 from collidium.errors import ConfigurationError
 from collidium.failpoints import reached
-from collidium.simulations import transitions
+from collidium.simulations import output, transitions
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.transitions import State, Step
 from collidium.simulations.views import as_json
@@ -36,10 +37,18 @@ async def end(
     used: Decimal | None = None,
     output_hub_repo: str | None = None,
 ) -> None:
-    """End a request and tell the plugins. Raises LeaseLost."""
+    """End a request, leave nothing of it lying about, and tell the plugins. Raises LeaseLost."""
+    # Before the end: nobody comes back for a request that has ended.
+    await output.discard(scratch_of(platform, row))
+    reached("finish.cleared")
     ended = await transitions.finish(row, state, reason=reason, used=used, output_hub_repo=output_hub_repo)
     reached("finish.after_commit")
     platform.plugins.announce("collidium_request_finished", request=as_json(ended))
+
+
+def scratch_of(platform: Platform, row: SimulationRequest) -> Path:
+    """Where files of a request lie while they are on their way."""
+    return platform.settings.data_dir / "outputs" / row.request_id
 
 
 async def give_up(platform: Platform, row: SimulationRequest) -> None:
@@ -50,6 +59,7 @@ async def give_up(platform: Platform, row: SimulationRequest) -> None:
             handle = row.handle or await runner.find(row.request_id)
             if handle is not None:
                 await runner.cancel(handle)
+                reached("give_up.stopped")
         except (RunnerError, ConfigurationError) as error:
             logger.error("request %s: its job may go on computing: %s", row.request_id, error)
     trouble = f" ({row.reason})" if row.reason else ""
