@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
-from collidium_runners.batch.command import PipelineCommand, quoted
 from collidium_runners.batch.script import Allocation, minutes, script
 from collidium_runners.batch.splitting import parts
+from collidium_runners.pipeline.command import PipelineCommand, quoted
 
 JOB = Job("r1", "ttbar", events=10, pileup=3, seed=42, node_seconds=900)
 #: Writes what it was called with into a file of its output.
@@ -100,7 +100,7 @@ def test_a_word_is_quoted_in_one_line(text: str) -> None:
 
 @pytest.mark.parametrize("request_id", ["a\nb", "../up", "a b", "a;b", "$(id)", "", "-a", "x" * 65, "."])
 def test_a_request_id_that_names_no_job_is_refused(request_id: str) -> None:
-    with pytest.raises(RunnerRefused, match="cannot name a batch job"):
+    with pytest.raises(RunnerRefused, match="cannot name a job"):
         written("x {output}", Path("/shared"), replace(JOB, request_id=request_id))
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from collidium.contracts.runner import RunnerRefused
+from collidium_runners.pipeline.naming import REQUEST_ID
 
-_HANDLE: Final = re.compile(r"([1-9]\d{0,17})\.([1-9]\d{0,5})\.([A-Za-z0-9][A-Za-z0-9_-]{0,63})", re.ASCII)
+_HANDLE: Final = re.compile(rf"([1-9]\d{{0,17}})\.([1-9]\d{{0,5}})\.({REQUEST_ID.pattern})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

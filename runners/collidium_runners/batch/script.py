@@ -21,15 +21,15 @@ from typing import Final
 
 from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
-from collidium_runners.batch.command import PipelineCommand, quoted
 from collidium_runners.batch.splitting import Part
+from collidium_runners.pipeline.command import PipelineCommand, quoted
+from collidium_runners.pipeline.naming import job_name
 
 #: How much longer than expected a part may take, and the minutes that every part may take on top: to start
 #: the pipeline, and what a channel costs once.
 TIME_FACTOR: Final = 2
 EXTRA_MINUTES: Final = 15
 
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:@/&|*+-]*", re.ASCII)
 #: What differs between parts: placeholders of the command, and the script's variables for them.
 _VARIABLES: Final = {name: name for name in ("events", "seed", "first_event", "output")}
@@ -61,13 +61,6 @@ class Allocation:
                 raise ConfigurationError(f"{value!r} is no {option} of a batch system")
         shared = f"--cpus-per-task={self.cpus}" if self.cpus else "--exclusive"
         return [f"--{option}={value}" for option, value in named.items() if value] + [shared]
-
-
-def job_name(request_id: str) -> str:
-    """What the batch system knows the job by; raises RunnerRefused for an id that is not plain."""
-    if not _REQUEST_ID.fullmatch(request_id):
-        raise RunnerRefused(f"{request_id!r} cannot name a batch job")
-    return f"collidium-{request_id}"
 
 
 def minutes(job: Job, parts: Sequence[Part], parts_per_node: int = 1) -> int:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collidium.contracts.runner import Runner
 from collidium.hookspecs import hookimpl
 from collidium.settings import Settings
-from collidium_runners.batch.command import PipelineCommand
 from collidium_runners.container.containers import Allowance
 from collidium_runners.container.engine import Engines
 from collidium_runners.container.jobs import ContainerJobs
 from collidium_runners.container.runner import ContainerRunner
 from collidium_runners.container.terms import Terms
+from collidium_runners.pipeline.command import PipelineCommand
 
 __all__ = ["ContainerRunner", "container_runner"]
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
 from collidium_runners.container.containers import Container, ContainerState
+from collidium_runners.pipeline.sayings import last_line, one_line
 
 #: Tried in this order.
 PROGRAMS: Final = ("docker", "podman")
@@ -22,7 +23,6 @@ STOP_SECONDS: Final = 2
 _ANSWER_SECONDS: Final = 60
 _PROBE_SECONDS: Final = 10
 _LOG_LINES: Final = 20
-_LOG_LINE: Final = 400
 _MISSING: Final = re.compile("no such (object|container)", re.IGNORECASE)
 #: Where each tells whether its containers are those of an unprivileged account, and how it says so. A program
 #: called docker may be podman, so both are asked.
@@ -87,7 +87,7 @@ class Engine:
         answer = _run([self.program, "inspect", "--type", "container", *names], _ANSWER_SECONDS)
         found = _containers(answer.stdout)
         if not all(name in found or _is_missing(name, answer.stderr) for name in names):
-            raise RunnerUnavailable(f"{self.program} does not answer: {_last_line(answer.stderr)}")
+            raise RunnerUnavailable(f"{self.program} does not answer: {last_line(answer.stderr)}")
         return found
 
     def log(self, name: str) -> list[str]:
@@ -95,7 +95,7 @@ class Engine:
         answer = _run([self.program, "logs", "--tail", str(_LOG_LINES), name], _ANSWER_SECONDS)
         if answer.returncode:
             return []
-        return [_printable(line) for line in f"{answer.stdout}\n{answer.stderr}".splitlines() if line.strip()]
+        return [one_line(line) for line in f"{answer.stdout}\n{answer.stderr}".splitlines() if line.strip()]
 
     def _ask(self, *words: str, cwd: Path | None = None) -> str:
         answer = _run([self.program, *words], _ANSWER_SECONDS, cwd)
@@ -103,7 +103,7 @@ class Engine:
             return answer.stdout
         # It said no, or nobody is there who could say anything.
         _require_answer(self.program)
-        raise RunnerRefused(f"{self.program} {words[0]}: {_last_line(answer.stderr)}")
+        raise RunnerRefused(f"{self.program} {words[0]}: {last_line(answer.stderr)}")
 
     def _ask_if_there(self, *words: str) -> None:
         try:
@@ -141,7 +141,7 @@ def _require_answer(program: str) -> None:
     # Not `info`: some clients answer that without an engine.
     answer = _run([program, "ps", "--quiet"], _PROBE_SECONDS)
     if answer.returncode:
-        raise RunnerUnavailable(f"{program} does not answer: {_last_line(answer.stderr)}")
+        raise RunnerUnavailable(f"{program} does not answer: {last_line(answer.stderr)}")
 
 
 def _run(words: Sequence[str], seconds: float, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -176,12 +176,3 @@ def _containers(told: str) -> dict[str, Container]:
 def _is_missing(name: str, told: str) -> bool:
     """Whether the engine says so of this container, rather than nothing of it."""
     return any(_MISSING.search(line) and name in line for line in told.splitlines())
-
-
-def _last_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return _printable(lines[-1]) if lines else "no reason given"
-
-
-def _printable(line: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in line[:_LOG_LINE]).strip()

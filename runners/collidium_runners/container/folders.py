@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from collidium_runners.batch.outputs import gather
+from collidium_runners.pipeline.outputs import gather
 
 
 class Folders:

@@ -28,8 +28,9 @@ from collidium_runners.container.containers import OUTPUT, Container, options
 from collidium_runners.container.endings import ending, node_hours
 from collidium_runners.container.engine import Engine, Engines
 from collidium_runners.container.folders import Folders
-from collidium_runners.container.spool import CANCELLED, TOO_LONG, Entry, Spool, is_plain
+from collidium_runners.container.spool import CANCELLED, TOO_LONG, Entry, Spool
 from collidium_runners.container.terms import Terms
+from collidium_runners.pipeline.naming import job_name
 
 logger = logging.getLogger(__name__)
 
@@ -70,8 +71,7 @@ class ContainerJobs:
 
         Raises RunnerUnavailable while no engine answers or the image is missing.
         """
-        if not is_plain(job.request_id):
-            raise RunnerRefused(f"{job.request_id!r} cannot name a container")
+        job_name(job.request_id)  # refuses what can name no container
         if self.spool.find(job.request_id):
             return
         engine = self._engines.choose()

@@ -16,7 +16,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -26,9 +25,9 @@ from typing import Any, Final, Self
 
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerUnavailable
 from collidium.held_files import sync_directory
+from collidium_runners.pipeline.naming import REQUEST_ID, job_name
 
 _PLACES: Final = ("waiting", "started", "ended")
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 #: Why a job is being stopped.
 CANCELLED: Final = "cancelled"
@@ -62,7 +61,7 @@ class Entry:
     @property
     def container(self) -> str:
         """The name of its container."""
-        return f"collidium-{self.job.request_id}"
+        return job_name(self.request_id)
 
     @property
     def place(self) -> str:
@@ -100,7 +99,7 @@ class Spool:
 
     def find(self, request_id: str) -> Entry | None:
         """The job of a request, None when there is none."""
-        if not is_plain(request_id):
+        if not REQUEST_ID.fullmatch(request_id):
             return None
         entries = (self._read(self._file(place, request_id)) for place in _PLACES)
         return next((entry for entry in entries if entry), None)
@@ -151,11 +150,6 @@ class Spool:
             return None
         except (ValueError, TypeError, KeyError) as error:
             raise RunnerUnavailable(f"{file} describes no job: {error!r}") from error
-
-
-def is_plain(request_id: str) -> bool:
-    """Whether an id can name files and containers."""
-    return _REQUEST_ID.fullmatch(request_id) is not None
 
 
 def _status(told: dict[str, Any] | None) -> JobStatus | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from collidium.contracts.runner import Job
-from collidium_runners.batch.command import PipelineCommand
 from collidium_runners.container.containers import Allowance
+from collidium_runners.pipeline.command import PipelineCommand
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from collidium.contracts.runner import RunnerError, RunnerUnavailable
-from collidium_runners.batch.script import job_name
 from collidium_runners.batch.states import TaskStatus
+from collidium_runners.pipeline.naming import job_name
 from collidium_runners.sfapi.accounting import Row, by_job, named
 from collidium_runners.sfapi.answers import TOO_LONG, BadAnswer
 from collidium_runners.sfapi.client import Client

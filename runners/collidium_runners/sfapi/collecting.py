@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import httpx
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium_runners.batch.outputs import Shard, shards
+from collidium_runners.pipeline.outputs import Shard, shards
 from collidium_runners.sfapi.client import Client
 from collidium_runners.sfapi.machine import Machine
 

@@ -12,13 +12,13 @@ from typing import Final
 from sfapi_client import SfApiError
 from sfapi_client.compute import AsyncCompute
 
-from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
+from collidium.contracts.runner import RunnerUnavailable
+from collidium_runners.batch.objections import objection
+from collidium_runners.pipeline.sayings import last_line
 from collidium_runners.sfapi.client import Client
 
 #: What the library raises when an answer is not what it expects: it reads fields without looking.
 _NONSENSE: Final = (ValueError, KeyError, AttributeError, TypeError, IndexError)
-#: What sbatch says to a job that it will never take; anything else may be mended by somebody.
-_NEVER: Final = ("Requested time limit is invalid", "Invalid job array specification", "Pathname of a file")
 _NO_SUCH: Final = "No such file or directory"
 
 
@@ -42,9 +42,7 @@ class Machine:
                 job = await (await self._connected()).submit_job(script)
                 return int(job.jobid)
             except SfApiError as error:
-                told = _last_line(error)
-                refusal = RunnerRefused if any(text in told for text in _NEVER) else RunnerUnavailable
-                raise refusal(f"the batch system does not take the job: {told}") from None
+                raise objection(str(error.message)) from None
 
     async def run(self, *words: str) -> None:
         """Run a command on a login node; raises RunnerUnavailable when it fails."""
@@ -52,7 +50,9 @@ class Machine:
             try:
                 await (await self._connected()).run(shlex.join(words))
             except SfApiError as error:
-                raise RunnerUnavailable(f"{words[0]} failed on the machine: {_last_line(error)}") from None
+                raise RunnerUnavailable(
+                    f"{words[0]} failed on the machine: {last_line(str(error.message))}"
+                ) from None
 
     async def files(self, directory: PurePosixPath) -> dict[str, int] | None:
         """The sizes of the files in a directory by their names; None when there is none."""
@@ -60,9 +60,10 @@ class Machine:
             try:
                 listed = await (await self._connected()).ls(str(directory))
             except SfApiError as error:
-                if _NO_SUCH in (told := _last_line(error)):
+                told = str(error.message)
+                if _NO_SUCH in told:
                     return None
-                raise RunnerUnavailable(f"a directory cannot be listed: {told}") from None
+                raise RunnerUnavailable(f"a directory cannot be listed: {last_line(told)}") from None
             return {entry.name: int(entry.size) for entry in listed if entry.perms.startswith("-")}
 
     async def _connected(self) -> AsyncCompute:
@@ -79,8 +80,3 @@ class Machine:
             raise RunnerUnavailable(f"{what} took the batch API longer than {self._seconds:g} s") from None
         except _NONSENSE:
             raise RunnerUnavailable(f"the batch API answered {what} with nonsense") from None
-
-
-def _last_line(error: SfApiError) -> str:
-    lines = str(error.message).strip().splitlines() or ["it gave no reason"]
-    return lines[-1][:200]

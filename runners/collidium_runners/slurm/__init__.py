@@ -6,8 +6,8 @@ import getpass
 from typing import TYPE_CHECKING
 
 from collidium.hookspecs import hookimpl
-from collidium_runners.batch.command import PipelineCommand
 from collidium_runners.batch.script import Allocation
+from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.slurm.commands import CommandDoor
 from collidium_runners.slurm.rest import RestDoor
 from collidium_runners.slurm.runner import Plan, SlurmRunner

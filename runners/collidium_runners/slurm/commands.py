@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium_runners.batch.objections import objection
+from collidium_runners.pipeline.sayings import one_line
 from collidium_runners.slurm.answers import SACCT_FORMAT, SQUEUE_FORMAT, sacct_tasks, squeue_tasks
-from collidium_runners.slurm.door import Door, SeenTask, Submission, objection, one_line
+from collidium_runners.slurm.door import Door, SeenTask, Submission
 
 #: What jobs get of the server's environment, which sbatch hands on: nothing that could be a secret.
 _HANDED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "SLURM_CONF")

@@ -6,16 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from collidium.contracts.runner import JobState, RunnerError, RunnerRefused, RunnerUnavailable
+from collidium.contracts.runner import JobState
 from collidium_runners.batch.script import Allocation
 from collidium_runners.batch.states import TaskStatus, state_of
-
-#: Slurm's words for a job that it will not take later either. Whatever else it objects to, such as a
-#: partition that is not there, an operator may mend before the request's deadline.
-_REFUSALS: Final = ("Requested time limit is invalid", "Invalid job array specification")
-_LONGEST_REASON: Final = 200
+from collidium_runners.pipeline.sayings import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +94,3 @@ class Door(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Give back connections. Idempotent."""
-
-
-def objection(told: str) -> RunnerError:
-    """Slurm's answer to a job that it did not take, as an error."""
-    kind = RunnerRefused if any(words in told for words in _REFUSALS) else RunnerUnavailable
-    return kind(f"Slurm did not take the job: {one_line(told)}")
-
-
-def one_line(told: str) -> str:
-    """What another program said, fit for a log and a timeline."""
-    words = " ".join("".join(c if c.isprintable() else " " for c in told).split())
-    return words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"

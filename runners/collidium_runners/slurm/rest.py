@@ -14,8 +14,10 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium_runners.batch.objections import objection
+from collidium_runners.pipeline.sayings import one_line
 from collidium_runners.slurm.answers import rest_tasks
-from collidium_runners.slurm.door import Door, SeenTask, Submission, objection, one_line
+from collidium_runners.slurm.door import Door, SeenTask, Submission
 from collidium_runners.slurm.token import TokenFile
 
 if TYPE_CHECKING:

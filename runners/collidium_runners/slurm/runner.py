@@ -17,12 +17,13 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
-from collidium_runners.batch import outputs
-from collidium_runners.batch.command import PipelineCommand
 from collidium_runners.batch.handles import Handle
-from collidium_runners.batch.script import Allocation, job_name, minutes, script
+from collidium_runners.batch.script import Allocation, minutes, script
 from collidium_runners.batch.splitting import parts
 from collidium_runners.batch.states import ENDED
+from collidium_runners.pipeline import outputs
+from collidium_runners.pipeline.command import PipelineCommand
+from collidium_runners.pipeline.naming import job_name
 from collidium_runners.slurm.door import Door, SeenTask, Submission
 from collidium_runners.slurm.folder import Left, RequestFolder
 from collidium_runners.slurm.following import is_lost, seen_singly, told

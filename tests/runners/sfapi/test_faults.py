@@ -218,7 +218,7 @@ async def test_a_submission_that_takes_a_while(api: Superfacility, runner: Runne
 
 
 async def test_what_somebody_can_mend_is_tried_again(api: Superfacility, make_runner: MakeRunner) -> None:
-    with pytest.raises(RunnerUnavailable, match=r"does not take the job: .*Invalid account"):
+    with pytest.raises(RunnerUnavailable, match=r"did not take the job: .*Invalid account"):
         await make_runner(sfapi_account="another").submit(job())
 
 

@@ -104,6 +104,17 @@ async def test_output_that_is_not_whole_is_refused(
         await runner.collect(submitted, tmp_path / "output")
 
 
+async def test_a_missing_output_is_seen_whatever_its_path(
+    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
+) -> None:
+    """The machine says what it lacks before it says that it is missing, so nothing may be cut off first."""
+    deep = api.scratch.joinpath(*["very" * 20] * 3)
+    deep.mkdir(parents=True)
+    runner = make_runner(sfapi_directory=str(deep))
+    with pytest.raises(RunnerRefused, match="output of part 0 of 1 is missing"):
+        await runner.collect(handle(99), tmp_path / "output")
+
+
 async def test_a_cancelled_job_stops_computing(api: Superfacility, make_runner: MakeRunner) -> None:
     runner = make_runner(pipeline_command="sh -c 'sleep 1000' {output}", sfapi_events_per_part=1)
     submitted = await runner.submit(job(events=3))

@@ -107,7 +107,7 @@ async def test_what_an_operator_can_mend_is_tried_again(
     make_runner: MakeRunner, door: str, order: Order
 ) -> None:
     job = order()
-    with pytest.raises(RunnerUnavailable, match=r"Slurm did not take the job: .*[Ii]nvalid partition"):
+    with pytest.raises(RunnerUnavailable, match=r"did not take the job: .*[Ii]nvalid partition"):
         await make_runner(door, slurm_partition="absent").submit(job)
     mended = make_runner(door, slurm_partition="debug")
     assert await mended.find(job.request_id) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collidium.contracts.runner import RunnerRefused
-from collidium_runners.batch.outputs import Shard, gather, shards
+from collidium_runners.pipeline.outputs import Shard, gather, shards
 
 
 def write(source: Path, part: int, *names: str) -> None:
