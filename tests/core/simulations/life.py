@@ -1,0 +1,161 @@
+"""Processes that order events and follow requests until they are killed; run with ``python -m``.
+
+Settings and what to do are JSON on stdin. For each of ``lives`` a process of its own is forked, which ends at
+its failpoint; their exit codes go to stdout. Without ``lives`` this process follows until stdin is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.core.simulations.conftest import GRANT, ended, reached
+from tests.core.simulations.filed import Filed
+from tests.core.simulations.scripted import Bringing
+
+from collidium import accounts, plugins, settings, simulations
+from collidium.failpoints import VARIABLE
+from collidium.platform import Platform
+from collidium.simulations import Order, Wishes
+from collidium.testing.processes import end_with_parent
+
+#: The one account.
+NAME = "ada"
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A process that orders, cancels if it is told to, and follows, as far as its failpoint."""
+
+    failpoint: str
+    channel: str = "single_muon"
+    cancelled: bool = False
+    #: Settings of this process alone.
+    overrides: Mapping[str, object] | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        return f"{self.failpoint}:{self.channel}:{self.cancelled}"
+
+
+def order(number: int, life: Life, token: str) -> tuple[Order, Wishes]:
+    """What a life orders: the same again when it is asked again."""
+    ordered = Order(life.channel, events=2, pileup=0, seed=number)
+    return ordered, Wishes(token=token, idempotency_key=life.name)
+
+
+@asynccontextmanager
+async def opened(jobs: Path, chosen: Mapping[str, Any]) -> AsyncIterator[Platform]:
+    """A platform whose runner keeps its jobs in a directory."""
+    loaded = plugins.load()
+    loaded.manager.register(Bringing(Filed(jobs)), name="filed")
+    configured = settings.load(
+        run_mode="real", runner="filed", burst_requests=1000, unfinished_requests=1000, **chosen
+    )
+    async with Platform.open(configured, loaded) as platform:
+        yield platform
+
+
+def kill_each(lives: list[Life], jobs: Path, chosen: Mapping[str, object], token: str) -> list[int]:
+    """The exit codes of processes that live these lives one after the other."""
+    plan = {
+        "lives": [asdict(life) for life in lives],
+        "jobs": str(jobs),
+        "settings": {name: str(value) for name, value in chosen.items()},
+        "token": token,
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", __name__],
+        input=json.dumps(plan),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=110,
+        cwd=ROOT,
+        preexec_fn=end_with_parent,
+    )
+    codes: list[int] = json.loads(done.stdout)
+    return codes
+
+
+@contextmanager
+def follower(jobs: Path, chosen: Mapping[str, object]) -> Iterator[subprocess.Popen[str]]:
+    """A process that follows while the context lasts."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        preexec_fn=end_with_parent,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    plan = {"jobs": str(jobs), "settings": {name: str(value) for name, value in chosen.items()}}
+    process.stdin.write(json.dumps(plan) + "\n")
+    process.stdin.flush()
+    try:
+        assert process.stdout.readline() == "following\n"
+        yield process
+    finally:
+        process.stdin.close()
+        process.wait(20)
+        process.stdout.close()
+
+
+async def _live(number: int, life: Life, plan: Mapping[str, Any]) -> None:
+    chosen = plan["settings"] | (life.overrides or {})
+    async with asyncio.timeout(20), opened(Path(plan["jobs"]), chosen) as platform:
+        account = await accounts.recognise(NAME, signup_grant=GRANT)
+        async with simulations.following(platform):
+            placed = await simulations.place(platform, account, *order(number, life, plan["token"]))
+            if life.cancelled:
+                await reached(placed.request.request_id, "running")
+                await simulations.cancel(platform, placed.request.request_id, account)
+            await ended(placed.request.request_id)
+
+
+async def _follow(plan: Mapping[str, Any]) -> None:
+    async with opened(Path(plan["jobs"]), plan["settings"]) as platform, simulations.following(platform):
+        _tell("following")
+        await asyncio.to_thread(sys.stdin.read)
+
+
+def _fork(number: int, life: Life, plan: Mapping[str, Any]) -> int:
+    child = os.fork()
+    if not child:
+        end_with_parent()
+        os.environ[VARIABLE] = life.failpoint
+        try:
+            asyncio.run(_live(number, life, plan))
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _main() -> None:
+    plan = json.loads(sys.stdin.readline())
+    if "lives" in plan:
+        lives = [Life(**life) for life in plan["lives"]]
+        _tell(json.dumps([_fork(number, life, plan) for number, life in enumerate(lives)]))
+    else:
+        asyncio.run(_follow(plan))
+
+
+if __name__ == "__main__":
+    _main()
