@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.runners.container.conftest import MakeRunner
-from tests.runners.container.following import reaches, running
+from tests.runners.following import reaches, runs
 
 from collidium import settings
 from collidium.contracts.runner import (
@@ -100,7 +100,7 @@ async def test_cancel_stops_the_container(
 ) -> None:
     runner, other = make_runner(), make_runner()
     handle = await runner.submit(order("gated"))
-    await running(runner, handle)
+    await runs(runner, handle)
     await other.cancel(handle)
     assert podman.run("ps", "--quiet") == ""
     status = await reaches(runner, handle)
@@ -111,7 +111,7 @@ async def test_cancel_stops_the_container(
 async def test_a_job_that_does_not_heed_the_signal_is_killed(make_runner: MakeRunner, order: Order) -> None:
     runner = make_runner()
     handle = await runner.submit(order("deaf"))
-    await running(runner, handle)
+    await runs(runner, handle)
     await runner.cancel(handle)
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.CANCELLED, "cancelled: exit code 137 (SIGKILL)")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.runners.container.conftest import MakeImage, MakeRunner
-from tests.runners.container.following import reaches, running
+from tests.runners.following import reaches, runs
 from tests.waiting import eventually, until
 
 from collidium import settings
@@ -88,7 +88,7 @@ async def test_a_launch_that_was_interrupted_goes_on(
     if made == "a container that runs":
         podman.run("start", entry.container)
     runner = make_runner()
-    await running(runner, entry.request_id)
+    await runs(runner, entry.request_id)
     assert podman.run("ps", "--format", "{{.Names}}").split() == [entry.container]
     await runner.cancel(entry.request_id)
     assert (await reaches(runner, entry.request_id)).state == JobState.CANCELLED
@@ -213,7 +213,7 @@ async def test_a_restart_of_the_machine_is_told(
             )
         )
         handle = await runner.submit(order("gated"))
-        await running(runner, handle)
+        await runs(runner, handle)
         _restart_machine(podman, f"collidium-{handle}")
         status = await runner.poll(handle)
     assert (status.state, status.reason) == (JobState.FAILED, "the machine was restarted while it ran")

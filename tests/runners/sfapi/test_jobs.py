@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.runners.following import reaches
 from tests.runners.sfapi.conftest import MakeRunner, handle, job
 from tests.waiting import eventually_async
 
-from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused
+from collidium.contracts.runner import JobState, Runner, RunnerRefused
 from collidium.testing.conformance import check_runner
 from collidium.testing.superfacility import Superfacility
 
@@ -20,15 +21,6 @@ REAL_TABLES = (
     'pyarrow.parquet.write_table(table, sys.argv[3] + "/particles.parquet")'
     "' {first_event} {events} {output}"
 )
-
-
-async def ended(runner: Runner, submitted: str) -> JobStatus:
-    async def has_ended() -> bool:
-        status = await runner.poll(submitted)
-        return status.state not in (JobState.QUEUED, JobState.RUNNING, JobState.UNKNOWN)
-
-    await eventually_async(has_ended)
-    return await runner.poll(submitted)
 
 
 async def test_it_keeps_the_contract(make_runner: MakeRunner, tmp_path: Path) -> None:
@@ -44,7 +36,7 @@ async def test_exactly_the_ordered_events_are_simulated_each_part_with_a_seed_of
 ) -> None:
     runner = make_runner(sfapi_events_per_part=3)
     submitted = await runner.submit(job(events=7))
-    status = await ended(runner, submitted)
+    status = await reaches(runner, submitted)
     assert status.state == JobState.COMPLETED
     assert status.node_hours is not None
     files = await runner.collect(submitted, tmp_path / "output")
@@ -62,7 +54,7 @@ async def test_a_large_file_comes_in_pieces(
     command = "sh -c 'head -c 9000000 /dev/urandom >\"$0/hits.parquet\"' {output}"
     runner = make_runner(pipeline_command=command)
     submitted = await runner.submit(job())
-    assert (await ended(runner, submitted)).state == JobState.COMPLETED
+    assert (await reaches(runner, submitted)).state == JobState.COMPLETED
     (file,) = await runner.collect(submitted, tmp_path / "output")
     assert file.read_bytes() == (api.scratch / "r1/0/hits.parquet").read_bytes()
     assert api.count("GET", "/utilities/download") == 3
@@ -74,7 +66,7 @@ async def test_what_was_collected_whole_is_not_fetched_again(
 ) -> None:
     runner = make_runner(sfapi_events_per_part=1)
     submitted = await runner.submit(job(events=2))
-    await ended(runner, submitted)
+    await reaches(runner, submitted)
     first, second = await runner.collect(submitted, tmp_path)
     second.write_text("cut")
     assert await runner.collect(submitted, tmp_path) == [first, second]
@@ -87,7 +79,7 @@ async def test_a_pipeline_that_fails_fails_the_job_and_has_no_output(
 ) -> None:
     runner = make_runner(pipeline_command="sh -c 'exit 3' {output}")
     submitted = await runner.submit(job())
-    status = await ended(runner, submitted)
+    status = await reaches(runner, submitted)
     assert (status.state, status.reason) == (JobState.FAILED, "exit code 3")
     with pytest.raises(RunnerRefused, match="has not completed: it is failed"):
         await runner.collect(submitted, tmp_path)
@@ -98,7 +90,7 @@ async def test_output_that_is_not_whole_is_refused(
 ) -> None:
     runner = make_runner(sfapi_events_per_part=1)
     submitted = await runner.submit(job(events=2))
-    await ended(runner, submitted)
+    await reaches(runner, submitted)
     (api.scratch / "r1/1").rename(api.scratch / "r1/elsewhere")
     with pytest.raises(RunnerRefused, match="output of part 1 of 2 is missing"):
         await runner.collect(submitted, tmp_path / "output")
@@ -124,7 +116,7 @@ async def test_a_cancelled_job_stops_computing(api: Superfacility, make_runner: 
 
     await eventually_async(runs)
     await runner.cancel(submitted)
-    status = await ended(runner, submitted)
+    status = await reaches(runner, submitted)
     assert (status.state, status.reason) == (
         JobState.CANCELLED,
         "3 of 3 parts cancelled; part 0: cancelled",
@@ -152,7 +144,7 @@ async def test_output_is_there_when_the_batch_system_has_forgotten_the_job(
     api: Superfacility, runner: Runner, tmp_path: Path
 ) -> None:
     submitted = await runner.submit(job())
-    await ended(runner, submitted)
+    await reaches(runner, submitted)
     api.vanish(next(iter(api.batch.jobs)))
     with pytest.raises(RunnerRefused, match="knows no job"):
         await runner.poll(submitted)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from time import monotonic
 from uuid import uuid4
 
 import pytest
 
 from collidium import settings
-from collidium.contracts.runner import Job, JobState, JobStatus, Runner
+from collidium.contracts.runner import Job
 from collidium.testing.slurm import SlurmCluster
 from collidium_runners.slurm import SlurmRunner, collidium_runners
 
@@ -34,9 +32,6 @@ ids = range(int(first_event), int(first_event) + int(events))
 table = pa.table({"event_id": list(ids), "seed": [[int(seed)]] * len(ids)})
 pq.write_table(table, f"{output}/particles.parquet")
 """
-ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
-#: Seconds between two polls: each may be a process that asks the controller.
-PAUSE = 0.1
 
 MakeRunner = Callable[..., SlurmRunner]
 Order = Callable[..., Job]
@@ -112,20 +107,3 @@ def order() -> Order:
         return Job(uuid4().hex, channel, events=events, pileup=0, seed=42, node_seconds=60)
 
     return make
-
-
-async def reaches(
-    runner: Runner, handle: str, states: Collection[JobState] = ENDED, seconds: float = 60
-) -> JobStatus:
-    """The job's status once it is one of ``states``; fails when it ends otherwise, or after ``seconds``."""
-    deadline = monotonic() + seconds
-    while (status := await runner.poll(handle)).state not in states:
-        assert status.state not in ENDED, status
-        assert monotonic() < deadline, status
-        await asyncio.sleep(PAUSE)
-    return status
-
-
-async def runs(runner: Runner, handle: str) -> JobStatus:
-    """The job's status once it runs."""
-    return await reaches(runner, handle, {JobState.RUNNING})

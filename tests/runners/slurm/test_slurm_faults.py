@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from tests.runners.slurm.conftest import MakeRunner, Order, reaches, runs
+from tests.runners.following import reaches, runs
+from tests.runners.slurm.conftest import MakeRunner, Order
 
 from collidium.contracts.runner import Job, JobState, RunnerRefused, RunnerUnavailable
 from collidium.testing.slurm import SlurmCluster

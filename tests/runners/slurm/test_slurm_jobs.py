@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.runners.slurm.conftest import PAUSE, MakeRunner, Order, reaches, runs
+from tests.runners.following import PAUSE, reaches, runs
+from tests.runners.slurm.conftest import MakeRunner, Order
 from tests.waiting import until
 
 from collidium.contracts.runner import JobState, RunnerRefused, RunnerUnavailable

@@ -8,7 +8,7 @@ from time import monotonic
 
 from collidium.contracts.runner import JobState, JobStatus, Runner
 
-#: Seconds between two polls: each runs podman.
+#: Seconds between two polls: each may start a process that asks podman, or a batch system's controller.
 PAUSE = 0.1
 
 ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
@@ -26,6 +26,6 @@ async def reaches(
     return status
 
 
-async def running(runner: Runner, handle: str) -> JobStatus:
+async def runs(runner: Runner, handle: str) -> JobStatus:
     """The job's status once it runs."""
     return await reaches(runner, handle, {JobState.RUNNING})
