@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -36,7 +37,11 @@ class Reader:
         settings = {"PLATFORM_DATABASE_URL": database_url} if database_url else {}
         venv = VirtualEnvironment.make(tmp_path / "venv")
         self.environment = venv.environment(self.home, settings)
-        data = {"PLATFORM_DATA_DIR": str(self.home / ".local/share/collidium")}
+        data = {
+            "PLATFORM_DATA_DIR": str(self.home / ".local/share/collidium"),
+            # Longer than it takes to start the command that cancels, however busy the machine is.
+            "PLATFORM_MOCK_SECONDS": "6",
+        }
         self.server = ServerProcess(
             self.home, database_url, settings | data, [str(venv.programs / "collidium")]
         )
@@ -99,6 +104,10 @@ def test_every_command_works_as_written(reader: Reader) -> None:
     leaders = reader.home / "leaders"
     reader.run(f"collidium leaderboard multiplicity > {leaders}", 0)
     assert "anna" in leaders.read_text()
+    requests = reader.home / "requests"
+    reader.run(f"collidium requests --json > {requests}", 0)
+    ordered = [(request["channel"], request["state"]) for request in json.loads(requests.read_text())]
+    assert ordered == [("zmumu", "cancelled"), ("ttbar", "completed")]
 
 
 def test_only_what_ci_runs_is_left_out() -> None:
