@@ -15,7 +15,7 @@ from collidium.errors import Conflict, InvalidInput, PaymentRequired
 Reason = Literal["signup_grant", "simulation_charge", "simulation_refund", "benchmark_best", "admin_grant"]
 
 PLACES: Final = Decimal("0.001")
-#: No entry and no balance is larger: a limit far above any use, far below what the columns hold.
+#: No entry and, but for refunds, no balance is larger: far above any use, far below what the columns hold.
 LARGEST: Final = Decimal(10) ** 9
 
 
@@ -63,7 +63,8 @@ async def post(account_id: int, delta: Decimal, *, reason: Reason, reference: st
     balance = account.credits + delta
     if balance < 0 and delta < 0:
         raise InsufficientCredits(f"this takes {-delta} credits, the balance is {account.credits}")
-    if balance > LARGEST:
+    # What was charged comes back whatever was granted meanwhile, or its request could never end.
+    if balance > LARGEST and reason != "simulation_refund":
         raise Conflict(f"no balance may exceed {LARGEST} credits")
     entry = await CreditTransaction.create(
         account_id=account_id,

@@ -314,6 +314,11 @@ async def has_ended(row: SimulationRequest) -> bool:
     return (await SimulationRequest.get(id=row.id)).state in TERMINAL
 
 
+async def is_anothers(row: SimulationRequest, handle: str) -> bool:
+    """Whether the job of that handle is another request's."""
+    return await SimulationRequest.filter(runner=row.runner, handle=handle).exclude(id=row.id).exists()
+
+
 def past(deadline: datetime | None) -> bool:
     """Whether a deadline is over."""
     return deadline is not None and deadline <= now()

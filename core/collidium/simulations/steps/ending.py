@@ -7,8 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collidium.contracts.runner import RunnerError
-from collidium.errors import ConfigurationError
+from collidium.contracts.runner import Runner
 from collidium.failpoints import reached
 from collidium.simulations import output, transitions
 from collidium.simulations.models import SimulationRequest
@@ -44,6 +43,10 @@ async def end(
     ended = await transitions.finish(row, state, reason=reason, used=used, output_hub_repo=output_hub_repo)
     reached("finish.after_commit")
     platform.plugins.announce("collidium_request_finished", request=as_json(ended))
+    if row.step == Step.SUBMIT:
+        # Somebody who lost the lease may have handed the job over after it was looked for. Whoever does so
+        # from now on sees that the request has ended.
+        await _stop(platform, row)
 
 
 def scratch_of(platform: Platform, row: SimulationRequest) -> Path:
@@ -51,16 +54,33 @@ def scratch_of(platform: Platform, row: SimulationRequest) -> Path:
     return platform.settings.data_dir / "outputs" / row.request_id
 
 
-async def give_up(platform: Platform, row: SimulationRequest) -> None:
+async def give_up(platform: Platform, row: SimulationRequest, trouble: str | None) -> None:
     """End a request whose step took too long, and see to it that nothing computes on for it."""
     if row.step in transitions.CANCELLABLE:
-        try:
-            runner = platform.runners.get(row.runner)
-            handle = row.handle or await runner.find(row.request_id)
-            if handle is not None:
-                await runner.cancel(handle)
-                reached("give_up.stopped")
-        except (RunnerError, ConfigurationError) as error:
-            logger.error("request %s: its job may go on computing: %s", row.request_id, error)
-    trouble = f" ({row.reason})" if row.reason else ""
-    await end(platform, row, transitions.outcome_of_failure(row), reason=_TOO_LONG[Step(row.step)] + trouble)
+        await _stop(platform, row)
+        reached("give_up.stopped")
+    told = f" ({trouble})" if trouble else ""
+    await end(platform, row, transitions.outcome_of_failure(row), reason=_TOO_LONG[Step(row.step)] + told)
+
+
+async def handle_of(runner: Runner, row: SimulationRequest) -> str | None:
+    """The job's handle, also when whoever handed it over was killed before it was written down."""
+    if row.handle is not None:
+        return row.handle
+    handle = await runner.find(row.request_id)
+    # Whatever a runner mixes up: nobody's job is stopped for another's request.
+    if handle is not None and await transitions.is_anothers(row, handle):
+        return None
+    return handle
+
+
+async def _stop(platform: Platform, row: SimulationRequest) -> None:
+    """Stop the job, if there is one and it can be stopped."""
+    try:
+        runner = platform.runners.get(row.runner)
+        handle = await handle_of(runner, row)
+        if handle is not None:
+            await runner.cancel(handle)
+    except Exception as error:
+        # Also a plugin's bug: a job that cannot be stopped must not keep its request from ending.
+        logger.error("request %s: its job may go on computing: %s", row.request_id, error)

@@ -10,7 +10,7 @@ from collidium.contracts.runner import Job, JobState, RunnerUnavailable
 from collidium.failpoints import reached
 from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest
-from collidium.simulations.steps.ending import end
+from collidium.simulations.steps.ending import end, handle_of
 from collidium.simulations.transitions import LeaseLost, State
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ async def submit(platform: Platform, row: SimulationRequest) -> None:
 async def cancel(platform: Platform, row: SimulationRequest) -> None:
     """Stop the job, and end the request once the runner says that it stopped."""
     runner = platform.runners.get(row.runner)
-    handle = row.handle or await runner.find(row.request_id)
+    handle = await handle_of(runner, row)
     reached("cancel.found")
     if handle is None:
         await end(platform, row, State.CANCELLED, reason="cancelled before it was handed over")

@@ -84,7 +84,7 @@ async def _take_in(
     elif isinstance(found, JobStatus) and found.state == JobState.COMPLETED:
         await transitions.completed_by_runner(row, found.node_hours, platform.settings)
     elif transitions.past(row.deadline_at):
-        await give_up(platform, row)
+        await give_up(platform, row, row.reason)
     elif isinstance(found, RunnerError):
         await transitions.postponed(row, str(found))
     else:
@@ -94,7 +94,7 @@ async def _take_in(
 async def _put_off(platform: Platform, row: SimulationRequest) -> None:
     try:
         if transitions.past(row.deadline_at):
-            await give_up(platform, row)
+            await give_up(platform, row, row.reason)
         else:
             await transitions.postponed(row, "the runner tells nonsense; the platform's operators see what")
     except LeaseLost:

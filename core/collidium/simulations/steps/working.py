@@ -35,8 +35,9 @@ async def work(platform: Platform, row: SimulationRequest) -> None:
 
 
 async def _work(platform: Platform, row: SimulationRequest) -> None:
-    if transitions.past(row.deadline_at):
-        await give_up(platform, row)
+    # What the job made is worth a last try, and it may be published already.
+    if transitions.past(row.deadline_at) and row.step in transitions.CANCELLABLE:
+        await give_up(platform, row, row.reason)
         return
     try:
         await _step(platform, row)
@@ -45,11 +46,18 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
     except FINAL as error:
         await end(platform, row, transitions.outcome_of_failure(row), reason=str(error))
     except PASSING as error:
-        await transitions.postponed(row, str(error))
+        await _put_off(platform, row, str(error))
     except Exception:
         # A plugin's bug must not end the loop that follows everybody's requests.
         logger.exception("request %s: step %s failed", row.request_id, row.step)
-        await transitions.postponed(row, "something is wrong inside the platform; its operators see what")
+        await _put_off(platform, row, "something is wrong inside the platform; its operators see what")
+
+
+async def _put_off(platform: Platform, row: SimulationRequest, trouble: str) -> None:
+    if transitions.past(row.deadline_at):
+        await give_up(platform, row, trouble)
+    else:
+        await transitions.postponed(row, trouble)
 
 
 async def _step(platform: Platform, row: SimulationRequest) -> None:
