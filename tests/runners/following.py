@@ -11,7 +11,7 @@ from collidium.contracts.runner import JobState, JobStatus, Runner
 #: Seconds between two polls: each may start a process that asks podman, or a batch system's controller.
 PAUSE = 0.1
 
-ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
+ENDED = frozenset(state for state in JobState if state.has_ended)
 
 
 async def reaches(
@@ -20,7 +20,7 @@ async def reaches(
     """The job's status once it is one of ``states``; fails when it ends otherwise, or after ``seconds``."""
     deadline = monotonic() + seconds
     while (status := await runner.poll(handle)).state not in states:
-        assert status.state not in ENDED, status
+        assert not status.state.has_ended, status
         assert monotonic() < deadline, status
         await asyncio.sleep(PAUSE)
     return status

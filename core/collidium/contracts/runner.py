@@ -25,6 +25,11 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether that is the job's last state."""
+        return self in (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED)
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

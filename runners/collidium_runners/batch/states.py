@@ -47,8 +47,6 @@ TABLE: Final = (
     ("UPDATE_DB", "UD", JobState.RUNNING),
 )
 
-ENDED: Final = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
-
 _STATES: Final = {word: state for full, short, state in TABLE for word in (full, short) if word}
 #: Of several words for one task, the first of these decides: a flag such as COMPLETING says that a task which
 #: is called completed has not ended.
@@ -104,7 +102,7 @@ def _together(reached: set[JobState]) -> JobState:
         return JobState.UNKNOWN
     if reached == {JobState.QUEUED}:
         return JobState.QUEUED
-    if not reached <= ENDED:
+    if not all(state.has_ended for state in reached):
         return JobState.RUNNING
     return next(state for state in _STRONGEST if state in reached)
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from weakref import WeakValueDictionary
 
 from collidium.contracts.runner import (
     Job,
     JobState,
     JobStatus,
-    Runner,
     RunnerError,
     RunnerRefused,
     RunnerUnavailable,
 )
 from collidium_runners.batch.handles import Handle
-from collidium_runners.batch.states import ENDED, TaskStatus, job_status
+from collidium_runners.batch.runner import BatchRunner
+from collidium_runners.batch.states import TaskStatus, job_status
 from collidium_runners.sfapi.site import Site
 
 if TYPE_CHECKING:
@@ -29,23 +28,22 @@ if TYPE_CHECKING:
 _NO_OUTPUT: Final = frozenset({JobState.QUEUED, JobState.RUNNING, JobState.FAILED, JobState.CANCELLED})
 
 
-class SfapiRunner(Runner):
+class SfapiRunner(BatchRunner):
     """Connects when it is first used; one client for everything."""
 
     name = "sfapi"
 
     def __init__(self, site: Site) -> None:
+        super().__init__()
         self._site = site
         self._connecting = asyncio.Lock()
         self._connected: Connection | None = None
-        #: Locks of the requests that are being submitted.
-        self._submitting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def submit(self, job: Job) -> str:
         cut = self._site.split(job)
         script = self._site.script(job, cut)
         connection = await self._connection()
-        async with self._submitting.setdefault(job.request_id, asyncio.Lock()):
+        async with self.submitting(job.request_id):
             jobs = await connection.queue.of_request(job.request_id)
             if not jobs:
                 jobs = await self._hand_over(connection, script, job.request_id, len(cut))
@@ -82,35 +80,16 @@ class SfapiRunner(Runner):
             return None
         return _handle(min(jobs), jobs[min(jobs)], request_id) if jobs else None
 
-    async def poll(self, handle: str) -> JobStatus:
-        status = (await self.poll_many([handle]))[handle]
-        if isinstance(status, RunnerError):
-            raise status
-        return status
+    async def statuses(self, handles: Collection[Handle]) -> dict[Handle, JobStatus | RunnerError]:
+        queue = (await self._connection()).queue
+        known = await queue.tasks({handle.job_id: handle.parts for handle in handles})
+        return {handle: _status(handle, known.get(handle.job_id)) for handle in handles}
 
-    async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
-        statuses: dict[str, JobStatus | RunnerError] = {}
-        parsed: dict[str, Handle] = {}
-        for text in handles:
-            try:
-                parsed[text] = Handle.parse(text)
-            except RunnerRefused as error:
-                statuses[text] = error
-        if parsed:
-            queue = (await self._connection()).queue
-            known = await queue.tasks({handle.job_id: handle.parts for handle in parsed.values()})
-            statuses |= {text: _status(handle, known.get(handle.job_id)) for text, handle in parsed.items()}
-        return statuses
-
-    async def cancel(self, handle: str) -> None:
-        try:
-            known = Handle.parse(handle)
-        except RunnerRefused:
-            return
+    async def stop(self, handle: Handle) -> None:
         connection = await self._connection()
         # All of the request's jobs: a second one may have come late.
-        jobs = await connection.queue.of_request(known.request_id)
-        jobs.setdefault(known.job_id, {})
+        jobs = await connection.queue.of_request(handle.request_id)
+        jobs.setdefault(handle.job_id, {})
         for job_id, tasks in jobs.items():
             await _stop_if_active(connection, job_id, tasks)
 
@@ -154,7 +133,7 @@ def _at_least(parts: int) -> Tasks:
 
 
 async def _stop_if_active(connection: Connection, job_id: int, tasks: Tasks) -> None:
-    if not tasks or any(task.state not in ENDED for task in tasks.values()):
+    if not tasks or any(not task.state.has_ended for task in tasks.values()):
         await connection.stop(job_id)
 
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from collidium.contracts.runner import (
     Job,
     JobState,
     JobStatus,
-    Runner,
     RunnerError,
     RunnerRefused,
     RunnerUnavailable,
 )
 from collidium_runners.batch.handles import Handle
+from collidium_runners.batch.runner import BatchRunner
 from collidium_runners.batch.script import Allocation, minutes, script
 from collidium_runners.batch.splitting import parts
-from collidium_runners.batch.states import ENDED
 from collidium_runners.pipeline import outputs
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.pipeline.naming import job_name
@@ -46,20 +44,20 @@ class Plan:
     directory_is_given: bool = False
 
 
-class SlurmRunner(Runner):
+class SlurmRunner(BatchRunner):
     """Drives jobs through a :class:`~collidium_runners.slurm.door.Door`."""
 
     name = "slurm"
 
     def __init__(self, door: Door, plan: Plan) -> None:
+        super().__init__()
         self._door = door
         self._plan = plan
-        self._submitting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def submit(self, job: Job) -> str:
         name = job_name(job.request_id)
         folder = self._folder(job.request_id)
-        async with self._submitting.setdefault(job.request_id, asyncio.Lock()):
+        async with self.submitting(job.request_id):
             cut = parts(job, self._plan.events_per_part, self._plan.most_parts)
             count, first = await asyncio.to_thread(folder.claim_parts, len(cut))
             job_id = None if first else await self._known(folder, name)
@@ -119,29 +117,7 @@ class SlurmRunner(Runner):
         job_id = await self._known(folder, name)
         return None if job_id is None else str(Handle(job_id, count, request_id))
 
-    async def poll(self, handle: str) -> JobStatus:
-        status = (await self.poll_many([handle]))[handle]
-        if isinstance(status, RunnerError):
-            raise status
-        return status
-
-    async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
-        answers: dict[str, JobStatus | RunnerError] = {}
-        known: dict[str, Handle] = {}
-        for text in handles:
-            try:
-                known[text] = Handle.parse(text)
-            except RunnerRefused as error:
-                answers[text] = error
-        try:
-            statuses = await self._statuses(frozenset(known.values()))
-        except RunnerUnavailable as error:
-            return answers | dict.fromkeys(known, error)
-        return answers | {text: statuses[handle] for text, handle in known.items()}
-
-    async def _statuses(self, handles: Collection[Handle]) -> dict[Handle, JobStatus | RunnerError]:
-        if not handles:
-            return {}
+    async def statuses(self, handles: Collection[Handle]) -> dict[Handle, JobStatus | RunnerError]:
         # In threads, because thousands are asked about at once, and what jobs left lies on a disk.
         tasks = await self._door.tasks({handle.job_id for handle in handles})
         seen, left = await asyncio.to_thread(self._look, handles, tasks)
@@ -168,13 +144,9 @@ class SlurmRunner(Runner):
             for handle, tasks in seen.items()
         }
 
-    async def cancel(self, handle: str) -> None:
-        try:
-            known = Handle.parse(handle)
-        except RunnerRefused:
-            return
-        await asyncio.to_thread(self._folder(known.request_id).mark_cancelled)
-        await self._stop(known.job_id, job_name(known.request_id))
+    async def stop(self, handle: Handle) -> None:
+        await asyncio.to_thread(self._folder(handle.request_id).mark_cancelled)
+        await self._stop(handle.job_id, job_name(handle.request_id))
 
     async def _stop(self, job_id: int, name: str) -> None:
         if not await self._goes_on(job_id, name):
@@ -189,7 +161,7 @@ class SlurmRunner(Runner):
     async def _goes_on(self, job_id: int, name: str) -> bool:
         """Whether Slurm has something to stop; never another job, to which the id was given anew."""
         tasks = await self._door.tasks([job_id])
-        return any(task.job_name == name and task.state not in ENDED for task in tasks)
+        return any(task.job_name == name and not task.state.has_ended for task in tasks)
 
     async def collect(self, handle: str, directory: Path) -> list[Path]:
         status = await self.poll(handle)

@@ -142,6 +142,8 @@ async def test_a_runner_that_nobody_chose_is_there_and_not_available(api: Superf
         await runner.poll(handle(1))
     with pytest.raises(RunnerRefused):
         await runner.poll("no-such-job")
+    found = await runner.poll_many([handle(1), "no-such-job"])
+    assert [type(status) for status in found.values()] == [RunnerRefused, RunnerUnavailable]
     await runner.close()
 
 

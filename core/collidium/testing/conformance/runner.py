@@ -21,9 +21,8 @@ from collidium.testing.conformance.promise import (
     refuses,
 )
 
-_ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
 #: Which state may follow which; any state may repeat, and ``unknown`` says nothing.
-_ORDER = {JobState.QUEUED: 0, JobState.RUNNING: 1} | dict.fromkeys(_ENDED, 2)
+_ORDER = {JobState.QUEUED: 0, JobState.RUNNING: 1} | {state: 2 for state in JobState if state.has_ended}
 
 
 async def check_runner(
@@ -113,7 +112,7 @@ async def _follow(runner: Runner, handle: str, seconds: float, interval: float) 
         order = _ORDER.get(status.state, reached)
         promise(order >= reached, f"a job must not go back to {status.state}")
         reached = order
-        if status.state in _ENDED:
+        if status.state.has_ended:
             return status
         promise(monotonic() < deadline, f"the job is still {status.state} after {seconds:.0f} s")
         await asyncio.sleep(interval)
