@@ -1,0 +1,51 @@
+"""The public datasets on the hub that carry the platform's tag."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from collidium.datasets.hub_client import Hub, HubError
+from collidium.errors import Unavailable
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+#: Most that are listed, the newest.
+MOST: Final = 1000
+#: How long the hub may take, its list is given out again, and the hub is left alone after an error.
+HUB_SECONDS: Final = 20.0
+KEPT_SECONDS: Final = 60.0
+REST_SECONDS: Final = 5.0
+
+
+class TaggedDatasets:
+    """The list, which the hub is asked for once at a time however many want it."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._names: list[str] | None = None
+        self._ask_again = 0.0
+
+    async def names(self, hub_url: str, tag: str) -> list[str]:
+        """Names of repositories, the newest first; raises Unavailable."""
+        async with self._lock:
+            if monotonic() >= self._ask_again:
+                self._names = await self._ask(hub_url, tag)
+                self._ask_again = monotonic() + (REST_SECONDS if self._names is None else KEPT_SECONDS)
+        if self._names is None:
+            raise Unavailable("the hub does not list its datasets; try again soon", retry_after=5)
+        return self._names
+
+    async def _ask(self, hub_url: str, tag: str) -> list[str] | None:
+        def listed(api: HfApi) -> list[str]:
+            found = api.list_datasets(filter=tag, sort="created_at", limit=MOST)
+            return [dataset.id for dataset in islice(found, MOST)]
+
+        try:
+            # As nobody: what is listed here is everybody's to see.
+            return await Hub(hub_url, token="").ask(listed, HUB_SECONDS)
+        except HubError:
+            return None
