@@ -328,3 +328,46 @@ async def test_a_file_too_large_for_a_workers_memory_is_the_files_fault(
 class NoBaseline(toy_task.Toy):
     def baselines(self) -> dict[str, toy_task.Reconstruction]:
         return {}
+
+
+def ignoring(path: Path) -> list[str]:
+    """Codes of what a footer shows when columns beyond the task's own are ignored."""
+    request = PlanRequest(path, toy_task.Toy.card, (), ROWS, extra_columns="ignore")
+    return sorted(problem.code for problem in make_plan(request)[1])
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_extra_columns_that_are_ignored_change_nothing(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    pq.write_table(good(), tmp_path / "plain.parquet")
+    # Far more than could be decoded if anybody did.
+    texts = pa.array(["a" * 10_000] * ROWS)
+    more = good().append_column("lists", pa.array([[1, 2]] * ROWS)).append_column("texts", texts)
+    pq.write_table(more, tmp_path / "more.parquet", use_dictionary=False)
+    # Out of order, so that they are sorted on disk as well.
+    pq.write_table(more.take(np.arange(ROWS)[::-1]), tmp_path / "turned.parquet", row_group_size=2)
+    plain, *others = [
+        await evaluate(
+            toy_task.Toy(),
+            truth,
+            tmp_path / f"{name}.parquet",
+            executor=executor,
+            limits=LIMITS,
+            extra_columns="ignore",
+        )
+        for name in ("plain", "more", "turned")
+    ]
+    assert [other.metrics for other in others] == [plain.metrics] * 2
+
+
+def test_what_the_reader_would_take_for_a_part_of_a_column_is_not_ignored(tmp_path: Path) -> None:
+    pq.write_table(good().append_column("value.part", good()["value"]), tmp_path / "p.parquet")
+    assert ignoring(tmp_path / "p.parquet") == ["extra-column"]
+
+
+def test_very_many_extra_columns_are_too_many(tmp_path: Path) -> None:
+    many = {f"c{number}": pa.nulls(ROWS, pa.int8()) for number in range(1000)}
+    table = pa.table({**{name: good()[name] for name in good().column_names}, **many})
+    pq.write_table(table, tmp_path / "p.parquet")
+    assert ignoring(tmp_path / "p.parquet") == ["too-many-columns"]
