@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collidium.durable_files import write_once
 from collidium.errors import ConfigurationError
 from collidium.held_files import sweep
 
@@ -67,27 +67,9 @@ def make_private(directory: Path) -> None:
 
 
 def make_secret_file(path: Path, secret: str) -> bool:
-    """Write a secret, a line for its owner alone, unless there is a file already; whether it was written.
-
-    The file appears whole, and of processes that start at the same moment one alone makes it.
-    """
+    """Write a secret as a line, unless there is a file already; whether it was written."""
     make_private(path.parent)
-    if path.exists():
-        return False
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    beside = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(secret + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        # Unlike a rename, a link never replaces what another process made.
-        path.hardlink_to(beside)
-    except FileExistsError:
-        return False
-    finally:
-        beside.unlink()
-    return True
+    return write_once(path, secret + "\n")
 
 
 def _close_to_others(path: Path) -> None:

@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final, Self
 
+from collidium.durable_files import sync_directory
 from collidium.errors import TooLarge, Unavailable
 
 PREFIX: Final = "held-"
@@ -122,15 +123,6 @@ def sweep(directory: Path) -> int:
         finally:
             os.close(descriptor)
     return swept
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the names in a directory survive a power cut."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _make(directory: Path) -> tuple[Path, int]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar, Final
 
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused
+from collidium.durable_files import write_once
 from collidium.hookspecs import hookimpl
 from collidium.settings import Settings
 
@@ -47,15 +47,7 @@ class MockRunner(Runner):
     def _begin(self, job: Job) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
         record = {"submitted_at": time.time(), "node_seconds": job.node_seconds}
-        unfinished = self._directory / f".{job.request_id}.{os.getpid()}.{time.monotonic_ns()}"
-        unfinished.write_text(json.dumps(record))
-        try:
-            # Unlike a rename, a link never replaces the job that is there already.
-            self._file(job.request_id).hardlink_to(unfinished)
-        except FileExistsError:
-            pass
-        finally:
-            unfinished.unlink()
+        write_once(self._file(job.request_id), json.dumps(record))
 
     async def find(self, request_id: str) -> str | None:
         return request_id if await asyncio.to_thread(self._file(request_id).is_file) else None

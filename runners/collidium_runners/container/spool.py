@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerUnavailable
-from collidium.held_files import sync_directory
+from collidium.durable_files import sync_directory
 from collidium_runners.pipeline.naming import REQUEST_ID, job_name
 
 _PLACES: Final = ("waiting", "started", "ended")

@@ -16,11 +16,11 @@ An operator may delete the folder of a request that has ended.
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium.durable_files import write_once
 from collidium_runners.batch.records import TaskRecord
 
 
@@ -101,20 +101,12 @@ class RequestFolder:
             raise RunnerUnavailable(f"PLATFORM_SLURM_DIRECTORY is not there: {self.path.parent}")
 
     def _settle(self, name: str, number: int) -> tuple[int, bool]:
-        descriptor, unfinished = tempfile.mkstemp(prefix=".", dir=self.path)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(str(number))
-        try:
-            # Unlike a rename, a link never replaces what is there already.
-            os.link(unfinished, self.path / name)
-        except FileExistsError:
-            settled = self._number(name)
-            if settled is None:
-                raise RunnerUnavailable(f"{self.path / name} holds no number") from None
-            return settled, False
-        finally:
-            Path(unfinished).unlink()
-        return number, True
+        if write_once(self.path / name, str(number)):
+            return number, True
+        settled = self._number(name)
+        if settled is None:
+            raise RunnerUnavailable(f"{self.path / name} holds no number")
+        return settled, False
 
     def _number(self, name: str) -> int | None:
         text = self._read(name)

@@ -1,0 +1,37 @@
+"""Files that are written once, whoever writes."""
+
+from __future__ import annotations
+
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+from collidium.durable_files import write_once
+
+
+def test_a_file_is_written_for_its_owner_alone(tmp_path: Path) -> None:
+    assert write_once(tmp_path / "key", "é\n")
+    assert (tmp_path / "key").read_text(encoding="utf-8") == "é\n"
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+
+
+def test_what_is_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("first")
+    assert not write_once(tmp_path / "key", "second")
+    assert (tmp_path / "key").read_text() == "first"
+
+
+def test_of_many_at_once_one_writes(tmp_path: Path) -> None:
+    writers = 8
+    together = Barrier(writers)
+
+    def write(number: int) -> bool:
+        together.wait()
+        return write_once(tmp_path / "key", str(number))
+
+    with ThreadPoolExecutor(writers) as threads:
+        wrote = list(threads.map(write, range(writers)))
+    assert wrote.count(True) == 1
+    assert (tmp_path / "key").read_text() == str(wrote.index(True))
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
