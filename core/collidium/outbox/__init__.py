@@ -4,7 +4,7 @@ from collidium.outbox.deliverer import delivering
 from collidium.outbox.deliveries import DeliveryView, log_of
 from collidium.outbox.events import SIMULATION_COMPLETED, announce
 from collidium.outbox.registration import WebhookView, find, register, remove, require_secret
-from collidium.outbox.urls import LONGEST_URL, require_url
+from collidium.outbox.urls import LONGEST_URL, canonical_url, require_reachable, require_url
 
 __all__ = [
     "LONGEST_URL",
@@ -12,11 +12,13 @@ __all__ = [
     "DeliveryView",
     "WebhookView",
     "announce",
+    "canonical_url",
     "delivering",
     "find",
     "log_of",
     "register",
     "remove",
+    "require_reachable",
     "require_secret",
     "require_url",
 ]

@@ -22,13 +22,23 @@ _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 LOOK_UP_SECONDS: Final = 5.0
 
 
-async def require_url(
-    url: str, settings: Settings, *, field: str = "webhook_url", resolve: Resolve = look_up
-) -> str:
+def canonical_url(url: str, *, field: str = "webhook_url") -> str:
     """The URL in the form in which it is kept; raises InvalidInput for one that is not told anything.
 
-    Its host is looked up; what it leads to then is looked at again before each delivery. ``field`` is what
-    the caller gave it as.
+    Nothing is looked up: the same text always gets the same answer. ``field`` is what the caller gave it as.
+    """
+    try:
+        return str(_parsed(url))
+    except Refused as refused:
+        raise _unusable(field, refused) from None
+
+
+async def require_reachable(
+    url: str, settings: Settings, *, field: str = "webhook_url", resolve: Resolve = look_up
+) -> None:
+    """Look up the host of a URL; raises InvalidInput where it leads nowhere, or to a private address.
+
+    What it leads to is looked at again before each delivery.
     """
     try:
         parsed = _parsed(url)
@@ -39,10 +49,22 @@ async def require_url(
             resolve=resolve,
             seconds=LOOK_UP_SECONDS,
         )
-    except Refused as error:
-        problem = {"field": field, "detail": str(error)}
-        raise InvalidInput(f"{field} cannot be used: {error}", errors=[problem]) from None
-    return str(parsed)
+    except Refused as refused:
+        raise _unusable(field, refused) from None
+
+
+async def require_url(
+    url: str, settings: Settings, *, field: str = "webhook_url", resolve: Resolve = look_up
+) -> str:
+    """The canonical form of a URL whose host is reachable; raises InvalidInput for any other."""
+    kept = canonical_url(url, field=field)
+    await require_reachable(kept, settings, field=field, resolve=resolve)
+    return kept
+
+
+def _unusable(field: str, refused: Refused) -> InvalidInput:
+    problem = {"field": field, "detail": str(refused)}
+    return InvalidInput(f"{field} cannot be used: {refused}", errors=[problem])
 
 
 def host_of(url: httpx.URL) -> str:
@@ -64,7 +86,8 @@ def _parsed(url: str) -> httpx.URL:
     if len(url) > LONGEST_URL:
         raise Refused(f"it is longer than {LONGEST_URL} characters")
     try:
-        parsed = httpx.URL(url)
+        # Twice: beside HTTPS:// in capitals the first keeps a :443 that says nothing.
+        parsed = httpx.URL(str(httpx.URL(url)))
     except (httpx.InvalidURL, ValueError):  # text that no encoding takes, too
         raise Refused("it is not a URL") from None
     if parsed.scheme != "https" or not _is_host(host_of(parsed)):

@@ -15,7 +15,7 @@ from tests.core.outbox.receiver import Receiver, receiving
 
 from collidium import settings
 from collidium.errors import InvalidInput
-from collidium.outbox import require_url
+from collidium.outbox import canonical_url, require_reachable, require_url
 from collidium.outbox.addresses import is_public
 
 PUBLIC = ["8.8.8.8", "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2001:4860:4860::8888"]
@@ -140,6 +140,17 @@ async def test_a_host_with_any_address_that_is_not_public_is_refused(addresses: 
     assert not any(address in str(refused.value) for address in addresses)
     allowed = settings.load(webhook_private_addresses=True)
     await require_url("https://x.example/", allowed, resolve=lambda *_: resolve_to(*addresses))
+
+
+async def test_the_form_in_which_a_url_is_kept_does_not_depend_on_what_it_leads_to() -> None:
+    """So an order is known again by its URL while no name can be looked up."""
+    kept = canonical_url("HTTPS://Does-Not-Exist.invalid:443/a b")
+    assert kept == canonical_url(kept) == "https://does-not-exist.invalid/a%20b"
+    with pytest.raises(InvalidInput) as refused:
+        canonical_url("http://127.0.0.1/", field="url")
+    assert refused.value.errors[0]["field"] == "url"
+    with pytest.raises(InvalidInput, match="cannot be found"):
+        await require_reachable(kept, settings.load(), resolve=nobody)
 
 
 async def test_a_host_that_is_not_there_is_refused() -> None:
