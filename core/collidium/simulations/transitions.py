@@ -145,10 +145,13 @@ async def collected(claimed: SimulationRequest, files: Sequence[OutputFile], set
 
 
 @transactional
-async def postponed(claimed: SimulationRequest, trouble: str) -> None:
-    """The step failed for now and is tried again, the later the more often it failed. Raises LeaseLost."""
+async def postponed(claimed: SimulationRequest, trouble: str, *, another: bool = False) -> None:
+    """The step failed for now and is tried again, the later the more often it failed. Raises LeaseLost.
+
+    ``another`` trouble than last time is counted from the start.
+    """
     row = await _held(claimed)
-    row.attempts += 1
+    row.attempts = 1 if another else row.attempts + 1
     await _tell(row, trouble)
     pause = BACKOFF.pause(row.attempts)
     reached("postpone.before_commit")

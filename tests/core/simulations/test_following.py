@@ -139,17 +139,29 @@ async def test_a_job_that_is_denied_again_and_again_is_lost(open_platform: OpenP
         request_id = await order(platform, await sign_up("alice"))
         async with simulations.following(platform):
             await until_tried(request_id)
-            # The pauses between denials are minutes: make them due.
             for _ in range(8):
-                await (
-                    SimulationRequest.filter(request_id=request_id, lease="")
-                    .exclude(step="")
-                    .update(due_at=now())
-                )
+                await make_due(request_id)
                 await until_tried(request_id)
             request = await ended(request_id)
         assert (request.state, request.credits_refunded) == ("failed", PRICE)
         assert "lost the job" in (request.reason or "")
+
+
+async def test_one_denial_after_other_troubles_loses_nothing(open_platform: OpenPlatform) -> None:
+    runner = Scripted()
+    runner.answers = [
+        *(RunnerUnavailable("restarting") for _ in range(6)),
+        RunnerRefused("no such job"),
+        JobStatus(JobState.FAILED, reason="in the end"),
+    ]
+    async with open_platform(runner) as platform:
+        request_id = await order(platform, await sign_up("alice"))
+        async with simulations.following(platform):
+            await until_tried(request_id)
+            for _ in range(8):
+                await make_due(request_id)
+                await until_tried(request_id)
+            assert (await ended(request_id)).reason == "in the end"
 
 
 async def test_a_job_that_nobody_takes_fails_at_its_deadline(open_platform: OpenPlatform) -> None:
@@ -282,6 +294,12 @@ async def test_the_database_refuses_to_change_how_a_request_ended(open_platform:
             with pytest.raises(Exception, match=r"request has ended|refund"):
                 await connection().execute_query(f"UPDATE simulation_requests SET {change}")  # noqa: S608
         assert (await simulations.find(request.request_id)) == request
+
+
+async def make_due(request_id: str) -> None:
+    """Spare the test the pauses after failures, which are up to minutes."""
+    resting = SimulationRequest.filter(request_id=request_id, lease="").exclude(step="")
+    await resting.update(due_at=now())
 
 
 async def until_tried(request_id: str) -> None:

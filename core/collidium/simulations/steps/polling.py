@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 #: How often in a row a runner must deny a job that it was given, before that is believed: a batch system
 #: forgets for a moment when it restarts.
 DENIALS: Final = 6
+_DENIED: Final = "the runner denies the job"
 
 _FAILURES: Final = {JobState.FAILED: State.FAILED, JobState.CANCELLED: State.CANCELLED}
 
@@ -76,7 +77,9 @@ async def _ask(
 async def _take_in(
     platform: Platform, row: SimulationRequest, found: JobStatus | RunnerError, again: timedelta
 ) -> None:
-    if isinstance(found, RunnerRefused) and row.attempts + 1 >= DENIALS:
+    # Other troubles in between are not denials, however many there were.
+    denied_before = (row.reason or "").startswith(_DENIED)
+    if isinstance(found, RunnerRefused) and denied_before and row.attempts + 1 >= DENIALS:
         await end(platform, row, State.FAILED, reason=f"the runner lost the job: {found}")
     elif isinstance(found, JobStatus) and found.state in _FAILURES:
         reason = found.reason or f"the runner says that the job {found.state}"
@@ -85,6 +88,8 @@ async def _take_in(
         await transitions.completed_by_runner(row, found.node_hours, platform.settings)
     elif transitions.past(row.deadline_at):
         await give_up(platform, row, row.reason)
+    elif isinstance(found, RunnerRefused):
+        await transitions.postponed(row, f"{_DENIED}: {found}", another=not denied_before)
     elif isinstance(found, RunnerError):
         await transitions.postponed(row, str(found))
     else:
