@@ -1,6 +1,13 @@
 """Accounts and the credit ledger."""
 
-from collidium.accounts.accounts import AccountView, find, recognise, require_not_banned, set_banned
+from collidium.accounts.accounts import (
+    AccountView,
+    banned_among,
+    find,
+    recognise,
+    require_not_banned,
+    set_banned,
+)
 from collidium.accounts.ledger import (
     Entry,
     InsufficientCredits,
@@ -17,6 +24,7 @@ __all__ = [
     "InsufficientCredits",
     "Mismatch",
     "audit",
+    "banned_among",
     "count_entries",
     "entries",
     "find",

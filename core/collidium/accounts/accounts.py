@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -71,6 +72,13 @@ async def require_not_banned(account_id: int) -> None:
     account = await Account.select_for_update().get(id=account_id)
     if account.banned:
         raise _banned(account.hub_username)
+
+
+async def banned_among(account_ids: Collection[int]) -> set[int]:
+    """Those of the accounts that are banned."""
+    if not account_ids:
+        return set()
+    return {account.id for account in await Account.filter(id__in=list(account_ids), banned=True).only("id")}
 
 
 @transactional

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
 
 KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
+#: The latest keys of an account that are remembered.
+KEYS_KEPT: Final = 1000
+#: How many completed requests are looked at for one whose owner is not banned.
+CANDIDATES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,10 @@ async def place(platform: Platform, account: AccountView, order: Order, wishes: 
     if wishes.idempotency_key is not None and not KEY.fullmatch(wishes.idempotency_key):
         raise InvalidInput("Idempotency-Key: 1 to 128 visible ASCII characters")
     if wishes.webhook_url is not None:
-        url = await outbox.require_url(wishes.webhook_url, platform.settings)
-        wishes = replace(wishes, webhook_url=url)
+        wishes = replace(wishes, webhook_url=outbox.canonical_url(wishes.webhook_url))
+    if wishes.webhook_url is not None and await _known(account, wishes) is None:
+        # Not for a repeated key: its order was accepted, whatever has become of the host since.
+        await outbox.require_reachable(wishes.webhook_url, platform.settings)
     placed = await _place(platform, account, order, wishes)
     reached("place.after_commit")
     return placed
@@ -131,9 +137,7 @@ def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wis
 
 
 async def _answered_before(account: AccountView, order: Order, wishes: Wishes) -> Placed | None:
-    if wishes.idempotency_key is None:
-        return None
-    known = await IdempotencyKey.get_or_none(account_id=account.id, key=wishes.idempotency_key)
+    known = await _known(account, wishes)
     if known is None:
         return None
     if known.question != _question(order, wishes):
@@ -142,12 +146,18 @@ async def _answered_before(account: AccountView, order: Order, wishes: Wishes) -
     return await _answer(row, cached=known.cached)
 
 
+async def _known(account: AccountView, wishes: Wishes) -> IdempotencyKey | None:
+    if wishes.idempotency_key is None:
+        return None
+    return await IdempotencyKey.get_or_none(account_id=account.id, key=wishes.idempotency_key)
+
+
 async def _completed(platform: Platform, account: AccountView, order: Order) -> SimulationRequest | None:
     """A completed request that gave the same events lately, unless it is somebody else's private one."""
     settings = platform.settings
-    return await (
-        SimulationRequest.filter(
-            Q(private=False) | Q(account_id=account.id),
+    rows = (
+        await SimulationRequest.filter(
+            Q(id__gt=0),
             config_hash=order.config_hash(settings.pipeline_version),
             state=State.COMPLETED,
             finished_at__gt=now() - timedelta(days=settings.dedup_days),
@@ -155,8 +165,11 @@ async def _completed(platform: Platform, account: AccountView, order: Order) -> 
             is_mock=platform.runner.is_mock,
         )
         .order_by("-finished_at")
-        .first()
+        .limit(CANDIDATES)
     )
+    # Who was banned still owns what was published for them.
+    banned = await accounts.banned_among({row.account_id for row in rows} - {account.id})
+    return next((row for row in rows if row.account_id not in banned), None)
 
 
 async def _from_cache(account: AccountView, order: Order, wishes: Wishes, found: SimulationRequest) -> Placed:
@@ -174,14 +187,19 @@ async def _answer(row: SimulationRequest, *, cached: bool) -> Placed:
 async def _remember(
     account: AccountView, order: Order, wishes: Wishes, row: SimulationRequest, *, cached: bool
 ) -> None:
-    if wishes.idempotency_key is not None:
-        await IdempotencyKey.create(
-            account_id=account.id,
-            key=wishes.idempotency_key,
-            question=_question(order, wishes),
-            request_id=row.id,
-            cached=cached,
-        )
+    if wishes.idempotency_key is None:
+        return
+    await IdempotencyKey.create(
+        account_id=account.id,
+        key=wishes.idempotency_key,
+        question=_question(order, wishes),
+        request_id=row.id,
+        cached=cached,
+    )
+    # Answers from the cache are free, so the keys of an account would grow without end.
+    keys = IdempotencyKey.filter(account_id=account.id)
+    if oldest := await keys.order_by("-id").offset(KEYS_KEPT).first():
+        await keys.filter(id__lte=oldest.id).delete()
 
 
 def _question(order: Order, wishes: Wishes) -> str:

@@ -21,7 +21,7 @@ from tests.core.simulations.conftest import (
 from tests.core.simulations.scripted import Scripted
 from tests.waiting import eventually_async
 
-from collidium import accounts, operations, simulations
+from collidium import accounts, operations, outbox, simulations
 from collidium.database import connection
 from collidium.errors import (
     CollidiumError,
@@ -34,7 +34,8 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium.platform import Platform
-from collidium.simulations import Order, Wishes
+from collidium.simulations import Order, Wishes, placing
+from collidium.simulations.models import IdempotencyKey
 
 #: More than anybody has.
 EXPENSIVE = Order("ttbar", events=10_000, pileup=200)
@@ -91,6 +92,46 @@ async def test_a_private_request_answers_its_owner_alone(open_platform: OpenPlat
         assert await order(platform, await sign_up("bob")) != first
         again = await simulations.place(platform, await sign_up("alice"), ORDER, WISHES)
         assert (again.cached, again.request.request_id) == (True, first)
+
+
+async def test_what_belongs_to_somebody_banned_answers_nobody(open_platform: OpenPlatform) -> None:
+    async with open_platform() as platform:
+        first = await completed(platform, "alice")
+        await operations.ban("alice", True, actor="test", http_request_id="test")
+        second = await completed(platform, "bob")
+        assert second != first
+        again = await simulations.place(platform, await sign_up("carol"), ORDER, WISHES)
+        assert (again.cached, again.request.request_id) == (True, second)
+
+
+async def test_a_repeated_key_is_answered_whatever_became_of_the_webhooks_host(
+    open_platform: OpenPlatform,
+) -> None:
+    told = replace(WISHES, idempotency_key="once", webhook_url="https://localhost/told")
+    async with open_platform(webhook_private_addresses=True) as platform:
+        alice = await sign_up("alice")
+        with pytest.raises(InvalidInput, match="signing secret"):
+            await simulations.place(platform, alice, ORDER, told)
+        await outbox.register(alice.id, platform.secrets)
+        first = await simulations.place(platform, alice, ORDER, told)
+    async with open_platform() as platform:
+        assert (await simulations.place(platform, alice, ORDER, told)).request == first.request
+        with pytest.raises(InvalidInput, match="webhook_url"):
+            await simulations.place(platform, alice, ORDER, replace(told, idempotency_key="twice"))
+
+
+async def test_only_so_many_keys_are_remembered(
+    open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing, "KEYS_KEPT", 3)
+    async with open_platform() as platform:
+        await completed(platform, "alice")
+        bob = await sign_up("bob")
+        for number in range(10):
+            keyed = replace(WISHES, idempotency_key=f"key{number}")
+            assert (await simulations.place(platform, bob, ORDER, keyed)).cached
+        kept = await IdempotencyKey.all().order_by("id")
+        assert [key.key for key in kept] == ["key7", "key8", "key9"]
 
 
 async def test_what_completed_too_long_ago_answers_nothing(open_platform: OpenPlatform) -> None:
