@@ -14,6 +14,7 @@ from cachetools import TTLCache
 
 from collidium import hookspecs
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
+from collidium.http_client import HttpClient
 
 if TYPE_CHECKING:
     import httpx
@@ -59,8 +60,7 @@ class HubIdentity(IdentityProvider):
         self._url = f"{hub_url}/api/whoami-v2"
         self._timeout_seconds = timeout_seconds
         self._asking: dict[str, asyncio.Task[Answer]] = {}
-        self._client: httpx.AsyncClient | None = None
-        self._opening = asyncio.Lock()
+        self._http = HttpClient(timeout_seconds, CONNECTIONS)
         # Apart, so that a flood of bad tokens drives no good one out.
         self._known: TTLCache[str, Identity] = TTLCache[str, Identity](KNOWN_TOKENS, cache_seconds)
         self._refused: TTLCache[str, bool] = TTLCache[str, bool](
@@ -86,9 +86,7 @@ class HubIdentity(IdentityProvider):
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        if self._client is not None:
-            client, self._client = self._client, None
-            await client.aclose()
+        await self._http.close()
 
     def _start(self, key: str, token: str) -> asyncio.Task[Answer]:
         task = self._asking[key] = asyncio.create_task(self._ask_once(key, token))
@@ -104,7 +102,7 @@ class HubIdentity(IdentityProvider):
         return answer
 
     async def _ask(self, token: str) -> Answer:
-        client = await self._http()
+        client = await self._http.get()
         import httpx
 
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
@@ -123,25 +121,6 @@ class HubIdentity(IdentityProvider):
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             # The kind of error says enough; its request carries the token.
             return f"the hub cannot be reached ({type(error).__name__})"
-
-    async def _http(self) -> httpx.AsyncClient:
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(_new_client, self._timeout_seconds)
-        return self._client
-
-
-def _new_client(timeout_seconds: float) -> httpx.AsyncClient:
-    """Called in a thread: to import httpx and read all certificates would hold up every other request."""
-    import httpx
-
-    return httpx.AsyncClient(
-        timeout=timeout_seconds,
-        follow_redirects=False,
-        limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
-        # A proxy of the environment is for the world outside, not for this machine.
-        mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")},
-    )
 
 
 async def _read(response: httpx.Response) -> bytes:

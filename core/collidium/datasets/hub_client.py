@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collidium.daemon_threads import in_thread
+from collidium.http_client import past_proxies
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -29,7 +30,6 @@ SLOWEST: Final = 1_000_000
 _PASSING: Final = frozenset({404, 408, 409, 412, 423, 425, 429})
 #: Setting up closes the client that there was, which nobody may be using.
 _preparing: Final = threading.Lock()
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 class HubError(RuntimeError):
@@ -109,8 +109,7 @@ def _prepare() -> None:
             event_hooks=hooks | {"response": [*hooks.get("response", []), _forget_waits]},
             follow_redirects=True,
             timeout=TIMEOUTS,
-            # A proxy of the environment is for the world outside, not for this machine.
-            mounts={f"all://{host}": None for host in _LOOPBACK},
+            mounts=past_proxies(),
         )
     )
 

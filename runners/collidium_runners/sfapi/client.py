@@ -19,6 +19,7 @@ import httpx
 from sfapi_client import AsyncClient
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium.http_client import past_proxies
 from collidium_runners.sfapi.answers import ERRORS, TOO_LARGE, UNAUTHORIZED, BadAnswer
 from collidium_runners.sfapi.pace import Pace
 
@@ -96,7 +97,10 @@ class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
         self._pace = Pace(calls_per_second)
         self._tokens = Tokens(lambda: AsyncClient(client_id, key, token_url=token_url), call_seconds)
         self._transport = httpx.AsyncClient(
-            base_url=url, timeout=call_seconds, headers={"Accept": "application/json"}
+            base_url=url,
+            timeout=call_seconds,
+            headers={"Accept": "application/json"},
+            mounts=past_proxies(),
         )
 
     async def get(self, url: str, params: dict[str, Any] | None = None) -> httpx.Response:

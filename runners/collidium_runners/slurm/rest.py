@@ -11,17 +11,15 @@ import json
 import os
 import time
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium.http_client import HttpClient
 from collidium_runners.batch.objections import objection
 from collidium_runners.pipeline.sayings import one_line
 from collidium_runners.slurm.answers import rest_tasks
 from collidium_runners.slurm.door import Door, SeenTask, Submission
 from collidium_runners.slurm.token import TokenFile
-
-if TYPE_CHECKING:
-    import httpx
 
 #: Calls at one time.
 CONNECTIONS: Final = 8
@@ -46,8 +44,7 @@ class RestDoor(Door):
         self._user = user
         self._token = token
         self._timeout_seconds = timeout_seconds
-        self._client: httpx.AsyncClient | None = None
-        self._opening = asyncio.Lock()
+        self._http = HttpClient(timeout_seconds, CONNECTIONS)
 
     async def submit(self, submission: Submission) -> int:
         body = {"script": submission.script, "job": self._job(submission)}
@@ -79,9 +76,7 @@ class RestDoor(Door):
             raise RunnerUnavailable(f"slurmrestd: {error}") from None
 
     async def close(self) -> None:
-        if self._client is not None:
-            client, self._client = self._client, None
-            await client.aclose()
+        await self._http.close()
 
     def _job(self, submission: Submission) -> dict[str, object]:
         allocation = submission.allocation
@@ -122,7 +117,7 @@ class RestDoor(Door):
 
     async def _call(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
         """The answer's document; raises SlurmError and RunnerUnavailable."""
-        client = await self._http()
+        client = await self._http.get()
         import httpx
 
         headers = {"X-SLURM-USER-NAME": self._user, "X-SLURM-USER-TOKEN": await self._token.read()}
@@ -137,25 +132,6 @@ class RestDoor(Door):
         if response.status_code in {401, 403}:
             raise RunnerUnavailable("slurmrestd refuses the token")
         return await asyncio.to_thread(_document, response.status_code, response.content)
-
-    async def _http(self) -> httpx.AsyncClient:
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(_new_client, self._timeout_seconds)
-        return self._client
-
-
-def _new_client(timeout_seconds: float) -> httpx.AsyncClient:
-    """Called in a thread: to import httpx and read all certificates would hold up every other request."""
-    import httpx
-
-    return httpx.AsyncClient(
-        timeout=timeout_seconds,
-        follow_redirects=False,
-        limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
-        # A proxy of the environment is for the world outside, not for this machine.
-        mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")},
-    )
 
 
 def _document(status: int, content: bytes) -> Mapping[str, Any]:
