@@ -157,7 +157,7 @@ async def _completed(platform: Platform, account: AccountView, order: Order) -> 
     settings = platform.settings
     rows = (
         await SimulationRequest.filter(
-            Q(id__gt=0),
+            Q(private=False) | Q(account_id=account.id),
             config_hash=order.config_hash(settings.pipeline_version),
             state=State.COMPLETED,
             finished_at__gt=now() - timedelta(days=settings.dedup_days),
