@@ -7,7 +7,7 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 
 from collidium import accounts
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
-from collidium.api.authentication import caller
+from collidium.api.authentication import caller, signed_in
 from collidium.api.schemas import Me, Transaction
 
 blueprint = Blueprint("accounts", __name__)
@@ -25,6 +25,7 @@ async def me() -> Response:
 @blueprint.get("/v1/me/transactions")
 @tag(["account"])
 @security_scheme([{"hub_token": []}])
+@signed_in
 @validate_querystring(Page)
 @document_response(list[Transaction])
 async def transactions(query_args: Page) -> Response:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from traceback import extract_tb
+from typing import ParamSpec, TypeVar, cast
 
 from quart import g, request
 
@@ -13,6 +16,9 @@ from collidium.api.context import platform
 from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.errors import Unauthenticated
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 async def caller() -> AccountView:
     """The account whose token the request carries.
@@ -20,10 +26,24 @@ async def caller() -> AccountView:
     Raises Unauthenticated without a valid token, Forbidden for a banned account, and
     :class:`~collidium.contracts.identity.IdentityUnavailable` when tokens cannot be checked now.
     """
-    identity = await _identify(bearer_token())
-    if identity is None:
-        raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
-    return await accounts.recognise(identity.username, signup_grant=platform().settings.signup_grant)
+    if "caller" not in g:
+        identity = await _identify(bearer_token())
+        if identity is None:
+            raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
+        grant = platform().settings.signup_grant
+        g.caller = await accounts.recognise(identity.username, signup_grant=grant)
+    return cast(AccountView, g.caller)
+
+
+def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Ask who calls before anything of the request is read; goes above what validates it."""
+
+    @wraps(handler)
+    async def only_accounts(*arguments: P.args, **options: P.kwargs) -> T:
+        await caller()
+        return await handler(*arguments, **options)
+
+    return only_accounts
 
 
 def bearer_token() -> str:

@@ -13,7 +13,7 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 from collidium.accounts import AccountView
 from collidium.api import metrics
 from collidium.api.answers import Page, WrittenPage, answer, answer_list, page_of
-from collidium.api.authentication import caller
+from collidium.api.authentication import caller, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.in_flight import InFlight
@@ -69,6 +69,7 @@ async def task_card(task: str) -> Response:
 @tag(["benchmark"])
 @security_scheme([{"hub_token": []}])
 @predictions_body(PART)
+@signed_in
 @validate_querystring(SubmitQuery)
 @document_response(Receipt)
 async def submit(task: str, query_args: SubmitQuery) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 from quart import Quart, Response, g, json
@@ -21,6 +21,10 @@ from collidium.errors import CollidiumError, InvalidInput, Unavailable
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+
+#: Of what was sent: an answer is no larger for what it complains about.
+PROBLEMS_TOLD: Final = 20
+LONGEST_FIELD: Final = 100
 
 
 def install(app: Quart) -> None:
@@ -68,15 +72,17 @@ async def _own(error: CollidiumError) -> Response:
 
 async def _invalid(error: RequestSchemaValidationError) -> Response:
     cause = error.validation_error
+    errors, more = [{"field": "", "detail": "not of the documented shape"}], 0
     if isinstance(cause, ValidationError):
+        found = cause.errors(include_url=False, include_context=False, include_input=False)
+        more = max(len(found) - PROBLEMS_TOLD, 0)
         errors = [
-            {"field": ".".join(str(part) for part in item["loc"]), "detail": item["msg"]}
-            for item in cause.errors(include_url=False, include_context=False, include_input=False)
+            {"field": ".".join(map(str, item["loc"]))[:LONGEST_FIELD], "detail": item["msg"]}
+            for item in found[:PROBLEMS_TOLD]
         ]
-    else:
-        errors = [{"field": "", "detail": "not of the documented shape"}]
     detail = "; ".join(f"{item['field'] or 'body'}: {item['detail']}" for item in errors)
-    return await _own(InvalidInput(detail, errors=errors))
+    rest = f"; and {more:,} more" if more else ""
+    return await _own(InvalidInput(detail + rest, errors=errors))
 
 
 async def _http(error: HTTPException) -> Response:

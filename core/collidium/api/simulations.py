@@ -20,7 +20,7 @@ from collidium import simulations
 from collidium.accounts import AccountView
 from collidium.api import metrics
 from collidium.api.answers import answer, answer_list, cut, id_cursor, page_of
-from collidium.api.authentication import bearer_token, caller
+from collidium.api.authentication import bearer_token, caller, signed_in
 from collidium.api.context import platform
 from collidium.api.schemas import (
     EstimateModel,
@@ -96,6 +96,7 @@ async def presets() -> Response:
 @blueprint.get("/requests")
 @tag(["simulation"])
 @security_scheme([{"hub_token": []}])
+@signed_in
 @validate_querystring(RequestsQuery)
 @document_response(list[SimulationSummary])
 async def requests(query_args: RequestsQuery) -> Response:

@@ -7,7 +7,7 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 
 from collidium import outbox
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
-from collidium.api.authentication import caller
+from collidium.api.authentication import caller, signed_in
 from collidium.api.context import platform
 from collidium.api.schemas import DeliveryModel, WebhookBody, WebhookModel, WebhookRemoved, WebhookSet
 
@@ -17,6 +17,7 @@ blueprint = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
 @blueprint.put("")
 @tag(["webhooks"])
 @security_scheme([{"hub_token": []}])
+@signed_in
 @validate_request(WebhookBody)
 @document_response(WebhookSet)
 async def set_webhook(data: WebhookBody) -> Response:
@@ -62,6 +63,7 @@ async def remove_webhook() -> Response:
 @blueprint.get("/deliveries")
 @tag(["webhooks"])
 @security_scheme([{"hub_token": []}])
+@signed_in
 @validate_querystring(Page)
 @document_response(list[DeliveryModel])
 async def deliveries(query_args: Page) -> Response:

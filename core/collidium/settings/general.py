@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from collidium.settings.values import MEBIBYTE, CommaList, words
+from collidium.settings.values import CommaList, words
 
 
 def default_data_dir() -> Path:
@@ -58,7 +58,7 @@ class GeneralSettings(BaseSettings):
     signup_grant: Decimal = Field(
         Decimal(10), ge=0, decimal_places=3, description="Credits granted at the first sign-in."
     )
-    max_body_bytes: int = Field(MEBIBYTE, gt=0, description="Largest body of any other request.")
+    max_body_bytes: int = Field(64 * 1024, gt=0, description="Largest body of a request that brings no file.")
     body_timeout_seconds: float = Field(
         60, gt=0, description="How long a body may stand still before its request is given up."
     )

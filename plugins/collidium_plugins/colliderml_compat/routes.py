@@ -14,7 +14,7 @@ from quart import Blueprint, Response, current_app
 from quart_schema import validate_querystring
 
 from collidium.api.answers import JSON, answer
-from collidium.api.authentication import caller, require_operator
+from collidium.api.authentication import caller, require_operator, signed_in
 from collidium.api.benchmarks import received_submission
 from collidium.api.context import platform
 from collidium.api.schemas import RequestsQuery
@@ -34,6 +34,7 @@ class TheirRequestsQuery(RequestsQuery):
         return names.STATES.get(state, state) if isinstance(state, str) else state
 
 
+@signed_in
 @validate_querystring(TheirRequestsQuery)
 async def requests(query_args: TheirRequestsQuery) -> Response:
     """The caller's simulation requests, newest first."""
