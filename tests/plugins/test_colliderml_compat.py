@@ -462,3 +462,12 @@ def test_a_duplicate_order_and_no_token(backend: Backend, caller: httpx.Client) 
     del caller.headers["Authorization"]
     assert caller.get("/v1/me").status_code == 401
     assert caller.post("/v1/simulate", json=ORDER).status_code == 401
+
+
+def test_without_a_hub_that_lists_them_datasets_are_unavailable(backend: Backend, tmp_path: Path) -> None:
+    no_hub = backend.server.base_url
+    with ServerProcess(tmp_path, env={"PLATFORM_HUB_URL": no_hub}) as server:
+        for _ in range(2):
+            answer = httpx.get(f"{server.base_url}{PREFIX}/v1/datasets", timeout=60, trust_env=False)
+            assert answer.status_code == 503
+            assert "hub" in answer.json()["detail"]

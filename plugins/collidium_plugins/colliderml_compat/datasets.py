@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Most that are listed, the newest.
 MOST: Final = 1000
 #: How long the hub may take, its list is given out again, and the hub is left alone after an error.
-HUB_SECONDS: Final = 20.0
+HUB_SECONDS: Final = 10.0
 KEPT_SECONDS: Final = 60.0
 REST_SECONDS: Final = 5.0
 
