@@ -6,12 +6,13 @@ prefix are ``ADMIN_TOKEN`` (the operators' secret) and, for clients, ``HF_TOKEN`
 
 from collidium.settings.general import default_data_dir
 from collidium.settings.loading import CLIENT_NAMES, PREFIX, Settings, load
-from collidium.settings.values import GIBIBYTE, MEBIBYTE, as_written
+from collidium.settings.values import GIBIBYTE, MEBIBYTE, PLAIN, as_written
 
 __all__ = [
     "CLIENT_NAMES",
     "GIBIBYTE",
     "MEBIBYTE",
+    "PLAIN",
     "PREFIX",
     "Settings",
     "as_written",

@@ -9,10 +9,8 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from collidium.settings.values import GIBIBYTE, MEBIBYTE
+from collidium.settings.values import GIBIBYTE, MEBIBYTE, PLAIN
 
-#: What may stand in a line ``#SBATCH``, which cannot be quoted.
-_PLAIN: Final = r"^([A-Za-z0-9_][A-Za-z0-9_.,:@/&|*+-]*)?$"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -67,9 +65,9 @@ class RunnerSettings(BaseSettings):
     sfapi_machine: str = Field(
         "perlmutter", pattern=r"^[a-z0-9]{1,32}$", description="Machine of the API that jobs run on."
     )
-    sfapi_account: str = Field("", pattern=_PLAIN, description="Account that jobs are charged to.")
-    sfapi_qos: str = Field("regular", pattern=_PLAIN, description="Quality of service that jobs ask for.")
-    sfapi_constraint: str = Field("cpu", pattern=_PLAIN, description="Kind of nodes that jobs ask for.")
+    sfapi_account: str = Field("", pattern=PLAIN, description="Account that jobs are charged to.")
+    sfapi_qos: str = Field("regular", pattern=PLAIN, description="Quality of service that jobs ask for.")
+    sfapi_constraint: str = Field("cpu", pattern=PLAIN, description="Kind of nodes that jobs ask for.")
     sfapi_directory: str = Field(
         "", pattern=r"^(/[A-Za-z0-9._@+-]+)*$", description="Directory on the machine that jobs write to."
     )
@@ -104,15 +102,13 @@ class RunnerSettings(BaseSettings):
         "there; empty: slurm in the data directory.",
     )
     slurm_partition: str = Field(
-        "", pattern=_PLAIN, description="Partition of jobs; empty: the cluster's default."
+        "", pattern=PLAIN, description="Partition of jobs; empty: the cluster's default."
     )
     slurm_account: str = Field(
-        "", pattern=_PLAIN, description="Account that jobs are charged to; empty: the user's default."
+        "", pattern=PLAIN, description="Account that jobs are charged to; empty: the user's default."
     )
-    slurm_qos: str = Field("", pattern=_PLAIN, description="Quality of service of jobs; empty: the default.")
-    slurm_constraint: str = Field(
-        "", pattern=_PLAIN, description="Features that the nodes of jobs must have."
-    )
+    slurm_qos: str = Field("", pattern=PLAIN, description="Quality of service of jobs; empty: the default.")
+    slurm_constraint: str = Field("", pattern=PLAIN, description="Features that the nodes of jobs must have.")
     slurm_events_per_part: int = Field(
         100, ge=1, description="Most events of an array task; more parts compute side by side."
     )

@@ -9,6 +9,9 @@ from pydantic_settings import NoDecode
 MEBIBYTE: Final = 1024**2
 GIBIBYTE: Final = 1024**3
 
+#: What may stand in a line ``#SBATCH``, which cannot be quoted; nothing leaves it to the batch system.
+PLAIN: Final = r"^([A-Za-z0-9_][A-Za-z0-9_.,:@/&|*+-]*)?$"
+
 #: Written ``one,two,three``.
 CommaList = Annotated[tuple[str, ...], NoDecode]
 #: Written ``one=1,two=2.5``.

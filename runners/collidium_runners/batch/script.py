@@ -21,6 +21,7 @@ from typing import Final
 
 from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
+from collidium.settings import PLAIN
 from collidium_runners.batch.splitting import Part
 from collidium_runners.pipeline.command import PipelineCommand, quoted
 from collidium_runners.pipeline.naming import job_name
@@ -30,7 +31,7 @@ from collidium_runners.pipeline.naming import job_name
 TIME_FACTOR: Final = 2
 EXTRA_MINUTES: Final = 15
 
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:@/&|*+-]*", re.ASCII)
+_PLAIN: Final = re.compile(PLAIN, re.ASCII)
 #: What differs between parts: placeholders of the command, and the script's variables for them.
 _VARIABLES: Final = {name: name for name in ("events", "seed", "first_event", "output")}
 
@@ -57,7 +58,7 @@ class Allocation:
             "constraint": self.constraint,
         }
         for option, value in named.items():
-            if value and not _PLAIN.fullmatch(value):
+            if not _PLAIN.fullmatch(value):
                 raise ConfigurationError(f"{value!r} is no {option} of a batch system")
         shared = f"--cpus-per-task={self.cpus}" if self.cpus else "--exclusive"
         return [f"--{option}={value}" for option, value in named.items() if value] + [shared]

@@ -13,10 +13,9 @@ from collidium_runners.sfapi.site import Site
 
 
 class Connection:
-    """Opens nothing before it is used. Raises RunnerUnavailable for settings that are not complete."""
+    """Opens nothing before it is used; ``site`` is complete."""
 
     def __init__(self, site: Site) -> None:
-        site.require()
         self._site = site
         self.client = Client(
             site.client_id, site.key(), site.url, site.token_url, site.calls_per_second, site.call_seconds

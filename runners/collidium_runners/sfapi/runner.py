@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from collidium.contracts.runner import (
     Job,
@@ -23,9 +23,6 @@ from collidium_runners.sfapi.site import Site
 if TYPE_CHECKING:
     from collidium_runners.sfapi.asking import Tasks
     from collidium_runners.sfapi.connection import Connection
-
-#: States of a job of which there is no whole output.
-_NO_OUTPUT: Final = frozenset({JobState.QUEUED, JobState.RUNNING, JobState.FAILED, JobState.CANCELLED})
 
 
 class SfapiRunner(BatchRunner):
@@ -100,7 +97,7 @@ class SfapiRunner(BatchRunner):
         except RunnerRefused:
             # The batch system has forgotten it; whether its output is whole can be seen.
             state = JobState.UNKNOWN
-        if state in _NO_OUTPUT:
+        if state not in (JobState.COMPLETED, JobState.UNKNOWN):
             raise RunnerRefused(f"job {handle} has not completed: it is {state}")
         return await (await self._connection()).output(known).fetch(directory)
 

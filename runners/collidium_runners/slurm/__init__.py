@@ -23,7 +23,7 @@ __all__ = ["SlurmRunner", "collidium_runners"]
 
 @hookimpl
 def collidium_runners(settings: Settings) -> list[Runner]:
-    """The Slurm runner; raises ConfigurationError for a command or an allocation that cannot be written."""
+    """The Slurm runner; raises ConfigurationError for a command that cannot be filled in."""
     allocation = Allocation(
         partition=settings.slurm_partition,
         account=settings.slurm_account,
@@ -32,7 +32,6 @@ def collidium_runners(settings: Settings) -> list[Runner]:
         cpus=settings.slurm_cpus_per_part,
         parts_per_node=settings.slurm_parts_per_node,
     )
-    allocation.directives()
     plan = Plan(
         PipelineCommand.parse(settings.pipeline_command),
         (settings.slurm_directory or settings.data_dir / "slurm").absolute(),
