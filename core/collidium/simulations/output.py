@@ -81,6 +81,12 @@ def storage_key(request_id: str, path: str) -> str:
     return f"outputs/{request_id}/{path}"
 
 
+def sha256_of(path: Path) -> str:
+    """The checksum of a file, in hexadecimal. Blocks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 async def discard(scratch: Path) -> None:
     """Delete what earlier attempts left behind, if anything; not what another process is working on."""
     if await asyncio.to_thread(scratch.exists):
@@ -177,6 +183,4 @@ def _check_table(table: str, shards: Sequence[Path], order: Order) -> None:
 
 
 def _describe(source: Path, path: str) -> OutputFile:
-    with source.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return OutputFile(path, sha256, source.stat().st_size, pq.read_metadata(source).num_rows)
+    return OutputFile(path, sha256_of(source), source.stat().st_size, pq.read_metadata(source).num_rows)

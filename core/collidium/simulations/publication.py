@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from collidium.datasets.hub_client import CALL_SECONDS, Hub, HubRefused, HubUnav
 from collidium.failpoints import reached
 from collidium.held_files import scratch_directory, sweep
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, is_manifest_of, manifest
-from collidium.simulations.output import InvalidOutput, OutputFile, storage_key
+from collidium.simulations.output import InvalidOutput, OutputFile, sha256_of, storage_key
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, HfApi
@@ -24,8 +23,8 @@ __all__ = ["HubRefused", "HubUnavailable", "Target", "publish", "url_of"]
 
 #: What a hub itself puts into a new repository.
 _OF_THE_HUB: Final = frozenset({".gitattributes"})
-#: No manifest is larger; a file of that name that is, is somebody else's.
-_MANIFEST_BYTES: Final = 64 * 1024**2
+#: How much larger than ours a manifest may be that is read: beyond twice the size, this much.
+_MANIFEST_ROOM: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,8 @@ def _open_repository(api: HfApi, provenance: Provenance, target: Target, directo
         api.create_repo(target.repo, repo_type="dataset", private=target.private, exist_ok=True)
         info = api.dataset_info(target.repo, files_metadata=True, timeout=CALL_SECONDS)
     files = {file.rfilename: file.size or 0 for file in info.siblings or []}
-    if MANIFEST in files and files[MANIFEST] <= _MANIFEST_BYTES:
+    # The repository is its owner's, who may have put anything there; reading it takes memory.
+    if MANIFEST in files and files[MANIFEST] <= 2 * len(manifest(provenance)) + _MANIFEST_ROOM:
         path = api.hf_hub_download(
             target.repo, MANIFEST, repo_type="dataset", revision=info.sha, local_dir=directory
         )
@@ -151,7 +151,7 @@ async def _upload(file: OutputFile, path: Path, target: Target) -> CommitOperati
         api.preupload_lfs_files(target.repo, [addition], repo_type="dataset", num_threads=1)
         return addition
 
-    if await asyncio.to_thread(_sha256, path) != file.sha256:
+    if await asyncio.to_thread(sha256_of, path) != file.sha256:
         raise InvalidOutput(f"the output file {file.path} was damaged where it was kept")
     addition = await target.hub.ask(send, transfer_seconds(file.size_bytes))
     # What a hub wants inside the commit stays on disk until then; it wants small files alone.
@@ -173,8 +173,3 @@ def _commit(
         commit_message=f"Simulation {provenance.request_id}",
         parent_commit=head,
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

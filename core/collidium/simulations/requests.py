@@ -36,7 +36,7 @@ async def cancel(platform: Platform, request_id: str, account: AccountView) -> R
     row = await _visible(request_id, account.id)
     if row.account_id != account.id:
         raise Forbidden("only who ordered it can cancel a request")
-    return await _cancel(platform, request_id, by="its owner")
+    return await transitions.ask_to_cancel(request_id, "its owner", platform.settings)
 
 
 @transactional
@@ -45,7 +45,7 @@ async def cancel_as_operator(
 ) -> RequestView:
     """Have anybody's request cancelled. Raises NotFound and Conflict."""
     await _visible(request_id, None)
-    cancelled = await _cancel(platform, request_id, by="an operator")
+    cancelled = await transitions.ask_to_cancel(request_id, "an operator", platform.settings)
     await operations.record(actor, "cancel", request_id, {"state": cancelled.state}, http_request_id)
     return cancelled
 
@@ -78,10 +78,6 @@ async def output_of(request_id: str) -> tuple[OutputFile, ...]:
     """
     row = await _visible(request_id, None)
     return tuple(OutputFile(**file) for file in row.output or ())
-
-
-async def _cancel(platform: Platform, request_id: str, by: str) -> RequestView:
-    return await transitions.ask_to_cancel(request_id, by, platform.settings)
 
 
 async def _visible(request_id: str, account_id: int | None) -> SimulationRequest:
