@@ -140,6 +140,31 @@ async def test_what_a_user_adds_later_does_not_make_it_unpublished(
     assert await publish(provenance, to, storage, scratch) == url
 
 
+@pytest.mark.parametrize(("more", "is_read"), [(60_000, True), (100_000, False)])
+async def test_a_file_named_as_the_manifest_is_read_only_if_it_could_be_ours(
+    hub: HubServer,
+    provenance: Provenance,
+    storage: LocalStorage,
+    scratch: Path,
+    more: int,
+    is_read: bool,
+) -> None:
+    of_request = target(hub, provenance)
+    hub.api("ada").create_repo(of_request.repo, repo_type="dataset")
+    hub.api("ada").upload_file(
+        path_or_fileobj=manifest(provenance) + b" " * more,
+        path_in_repo=MANIFEST,
+        repo_id=of_request.repo,
+        repo_type="dataset",
+    )
+    if is_read:
+        assert await publish(provenance, of_request, storage, scratch) == of_request.url
+    else:
+        with pytest.raises(HubRefused, match="holds something else"):
+            await publish(provenance, of_request, storage, scratch)
+    assert nothing_left(scratch)
+
+
 async def test_a_publisher_killed_before_its_commit_is_followed_by_another(
     own_hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
 ) -> None:
