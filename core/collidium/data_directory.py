@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Below the data directory; the hub and the admin token see to themselves.
 PRIVATE = ("truth", "storage", "uploads", "outputs")
+#: What runners make there once they are used.
+OF_RUNNERS = ("mock-jobs", "container-jobs", "slurm")
 
 
 def prepare(settings: Settings) -> None:
@@ -42,6 +44,8 @@ def _prepare(settings: Settings) -> None:
     for name in PRIVATE:
         make_private(settings.data_dir / name)
         _close_to_others(settings.data_dir / name)
+    for directory in filter(Path.is_dir, (settings.data_dir / name for name in OF_RUNNERS)):
+        _close_to_others(directory)
     if path := sqlite_path(settings.database):
         make_private(path.parent)
         # SQLite gives its journal the mode of the database.

@@ -45,7 +45,7 @@ class MockRunner(Runner):
         return job.request_id
 
     def _begin(self, job: Job) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         record = {"submitted_at": time.time(), "node_seconds": job.node_seconds}
         write_once(self._file(job.request_id), json.dumps(record))
 
@@ -77,7 +77,7 @@ class MockRunner(Runner):
 
     def _cancel(self, handle: str) -> None:
         if self._file(handle).is_file() and not self._cancelled(handle).exists():
-            self._cancelled(handle).touch()
+            self._cancelled(handle).touch(mode=0o600)
 
     async def collect(self, handle: str, directory: Path) -> list[Path]:
         if (await self.poll(handle)).state != JobState.COMPLETED:

@@ -71,6 +71,13 @@ def test_each_task_simulates_its_part(tmp_path: Path, index: int) -> None:
     assert called(tmp_path, index) == [str(word) for word in expected]
 
 
+def test_nobody_else_reads_what_a_task_writes(tmp_path: Path) -> None:
+    assert run(f"umask 022\n{written(PRINTER, tmp_path)}", tmp_path).returncode == 0
+    made = [tmp_path / "r1", *(tmp_path / "r1").rglob("*")]
+    assert len(made) == 7  # status, log and output, and a file in each
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+
+
 @pytest.mark.parametrize("channel", HOSTILE)
 def test_a_hostile_channel_stays_a_word(tmp_path: Path, channel: str) -> None:
     text = written(PRINTER + "{channel} x{channel}y", tmp_path, replace(JOB, channel=channel))

@@ -20,6 +20,8 @@ tell() {
     exit "$code"
 }
 
+# Also a private request writes here, and others of the machine see the file system.
+umask 077
 mkdir -p -- "$request_directory/status" "$request_directory/log"
 exec >>"$request_directory/log/$task" 2>&1
 rm -f -- "$status"

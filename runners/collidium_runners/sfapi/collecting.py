@@ -75,7 +75,7 @@ class Output:
             yield await self._download(source)
             return
         prefix = self._pieces_directory / f"{source.parent.name}.{source.name}."
-        await self._machine.run("mkdir", "-p", str(self._pieces_directory))
+        await self._machine.run("mkdir", "-p", "-m", "700", str(self._pieces_directory))
         await self._machine.run("split", "-d", "-a", "6", "-b", str(PIECE), str(source), str(prefix))
         for number in range(-(-size // PIECE)):
             yield await self._download(prefix.with_name(f"{prefix.name}{number:06d}"))

@@ -46,7 +46,10 @@ class RequestFolder:
         """Into how many parts the job is cut, and whether that was settled by this call."""
         self._require_above()
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            if not self.above_is_given:
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Others of the cluster see the file system, and the request may be private.
+            self.path.mkdir(mode=0o700, exist_ok=True)
             settled, new = self._settle("parts", parts)
         except OSError as error:
             raise _unusable(error) from None
@@ -78,7 +81,7 @@ class RequestFolder:
     def mark_cancelled(self) -> None:
         """Remember that the job was to be stopped; nothing happens without a folder."""
         try:
-            (self.path / "cancelled").touch()
+            (self.path / "cancelled").touch(mode=0o600)
         except FileNotFoundError:
             return
         except OSError as error:

@@ -119,10 +119,11 @@ def test_nobody_else_can_read_what_the_platform_keeps(serve: StartServe) -> None
         assert not stat.S_IMODE((server.data_dir / path).stat().st_mode) & 0o007, path
     # What an earlier release left open is closed.
     server.stop()
-    for path in ("collidium.sqlite3", "truth", "storage"):
+    (server.data_dir / "mock-jobs").mkdir()
+    for path in ("collidium.sqlite3", "truth", "storage", "mock-jobs"):
         (server.data_dir / path).chmod(0o755)
     server.start()
-    for path in ("collidium.sqlite3", "truth", "storage"):
+    for path in ("collidium.sqlite3", "truth", "storage", "mock-jobs"):
         assert not stat.S_IMODE((server.data_dir / path).stat().st_mode) & 0o007, path
 
 
