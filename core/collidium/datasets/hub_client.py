@@ -26,8 +26,10 @@ CALL_SECONDS: Final = 120.0
 #: Bytes a second; slower transfers are given up.
 SLOWEST: Final = 1_000_000
 
-#: Waiting may help: too busy, or somebody else changed the same thing.
-_PASSING: Final = frozenset({404, 408, 409, 412, 423, 425, 429})
+#: Too busy; waiting may help.
+_PASSING: Final = frozenset({408, 425, 429})
+#: Somebody else changed, removed or holds the same thing; waiting may help here, too.
+_CONTESTED: Final = frozenset({404, 409, 412, 423})
 #: Setting up closes the client that there was, which nobody may be using.
 _preparing: Final = threading.Lock()
 
@@ -38,6 +40,10 @@ class HubError(RuntimeError):
 
 class HubUnavailable(HubError):
     """The hub cannot be reached, is busy or answered nonsense: trying later may work."""
+
+
+class HubContested(HubUnavailable):
+    """Somebody else changes or removes the same thing on the hub: trying later may work."""
 
 
 class HubRefused(HubError):
@@ -131,6 +137,8 @@ def _sorted(error: Exception, token: str) -> HubError:
     status = int(answered.response.status_code)
     if status in _PASSING or status >= 500:
         return HubUnavailable(f"the hub answered {status}")
+    if status in _CONTESTED:
+        return HubContested(f"the hub answered {status}: the repository changes at the same time")
     if status == 401:
         return HubRefused("the hub does not take the token any more: sign in again")
     told = _line(getattr(answered, "server_message", None) or "", token)

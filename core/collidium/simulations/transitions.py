@@ -170,12 +170,13 @@ async def finish(
     reason: str | None = None,
     used: Decimal | None = None,
     output_hub_repo: str | None = None,
+    owners_doing: bool = False,
 ) -> RequestView:
     """End a request: state, refund, totals, history and webhook, all or nothing. Raises LeaseLost.
 
     ``used`` are the node-hours that the runner accounts for, None where it cannot tell. A completed request
-    costs what was charged and a failed one nothing; a cancelled one what it used if its owner cancelled it,
-    and nothing if the runner did.
+    costs what was charged, a failed one nothing, and a cancelled one nothing if the runner cancelled it. If
+    its owner cancelled it, or brought its failure about (``owners_doing``), it costs what it used.
     """
     row = await _held(claimed)
     used = _places(used if used is not None else row.node_hours_used)
@@ -187,14 +188,14 @@ async def finish(
     await _come_to(row, state, reason)
     row.output_hub_repo = output_hub_repo
     reached("finish.before_refund")
-    row.credits_refunded = row.credits_charged - _consumed(row, used)
+    row.credits_refunded = row.credits_charged - _consumed(row, used, owners_doing)
     if row.credits_refunded:
         await accounts.post(
             row.account_id, row.credits_refunded, reason="simulation_refund", reference=row.request_id
         )
     reached("finish.before_totals")
     if used is None:
-        used = row.estimated_node_hours if state == State.COMPLETED else Decimal(0)
+        used = row.estimated_node_hours if state == State.COMPLETED or owners_doing else Decimal(0)
     await totals.end_request(row, used, failed=state == State.FAILED)
     row.node_hours = used
     row.step, row.due_at, row.deadline_at, row.encrypted_token = Step.NONE, None, None, None
@@ -286,12 +287,15 @@ def _cancelled_since(claimed: SimulationRequest, row: SimulationRequest) -> bool
     return row.cancel_requested_at is not None and claimed.cancel_requested_at is None
 
 
-def _consumed(row: SimulationRequest, used: Decimal | None) -> Decimal:
+def _consumed(row: SimulationRequest, used: Decimal | None, owners_doing: bool) -> Decimal:
     """The credits that stay charged."""
     if row.state == State.COMPLETED:
         return row.credits_charged
     if row.state == State.CANCELLED and row.cancel_requested_at is not None:
         return min(used or Decimal(0), row.credits_charged)
+    if owners_doing:
+        # The job has completed by then: where nobody knows what it used, it is what was estimated.
+        return min(row.credits_charged if used is None else used, row.credits_charged)
     return Decimal(0)
 
 
@@ -310,6 +314,12 @@ def outcome_of_failure(row: SimulationRequest) -> State:
     """How a request ends that goes no further: cancelled, if that is what was being done, else failed."""
     cancelling = row.cancel_requested_at is not None and row.step in CANCELLABLE
     return State.CANCELLED if cancelling else State.FAILED
+
+
+async def require_held(claimed: SimulationRequest) -> None:
+    """Raise LeaseLost unless the lease is still held: before something is done that others would feel."""
+    if (await SimulationRequest.get(id=claimed.id)).lease != claimed.lease:
+        raise LeaseLost(claimed.request_id)
 
 
 async def has_ended(row: SimulationRequest) -> bool:

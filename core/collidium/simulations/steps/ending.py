@@ -35,12 +35,15 @@ async def end(
     reason: str | None = None,
     used: Decimal | None = None,
     output_hub_repo: str | None = None,
+    owners_doing: bool = False,
 ) -> None:
     """End a request, leave nothing of it lying about, and tell the plugins. Raises LeaseLost."""
     # Before the end: nobody comes back for a request that has ended.
     await output.discard(scratch_of(platform, row))
     reached("finish.cleared")
-    ended = await transitions.finish(row, state, reason=reason, used=used, output_hub_repo=output_hub_repo)
+    ended = await transitions.finish(
+        row, state, reason=reason, used=used, output_hub_repo=output_hub_repo, owners_doing=owners_doing
+    )
     reached("finish.after_commit")
     platform.plugins.announce("collidium_request_finished", request=as_json(ended))
     if row.step == Step.SUBMIT:
@@ -54,13 +57,25 @@ def scratch_of(platform: Platform, row: SimulationRequest) -> Path:
     return platform.settings.data_dir / "outputs" / row.request_id
 
 
-async def give_up(platform: Platform, row: SimulationRequest, trouble: str | None) -> None:
+async def give_up(
+    platform: Platform, row: SimulationRequest, trouble: str | None, *, owners_doing: bool = False
+) -> None:
     """End a request whose step took too long, and see to it that nothing computes on for it."""
+    used = None
     if row.step in transitions.CANCELLABLE:
-        await _stop(platform, row)
+        # A process that slept through the deadline must not stop what another follows.
+        await transitions.require_held(row)
+        used = await _stop(platform, row)
         reached("give_up.stopped")
     told = f" ({trouble})" if trouble else ""
-    await end(platform, row, transitions.outcome_of_failure(row), reason=_TOO_LONG[Step(row.step)] + told)
+    await end(
+        platform,
+        row,
+        transitions.outcome_of_failure(row),
+        reason=_TOO_LONG[Step(row.step)] + told,
+        used=used,
+        owners_doing=owners_doing,
+    )
 
 
 async def handle_of(runner: Runner, row: SimulationRequest) -> str | None:
@@ -74,13 +89,15 @@ async def handle_of(runner: Runner, row: SimulationRequest) -> str | None:
     return handle
 
 
-async def _stop(platform: Platform, row: SimulationRequest) -> None:
-    """Stop the job, if there is one and it can be stopped."""
+async def _stop(platform: Platform, row: SimulationRequest) -> Decimal | None:
+    """Stop the job, if there is one and it can be stopped; the node-hours that it used, if that is known."""
     try:
         runner = platform.runners.get(row.runner)
         handle = await handle_of(runner, row)
         if handle is not None:
             await runner.cancel(handle)
+            return (await runner.poll(handle)).node_hours
     except Exception as error:
         # Also a plugin's bug: a job that cannot be stopped must not keep its request from ending.
         logger.error("request %s: its job may go on computing: %s", row.request_id, error)
+    return None

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.runner import RunnerError, RunnerRefused
 from collidium.contracts.storage import StorageUnavailable
+from collidium.datasets.hub_client import HubContested, HubRefused, HubUnavailable
 from collidium.errors import ConfigurationError
 from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest
-from collidium.simulations.publication import HubRefused, HubUnavailable
 from collidium.simulations.steps import delivering, jobs
 from collidium.simulations.steps.ending import end, give_up
 from collidium.simulations.transitions import LeaseLost, Step
@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 
 #: Trying again will not help.
 FINAL: Final = (RunnerRefused, HubRefused)
+#: What the owner of the repository brings about: a token without rights, other things in the repository. If
+#: that gave the credits back, everybody's events would be free.
+OWNERS_DOING: Final = (HubRefused, HubContested)
 #: Trying again may help.
 PASSING: Final = (RunnerError, StorageUnavailable, HubUnavailable, ConfigurationError)
 
@@ -44,18 +47,21 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
     except LeaseLost:
         raise
     except FINAL as error:
-        await end(platform, row, transitions.outcome_of_failure(row), reason=str(error))
+        outcome = transitions.outcome_of_failure(row)
+        await end(platform, row, outcome, reason=str(error), owners_doing=isinstance(error, OWNERS_DOING))
     except PASSING as error:
-        await _put_off(platform, row, str(error))
+        await _put_off(platform, row, str(error), owners_doing=isinstance(error, OWNERS_DOING))
     except Exception:
         # A plugin's bug must not end the loop that follows everybody's requests.
         logger.exception("request %s: step %s failed", row.request_id, row.step)
         await _put_off(platform, row, "something is wrong inside the platform; its operators see what")
 
 
-async def _put_off(platform: Platform, row: SimulationRequest, trouble: str) -> None:
+async def _put_off(
+    platform: Platform, row: SimulationRequest, trouble: str, *, owners_doing: bool = False
+) -> None:
     if transitions.past(row.deadline_at):
-        await give_up(platform, row, trouble)
+        await give_up(platform, row, trouble, owners_doing=owners_doing)
     else:
         await transitions.postponed(row, trouble)
 
