@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.calling import client
+from collidium.cli.listing import limit_option
 from collidium.cli.output import json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task")
-@click.option(
-    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most places shown."
-)
+@limit_option("places")
 @json_option
 def leaderboard(task: str, limit: int, as_json: bool) -> None:
     """Show the leaderboard of TASK, best first.

@@ -5,15 +5,14 @@ from __future__ import annotations
 import click
 
 from collidium.cli.calling import client
+from collidium.cli.listing import limit_option
 from collidium.cli.output import json_option, print_json, print_record, print_table
 from collidium.cli.text import short_reference
 
 
 @click.command()
 @click.option("--transactions", is_flag=True, help="Show the ledger, newest first, instead.")
-@click.option(
-    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most entries shown."
-)
+@limit_option("entries")
 @json_option
 def me(transactions: bool, limit: int, as_json: bool) -> None:
     """Show your account, or its ledger.

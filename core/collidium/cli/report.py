@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from collidium.cli.calling import client
+from collidium.cli.listing import limit_option
 from collidium.cli.output import json_option, note, print_json, print_record, print_table
-from collidium.cli.requests import limit_option, show_list, state_option
+from collidium.cli.requests import show_list, state_option
 
 
 @click.group()
@@ -15,9 +16,7 @@ def report() -> None:
 
 
 @report.command()
-@click.option(
-    "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Most accounts shown."
-)
+@limit_option("accounts", default=50)
 @json_option
 def usage(limit: int, as_json: bool) -> None:
     """Show this month's node-hours, and the accounts that used most of them.
@@ -102,7 +101,7 @@ def failures(as_json: bool) -> None:
 @state_option
 @click.option("--user", metavar="NAME", help="Only requests of this account.")
 @click.option("--channel", help="Only requests of this channel.")
-@limit_option
+@limit_option("requests")
 @json_option
 def requests(state: str | None, user: str | None, channel: str | None, limit: int, as_json: bool) -> None:
     """List simulation requests of everybody, newest first.

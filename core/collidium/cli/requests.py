@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from collidium.cli.calling import client
+from collidium.cli.listing import limit_option
 from collidium.cli.output import cell, json_option, note, print_json, print_record, print_table
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
 
 state_option = click.option("--state", type=click.Choice(STATES), help="Only requests in this state.")
-limit_option = click.option(
-    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most requests shown."
-)
 
 
 @click.command()
@@ -57,7 +55,7 @@ def cancel(request_id: str, as_json: bool) -> None:
 
 @click.command()
 @state_option
-@limit_option
+@limit_option("requests")
 @json_option
 def requests(state: str | None, limit: int, as_json: bool) -> None:
     """List your simulation requests, newest first.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from collidium.cli.calling import client
+from collidium.cli.listing import limit_option
 from collidium.cli.output import json_option, note, print_json, print_record, print_table
 
 
@@ -67,9 +68,7 @@ def remove(as_json: bool) -> None:
 
 
 @webhook.command()
-@click.option(
-    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most deliveries shown."
-)
+@limit_option("deliveries")
 @json_option
 def deliveries(limit: int, as_json: bool) -> None:
     """List what was told to you, or was not and why, newest first.
