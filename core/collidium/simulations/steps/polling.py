@@ -17,6 +17,7 @@ from collidium.contracts.runner import (
 from collidium.errors import ConfigurationError
 from collidium.failpoints import reached
 from collidium.simulations import transitions
+from collidium.simulations.begun import begun as jobs_have_begun
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.steps.ending import end, give_up
 from collidium.simulations.transitions import LeaseLost, State
@@ -39,11 +40,14 @@ async def poll(platform: Platform, runner_name: str, rows: Sequence[SimulationRe
     statuses = await _ask(platform, runner_name, [row.handle or "" for row in rows])
     reached("follow.polled")
     again = timedelta(seconds=_poll_seconds(platform, runner_name))
-    unchanged = []
+    unchanged, begun = [], []
     for row in rows:
         found = statuses.get(row.handle or "") or RunnerUnavailable("the runner says nothing of the job")
         if isinstance(found, JobStatus) and _is_old_news(row, found):
             unchanged.append(row.request_id)
+            continue
+        if isinstance(found, JobStatus) and _just_begun(row, found):
+            begun.append(row.request_id)
             continue
         try:
             await _take_in(platform, row, found, again)
@@ -55,6 +59,8 @@ async def poll(platform: Platform, runner_name: str, rows: Sequence[SimulationRe
             await _put_off(platform, row)
     if unchanged:
         await transitions.unchanged(rows[0].lease, unchanged, again)
+    if begun:
+        await jobs_have_begun(rows[0].lease, begun, again, platform.settings)
 
 
 async def _ask(
@@ -111,6 +117,15 @@ def _is_old_news(row: SimulationRequest, status: JobStatus) -> bool:
         status.state in (JobState.QUEUED, JobState.RUNNING)
         # A job that is queued again after it ran has not started anew for its owner.
         and not (status.state == JobState.RUNNING and row.state == State.QUEUED)
+        and not transitions.past(row.deadline_at)
+    )
+
+
+def _just_begun(row: SimulationRequest, status: JobStatus) -> bool:
+    return (
+        status.state == JobState.RUNNING
+        and row.state == State.QUEUED
+        and not status.reason
         and not transitions.past(row.deadline_at)
     )
 
