@@ -36,7 +36,7 @@ def install(app: Quart) -> None:
     app.register_error_handler(StorageUnavailable, _storage_unavailable)
     for error in DATABASE_AWAY:
         app.register_error_handler(error, _database_away)
-    app.register_error_handler(ConnectionError, _connection)
+    app.register_error_handler(OSError, _of_the_system)
     app.register_error_handler(OperationalError, _operational)
     app.register_error_handler(Exception, _unexpected)
 
@@ -101,7 +101,8 @@ async def _storage_unavailable(error: StorageUnavailable) -> Response:
     return await _own(Unavailable("the storage that keeps files does not answer; try again soon"))
 
 
-async def _connection(error: ConnectionError) -> Response:
+async def _of_the_system(error: OSError) -> Response:
+    # A connection refused or reset, a socket that is not there, a name that nobody resolves.
     if comes_from_database(error):
         return await _database_away(error)
     return await _unexpected(error)

@@ -115,6 +115,8 @@ class PostgresServer:
     """A cluster of its own; a context manager. Databases are made and dropped in milliseconds."""
 
     directory: Path = field(init=False)
+    _run_as: _RunAs = field(init=False)
+    _programs: Path = field(init=False)
     _process: subprocess.Popen[bytes] = field(init=False)
     _made: int = field(init=False, default=0)
 
@@ -122,7 +124,8 @@ class PostgresServer:
         # Not below pytest's directories: those are closed to other users, and too long for a socket.
         self.directory = Path(tempfile.mkdtemp(prefix="collidium-pg-"))
         try:
-            self._start(_RunAs.somebody_but_root())
+            self._make(_RunAs.somebody_but_root())
+            self.start()
         except BaseException:
             shutil.rmtree(self.directory, ignore_errors=True)
             raise
@@ -131,8 +134,9 @@ class PostgresServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.send_signal(signal.SIGQUIT)  # immediate: nothing is worth writing down
-        self._process.wait()
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGQUIT)  # immediate: nothing is worth writing down
+            self._process.wait()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def url(self, database: str) -> str:
@@ -154,19 +158,33 @@ class PostgresServer:
     def pid(self) -> int:
         return self._process.pid
 
-    def _start(self, run_as: _RunAs) -> None:
+    def start(self) -> None:
+        """Start it again after :meth:`stop`, on the same data."""
+        options = _SERVER_OPTIONS | {"unix_socket_directories": str(self.directory)}
+        arguments = [f"--{name}={value}" for name, value in options.items()]
+        with (self.directory / "log").open("ab") as log:
+            command = [self._programs / "postgres", "-D", self._data, *arguments]
+            self._process = self._popen(command, log, self._run_as)
+        wait_until(lambda: _accepts_connections(self._data), self._process, 30, self._log)
+
+    def stop(self) -> None:
+        """End it as an operator does who restarts it: whoever is connected is thrown out, in the middle."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait()
+
+    @property
+    def _data(self) -> Path:
+        return self.directory / "data"
+
+    def _make(self, run_as: _RunAs) -> None:
+        self._run_as = run_as
         run_as.own(self.directory)
-        programs = self._reachable(find_programs(), run_as)
-        data = self.directory / "data"
+        self._programs = self._reachable(find_programs(), run_as)
         with (self.directory / "log").open("wb") as log:
-            initdb = [programs / "initdb", "-D", data, "-A", "trust", "-U", USER]
+            initdb = [self._programs / "initdb", "-D", self._data, "-A", "trust", "-U", USER]
             done = self._popen([*initdb, "--no-locale", "-E", "UTF8", "--no-sync"], log, run_as).wait()
-            if done != 0:
-                raise RuntimeError(f"initdb failed with exit code {done}:\n{self._log()}")
-            options = _SERVER_OPTIONS | {"unix_socket_directories": str(self.directory)}
-            arguments = [f"--{name}={value}" for name, value in options.items()]
-            self._process = self._popen([programs / "postgres", "-D", data, *arguments], log, run_as)
-        wait_until(lambda: _accepts_connections(data), self._process, 30, self._log)
+        if done != 0:
+            raise RuntimeError(f"initdb failed with exit code {done}:\n{self._log()}")
 
     def _reachable(self, programs: Path, run_as: _RunAs) -> Path:
         """The programs where the other user can execute them: a wheel may lie in root's own home."""

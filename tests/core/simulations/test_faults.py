@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Self
 
+import httpx
 import pytest
+from tests.core.simulations import life
 from tests.core.simulations.conftest import (
     GRANT,
     ORDER,
@@ -23,17 +30,23 @@ from tests.core.simulations.conftest import (
     reached,
     sign_up,
 )
+from tests.core.simulations.filed import Filed
 from tests.core.simulations.scripted import Scripted
-from tests.hub import HubServer, own_hub
-from tests.waiting import eventually_async, until
+from tests.hub import HubServer, hub, own_hub
+from tests.waiting import eventually, eventually_async, until
 from tortoise.timezone import now
 
 from collidium import operations, simulations
 from collidium.accounts.ledger import LARGEST
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, RunnerUnavailable
+from collidium.simulations import Order
 from collidium.simulations.models import SimulationRequest
+from collidium.testing.databases import PostgresDatabases
+from collidium.testing.plugin import StartServer
+from collidium.testing.postgres import PostgresServer
+from collidium.testing.server import ServerProcess
 
-__all__ = ["own_hub"]
+__all__ = ["hub", "own_hub"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
@@ -283,3 +296,183 @@ async def test_output_that_cannot_be_collected_leaves_no_scratch(
         assert (request.state, request.credits_refunded) == ("failed", Decimal("0.003"))
         assert "the connection broke" in (request.reason or "")
     assert list((tmp_path / "data" / "outputs").iterdir()) == []
+
+
+# -- processes -----------------------------------------------------------------------------------------------
+
+
+async def test_two_processes_that_follow_do_nothing_twice(
+    migrated_database_url: str, hub: HubServer, tmp_path: Path
+) -> None:
+    jobs = Filed(tmp_path / "jobs")
+    jobs.directory.mkdir()
+    chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": hub.url}
+    wishes = replace(WISHES, token=hub.token("grace"))
+    with life.follower(jobs.directory, chosen), life.follower(jobs.directory, chosen):
+        async with life.opened(jobs.directory, chosen) as platform:
+            grace = await sign_up("grace")
+            channels = ["single_muon", "zee"] * 5
+            placed = [
+                await simulations.place(platform, grace, Order(channel, 2, 0, seed), wishes)
+                for seed, channel in enumerate(channels)
+            ]
+            requests = [await ended(one.request.request_id) for one in placed]
+            assert [request.state for request in requests] == ["completed", "failed"] * 5
+            for request in requests:
+                told = [moment.state for moment in request.timeline]
+                assert (told.count("running"), told.count(request.state)) in [(1, 1), (0, 1)]
+            await assert_sound()
+    api = hub.api("grace")
+    for request in requests[::2]:
+        commits = api.list_repo_commits(f"grace/collidium-{request.request_id}", repo_type="dataset")
+        assert [commit.title for commit in commits].count(f"Simulation {request.request_id}") == 1
+    assert len(list(api.list_datasets(author="grace"))) == 5
+
+
+# -- servers -------------------------------------------------------------------------------------------------
+
+QUICK = {
+    "PLATFORM_MOCK_SECONDS": "0.3",
+    "PLATFORM_BURST_REQUESTS": "1000",
+    "PLATFORM_UNFINISHED_REQUESTS": "1000",
+    "PLATFORM_LEASE_SECONDS": "1",
+}
+
+
+class Orders:
+    """Clients that order without a pause, each order another one, until they are told to stop."""
+
+    def __init__(self, server: ServerProcess, clients: int = 2) -> None:
+        self._token = server.add_user("carol")
+        self._clients = clients
+        self._seeds = count()
+        self._stop = Event()
+        #: When an order was sent, and what was answered; None: nothing.
+        self.answers: list[tuple[float, httpx.Response | None]] = []
+        self._server = server
+
+    def __enter__(self) -> Self:
+        self._threads = ThreadPoolExecutor(self._clients)
+        self._work = [self._threads.submit(self._order) for _ in range(self._clients)]
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Order no more, and wait for the answers that are due."""
+        self._stop.set()
+        self._threads.shutdown()
+        for work in self._work:
+            work.result()
+
+    @property
+    def accepted(self) -> list[str]:
+        """The requests that were accepted."""
+        return [
+            str(a.json()["request_id"]) for _, a in self.answers if a is not None and a.status_code == 202
+        ]
+
+    def client(self) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        return httpx.Client(headers=headers, timeout=60, trust_env=False)
+
+    def until_accepted(self, more: int) -> None:
+        """Wait until that many more were accepted."""
+        wanted = len(self.accepted) + more
+        eventually(lambda: len(self.accepted) >= wanted)
+
+    def _order(self) -> None:
+        with self.client() as client:
+            while not self._stop.is_set():
+                order = {"channel": "single_muon", "events": 1, "pileup": 0, "seed": next(self._seeds)}
+                sent = monotonic()
+                try:
+                    answer = client.post(f"{self._server.base_url}/v1/simulate", json=order)
+                except httpx.TransportError:
+                    self.answers.append((sent, None))
+                    self._stop.wait(0.05)
+                else:
+                    self.answers.append((sent, answer))
+
+    def all_end(self) -> bool:
+        """Whether every request of the account has ended."""
+        with self.client() as client:
+            answers = [
+                client.get(f"{self._server.base_url}/v1/requests", params={"state": state, "limit": 1})
+                for state in ("queued", "running")
+            ]
+        return all(answer.is_success and answer.json() == [] for answer in answers)
+
+
+def assert_audited(server: ServerProcess, orders: Orders) -> None:
+    """Books and totals are right, and whatever was accepted has ended well."""
+    audit = server.run("ledger", "audit")
+    assert audit.returncode == 0, audit.stdout + audit.stderr
+    with orders.client() as client:
+        for request_id in orders.accepted:
+            request = client.get(f"{server.base_url}/v1/requests/{request_id}").json()
+            assert request["state"] == "completed"
+
+
+def test_after_a_freeze_nothing_is_accepted(start_server: StartServer) -> None:
+    server = start_server(QUICK | {"PLATFORM_WORKERS": "2"})
+    with Orders(server) as orders:
+        orders.until_accepted(10)
+        admin = {"X-Admin-Token": server.admin_token}
+        frozen = httpx.post(
+            f"{server.base_url}/admin/freeze?frozen=true", headers=admin, timeout=60, trust_env=False
+        )
+        assert frozen.is_success
+        moment = monotonic()
+        with orders.client() as client:
+            known = {r["request_id"] for r in _all_requests(client, server)}
+        eventually(lambda: sum(sent > moment for sent, _ in orders.answers) > 10)
+        with orders.client() as client:
+            assert {r["request_id"] for r in _all_requests(client, server)} == known
+    late = [answer for sent, answer in orders.answers if sent > moment and answer is not None]
+    assert {answer.status_code for answer in late} == {503}
+    eventually(orders.all_end)
+    assert_audited(server, orders)
+
+
+def _all_requests(client: httpx.Client, server: ServerProcess) -> list[dict[str, str]]:
+    answer = client.get(f"{server.base_url}/v1/requests", params={"limit": 100})
+    found: list[dict[str, str]] = answer.json()
+    return found
+
+
+def test_a_server_that_is_killed_loses_nothing_it_accepted(start_server: StartServer) -> None:
+    server = start_server(QUICK)
+    with Orders(server) as orders:
+        for _ in range(2):
+            orders.until_accepted(15)
+            server.kill()
+            server.start()
+        orders.until_accepted(5)
+    eventually(orders.all_end)
+    assert_audited(server, orders)
+
+
+def test_a_postgresql_that_restarts_under_load_is_outlived(tmp_path: Path, database_kind: str) -> None:
+    if database_kind != "postgresql":
+        pytest.skip("SQLite has no server")
+    with (
+        PostgresServer() as postgres,
+        PostgresDatabases(postgres).migrated() as url,
+        ServerProcess(tmp_path, url, QUICK) as server,
+    ):
+        with Orders(server) as orders:
+            pid = server.pid
+            for _ in range(2):
+                orders.until_accepted(15)
+                postgres.stop()
+                eventually(
+                    lambda: any(a is not None and a.status_code == 503 for _, a in orders.answers[-8:])
+                )
+                postgres.start()
+            orders.until_accepted(5)
+        eventually(orders.all_end)
+        assert server.pid == pid
+        assert {answer.status_code for _, answer in orders.answers if answer is not None} <= {202, 503}
+        assert_audited(server, orders)
