@@ -164,4 +164,5 @@ class Deliverer:
         if attempt.secret is not None and not outcome.gone and moment < last:
             again = min(moment + PAUSES.pause(attempt.number), last)
         await deliveries.failed(attempt, outcome.status, outcome.error, again)
-        logger.info("%s: %s; %s", told, outcome.error, f"again at {again}" if again else "given up")
+        why = f"{outcome.error} ({outcome.cause})" if outcome.cause else outcome.error
+        logger.info("%s: %s; %s", told, why, f"again at {again}" if again else "given up")

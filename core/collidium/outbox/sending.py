@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Final
 
+import httpcore
 import httpx
 from standardwebhooks import Webhook
 
 from collidium import __version__
+from collidium.outbox.bounded_network import BoundedNetwork
 from collidium.outbox.resolving import Refused, Resolve, addresses_of, look_up
 from collidium.outbox.urls import HTTPS_PORT, host_of
 
@@ -24,6 +25,18 @@ if TYPE_CHECKING:
 
 #: So many addresses of a host are tried, each for its part of the time.
 MOST_ADDRESSES: Final = 3
+#: Said of whatever goes wrong before an HTTP answer: more would tell a stranger which ports are open.
+NO_ANSWER: Final = "no HTTPS answer"
+#: What httpcore raises, and what sockets and TLS do of themselves for an address or a name they cannot take.
+_FAILURES: Final = (
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.TimeoutException,
+    httpx.InvalidURL,
+    OSError,  # TimeoutError among them
+    OverflowError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +44,10 @@ class Outcome:
     """What a receiver answered, or why there is no answer; ``error`` is None where it took the event."""
 
     status: int | None
+    #: For the log that the receiver's owner reads.
     error: str | None
+    #: What went wrong, for the platform's own log; nothing of the URL.
+    cause: str = ""
 
     @property
     def gone(self) -> bool:
@@ -40,25 +56,32 @@ class Outcome:
 
 
 class Sender:
-    """Sends events; one long-lived instance per process. :meth:`open` makes one."""
+    """Sends events; one long-lived instance per process. :meth:`open` makes one.
 
-    def __init__(self, client: httpx.AsyncClient, seconds: float) -> None:
-        self._client = client
-        self._seconds = seconds
+    It connects to an address that was checked a moment before, as a second look-up could lead elsewhere; the
+    certificate is still that of the host name.
+    """
+
+    def __init__(self, settings: Settings, resolve: Resolve, context: ssl.SSLContext) -> None:
+        self._private = settings.webhook_private_addresses
+        self._seconds = settings.webhook_timeout_seconds
+        self._resolve = resolve
+        # A connection that was made for one host must never carry what is meant for another at its address.
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=context,
+            max_connections=None,
+            max_keepalive_connections=0,
+            network_backend=BoundedNetwork(),
+        )
 
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings, resolve: Resolve = look_up) -> AsyncIterator[Sender]:
         """A sender that trusts the authorities of ``SSL_CERT_FILE``, else those that httpx brings."""
         # In a thread: reading all authorities takes 50 ms.
-        context = await asyncio.to_thread(httpx.create_ssl_context)
-        async with httpx.AsyncClient(
-            transport=CheckedTransport(settings, resolve, context),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none
-            trust_env=False,
-            follow_redirects=False,
-        ) as client:
-            yield cls(client, settings.webhook_timeout_seconds)
+        sender = cls(settings, resolve, await asyncio.to_thread(httpx.create_ssl_context))
+        async with sender._pool:
+            yield sender
 
     async def send(self, url: str, *, event_id: str, body: str, secret: str, moment: datetime) -> Outcome:
         """Send an event, signed at ``moment``; what a receiver does wrong is told, not raised."""
@@ -72,58 +95,36 @@ class Sender:
         }
         try:
             async with asyncio.timeout(self._seconds):
-                return _outcome(await self._post(url, headers, body))
-        except (TimeoutError, httpx.TimeoutException):
-            return Outcome(None, f"no answer within {self._seconds:g} s")
+                return _outcome(await self._post(httpx.URL(url), headers, body.encode()))
         except Refused as refused:
             return Outcome(None, str(refused))
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as failure:
-            return Outcome(None, _told(failure))
+        except _FAILURES as failure:
+            return Outcome(None, NO_ANSWER, _kinds(failure))
 
-    async def _post(self, url: str, headers: dict[str, str], body: str) -> int:
-        """The answer's status; the rest of the answer is not read, as nothing depends on it."""
-        async with self._client.stream("POST", url, content=body.encode(), headers=headers) as response:
-            return response.status_code
-
-
-class CheckedTransport(httpx.AsyncBaseTransport):
-    """Connects to an address that was checked a moment before: a second look-up could lead elsewhere.
-
-    The certificate is still that of the host name.
-    """
-
-    def __init__(self, settings: Settings, resolve: Resolve, context: ssl.SSLContext) -> None:
-        self._private = settings.webhook_private_addresses
-        self._seconds = settings.webhook_timeout_seconds
-        self._resolve = resolve
-        # A connection that was made for one host must never carry what is meant for another at its address.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        self._inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        host, port = host_of(request.url), request.url.port or HTTPS_PORT
+    async def _post(self, url: httpx.URL, headers: dict[str, str], body: bytes) -> int:
+        host, port = host_of(url), url.port or HTTPS_PORT
         addresses = await addresses_of(
             host, port, private=self._private, resolve=self._resolve, seconds=self._seconds
         )
-        *others, last = addresses[:MOST_ADDRESSES]
-        for address in others:
-            with suppress(httpx.ConnectError, httpx.ConnectTimeout):
-                return await self._connect(request, host, address)
-        return await self._connect(request, host, last)
-
-    async def _connect(self, request: httpx.Request, host: str, address: str) -> httpx.Response:
-        timeout = httpx.Timeout(self._seconds, connect=self._seconds / MOST_ADDRESSES)
-        pinned = httpx.Request(
-            request.method,
-            request.url.copy_with(host=address),
-            headers=request.headers,  # Host among them, by name
-            stream=request.stream,
-            extensions={"sni_hostname": host, "timeout": timeout.as_dict()},
+        headers = {"Host": url.netloc.decode("ascii"), **headers}
+        *others, last = (
+            httpcore.URL(scheme=b"https", host=address.encode("ascii"), port=port, target=url.raw_path)
+            for address in addresses[:MOST_ADDRESSES]
         )
-        return await self._inner.handle_async_request(pinned)
+        for address in others:
+            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+                return await self._post_to(address, host, headers, body)
+        return await self._post_to(last, host, headers, body)
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+    async def _post_to(self, address: httpcore.URL, host: str, headers: dict[str, str], body: bytes) -> int:
+        """The answer's status; the rest of the answer is not read, as nothing depends on it."""
+        timeout = {"connect": self._seconds / MOST_ADDRESSES, "read": self._seconds, "write": self._seconds}
+        extensions = {"sni_hostname": host, "timeout": timeout}
+        posting = self._pool.stream(
+            "POST", address, headers=[*headers.items()], content=body, extensions=extensions
+        )
+        async with posting as response:
+            return response.status
 
 
 def _outcome(status: int) -> Outcome:
@@ -134,15 +135,11 @@ def _outcome(status: int) -> Outcome:
     return Outcome(status, f"answered {status}")
 
 
-def _told(failure: Exception) -> str:
-    """What went wrong, for the log that the receiver's owner reads."""
+def _kinds(failure: BaseException) -> str:
+    """The kinds of error that led to another; not their messages, which hold names and what was answered."""
+    kinds = []
     cause: BaseException | None = failure
     while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate cannot be trusted: {cause.verify_message}"[:500]
+        kinds.append(type(cause).__name__)
         cause = cause.__cause__ or cause.__context__
-    if isinstance(failure, httpx.ConnectError):
-        return "it cannot be connected"
-    if isinstance(failure, httpx.RemoteProtocolError):
-        return "the connection broke, or what it answered is not HTTP"
-    return "the connection broke"
+    return " from ".join(kinds)

@@ -26,7 +26,10 @@ class Received:
 
 @dataclass
 class Receiver:
-    """What arrived, and how it is answered: with ``status``, once ``open`` is set."""
+    """What arrived, and how it is answered: with ``status``, once ``open`` is set.
+
+    Where there is a ``flood``, that is sent for an answer until the other side hangs up.
+    """
 
     host: str
     port: int
@@ -34,6 +37,7 @@ class Receiver:
     status: Callable[[int], int] = lambda _: 204
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+    flood: bytes = b""
     open: Event = field(default_factory=Event)
 
     def url(self, path: str = "/hook") -> str:
@@ -70,6 +74,8 @@ class _Handler(BaseHTTPRequestHandler):
         receiver.received.append(Received(self.path, headers, body))
         number = len(receiver.received)
         receiver.open.wait(30)
+        while receiver.flood:
+            self.wfile.write(receiver.flood)
         self.send_response(receiver.status(number))
         for name, value in receiver.headers.items():
             self.send_header(name, value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
+from contextlib import closing
 from ipaddress import IPv4Address, ip_address
 
 import pytest
@@ -212,17 +214,22 @@ async def test_the_certificate_must_be_the_host_s(post: Post, trusted: object, a
         await post.deliver()
         assert receiver.received == []
     (delivery,) = await post.log()
-    assert str(delivery.last_error).startswith("its certificate cannot be trusted: Hostname mismatch")
+    assert delivery.last_error == "no HTTPS answer"
 
 
-async def test_the_certificate_must_be_of_an_authority_that_is_trusted(post: Post, trusted: object) -> None:
+async def test_the_certificate_must_be_of_an_authority_that_is_trusted(
+    post: Post, trusted: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "collidium.outbox")
     with receiving(trustme.CA(), HOST) as receiver:
         await post.register(receiver.url())
         await post.announce("r1")
         await post.deliver()
         assert receiver.received == []
     (delivery,) = await post.log()
-    assert str(delivery.last_error).startswith("its certificate cannot be trusted: ")
+    assert delivery.last_error == "no HTTPS answer"
+    assert "SSLCertVerificationError" in caplog.text
+    assert HOST not in caplog.text
 
 
 async def test_where_nobody_listens_it_is_tried_again(post: Post) -> None:
@@ -230,7 +237,20 @@ async def test_where_nobody_listens_it_is_tried_again(post: Post) -> None:
     await post.announce("r1")
     await post.deliver()
     (delivery,) = await post.log()
-    assert (delivery.state, delivery.last_error) == ("pending", "it cannot be connected")
+    assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
+
+
+async def test_nobody_learns_which_ports_are_open(post: Post, receiver: Receiver) -> None:
+    """What listens and does not answer, what is not HTTP, and what is not there have one name."""
+    receiver.flood = b"220 mail.example ESMTP\r\n"
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        not_http, never_a_word = receiver.url(), f"https://{HOST}:{silent.getsockname()[1]}/"
+        for account_id, url in enumerate((not_http, never_a_word, f"https://{HOST}:1/"), start=1):
+            await post.register(url, account_id)
+            await post.announce(f"r{account_id}", account_id=account_id)
+        await post.deliver(webhook_timeout_seconds=0.5)
+    told = [(delivery.last_status, delivery.last_error) for n in (1, 2, 3) for delivery in await post.log(n)]
+    assert told == [(None, "no HTTPS answer")] * 3
 
 
 async def test_hosts_of_one_address_never_share_a_connection(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
 from datetime import timedelta
 
+import h11
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 from tests.core.outbox.conftest import Post
 from tests.core.outbox.receiver import Receiver
 
 from collidium import outbox
+from collidium.outbox.bounded_network import LONGEST_HEAD, MOST_PER_READ
 
 
 async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receiver) -> None:
@@ -141,23 +145,69 @@ async def test_a_long_answer_is_not_read(post: Post, receiver: Receiver) -> None
     assert (await post.log())[0].state == "delivered"
 
 
-async def test_headers_without_end_are_an_error(post: Post, receiver: Receiver) -> None:
+@pytest.mark.parametrize(
+    "flood",
+    [b"HTTP/1.1 103 Early Hints\r\n\r\n" * 4000, b"HTTP/1.1 103 Early Hints\r\nX-Long: " + b"x" * 100_000],
+    ids=["answers", "header"],
+)
+async def test_an_answer_whose_head_does_not_end_is_left_after_some_bytes(
+    post: Post, receiver: Receiver, flood: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else whoever sends informational answers for ever has the whole process read and parse them."""
+    caplog.set_level("INFO", "collidium.outbox")
     await post.register(receiver.url())
-    receiver.headers = {"X-Long": "x" * 5_000_000}
+    receiver.flood = flood
     await post.announce("r1")
     await post.deliver()
     (delivery,) = await post.log()
-    assert delivery.last_error == "the connection broke, or what it answered is not HTTP"
+    assert (delivery.state, delivery.last_status, delivery.last_error) == ("pending", None, "no HTTPS answer")
+    assert "no HTTPS answer (HeadTooLong)" in caplog.text
 
 
-async def test_a_receiver_that_does_not_answer_is_left_in_time(post: Post, receiver: Receiver) -> None:
+async def test_others_have_their_turn_while_an_answer_comes(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each turn of the event loop little of it is parsed, however much has arrived."""
+    turns, at_read = 0, []
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    parse = h11.Connection.receive_data
+
+    def noticed(connection: h11.Connection, data: bytes) -> None:
+        at_read.append((turns, len(data)))
+        parse(connection, data)
+
+    monkeypatch.setattr(h11.Connection, "receive_data", noticed)
     await post.register(receiver.url())
+    receiver.flood = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 4000
+    await post.announce("r1")
+    others = asyncio.create_task(count())
+    await post.deliver()
+    others.cancel()
+    per_turn: Counter[int] = Counter()
+    for turn, size in at_read:
+        per_turn[turn] += size
+    assert sum(per_turn.values()) == LONGEST_HEAD
+    assert max(per_turn.values()) <= MOST_PER_READ
+
+
+async def test_a_receiver_that_does_not_answer_is_left_in_time(
+    post: Post, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "collidium.outbox")
+    await post.register(receiver.url("/hook?k=secret"))
     receiver.open.clear()
     await post.announce("r1")
     await post.deliver(webhook_timeout_seconds=0.2)
     (delivery,) = await post.log()
-    assert (delivery.state, delivery.last_status) == ("pending", None)
-    assert delivery.last_error == "no answer within 0.2 s"
+    assert (delivery.state, delivery.last_status, delivery.last_error) == ("pending", None, "no HTTPS answer")
+    assert "no HTTPS answer (TimeoutError" in caplog.text
+    assert not any(part in caplog.text for part in (receiver.host, str(receiver.port), "secret"))
 
 
 async def test_a_new_secret_signs_what_is_still_to_be_delivered(post: Post, receiver: Receiver) -> None:
