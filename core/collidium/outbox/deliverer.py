@@ -138,6 +138,8 @@ class Deliverer:
     async def _send(self, attempt: Attempt) -> Outcome:
         if attempt.secret is None:
             return Outcome(None, "the webhook was removed")
+        if attempt.banned:
+            return Outcome(None, "the account is banned")
         try:
             secret = self._secrets.decrypt(attempt.secret)
         except ConfigurationError as error:

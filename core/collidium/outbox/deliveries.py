@@ -15,6 +15,7 @@ from typing import Final
 from tortoise.expressions import F, Q
 from tortoise.queryset import QuerySet
 
+from collidium import accounts
 from collidium.database import transactional
 from collidium.outbox.models import Delivery, Webhook
 
@@ -60,6 +61,8 @@ class Attempt:
     created_at: datetime
     #: Encrypted; None where the account removed its webhook.
     secret: str | None = field(repr=False)
+    #: Whether the account was banned when this was taken: then nothing is sent.
+    banned: bool
 
 
 async def log_of(account_id: int, *, limit: int, before: int | None = None) -> list[DeliveryView]:
@@ -102,9 +105,10 @@ async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Att
         attempts=F("attempts") + 1, next_attempt_at=moment + lease
     )
     await Delivery.fetch_for_list(rows, "event")
-    accounts = {row.account_id for row in rows}
-    secrets = {hook.account_id: hook.secret for hook in await Webhook.filter(account_id__in=accounts)}
-    return [_attempt(row, secrets.get(row.account_id)) for row in rows]
+    owners = {row.account_id for row in rows}
+    secrets = {hook.account_id: hook.secret for hook in await Webhook.filter(account_id__in=owners)}
+    banned = await accounts.banned_among(owners)
+    return [_attempt(row, secrets.get(row.account_id), row.account_id in banned) for row in rows]
 
 
 def _due(moment: datetime, without: Collection[int] = ()) -> QuerySet[Delivery]:
@@ -160,7 +164,7 @@ def _view(row: Delivery) -> DeliveryView:
     )
 
 
-def _attempt(row: Delivery, secret: str | None) -> Attempt:
+def _attempt(row: Delivery, secret: str | None, banned: bool) -> Attempt:
     return Attempt(
         delivery_id=row.id,
         number=row.attempts + 1,
@@ -171,4 +175,5 @@ def _attempt(row: Delivery, secret: str | None) -> Attempt:
         body=row.event.body,
         created_at=row.created_at,
         secret=secret,
+        banned=banned,
     )

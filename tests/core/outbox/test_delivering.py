@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from datetime import timedelta
+from decimal import Decimal
 
 import h11
 import pytest
@@ -13,7 +14,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from tests.core.outbox.conftest import Post
 from tests.core.outbox.receiver import Receiver
 
-from collidium import outbox
+from collidium import accounts, outbox
 from collidium.outbox.bounded_network import LONGEST_HEAD, MOST_PER_READ
 
 
@@ -230,6 +231,22 @@ async def test_a_removed_webhook_hears_nothing_more(post: Post, receiver: Receiv
     (delivery,) = await post.log()
     assert (delivery.request_id, delivery.state) == ("r1", "given_up")
     assert delivery.last_error == "the webhook was removed"
+
+
+async def test_a_banned_account_is_sent_nothing_until_the_ban_ends(post: Post, receiver: Receiver) -> None:
+    account = await accounts.recognise("mallory", signup_grant=Decimal(0))
+    await post.register(receiver.url(), account.id)
+    await post.announce("r1", account_id=account.id)
+    await accounts.set_banned("mallory", True)
+    await post.deliver()
+    (delivery,) = await post.log(account.id)
+    assert (delivery.state, delivery.last_error) == ("pending", "the account is banned")
+    assert receiver.received == []
+    await accounts.set_banned("mallory", False)
+    assert delivery.next_attempt_at is not None
+    post.clock.moment = delivery.next_attempt_at
+    await post.deliver()
+    assert [(d.state, d.last_error) for d in await post.log(account.id)] == [("delivered", None)]
 
 
 async def test_a_secret_that_cannot_be_read_any_more_is_told(post: Post, receiver: Receiver) -> None:
