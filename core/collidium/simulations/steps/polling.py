@@ -20,6 +20,7 @@ from collidium.simulations import transitions
 from collidium.simulations.begun import begun as jobs_have_begun
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.steps.ending import end, give_up
+from collidium.simulations.steps.telling import tell_operators, tell_owner
 from collidium.simulations.transitions import LeaseLost, State
 
 if TYPE_CHECKING:
@@ -67,15 +68,19 @@ async def _ask(
     platform: Platform, runner_name: str, handles: Sequence[str]
 ) -> Mapping[str, JobStatus | RunnerError]:
     try:
-        return dict(await platform.runners.get(runner_name).poll_many(handles))
-    except RunnerError as error:
-        trouble = str(error)
-    except ConfigurationError as error:
-        trouble = error.detail
+        statuses = dict(await platform.runners.get(runner_name).poll_many(handles))
+    except (RunnerError, ConfigurationError) as error:
+        tell_operators(error, f"runner {runner_name}")
+        trouble = tell_owner(error)
     except Exception:
         # A plugin's bug must not end the loop that follows everybody's requests.
         logger.exception("runner %s failed to tell of %d jobs", runner_name, len(handles))
         trouble = "the runner failed; the platform's operators see why"
+    else:
+        # Once, however many jobs it is about.
+        for each in {found for found in statuses.values() if isinstance(found, RunnerError)}:
+            tell_operators(each, f"runner {runner_name}")
+        return statuses
     # Not even a refusal of the question as a whole says that a single job is lost.
     return dict.fromkeys(handles, RunnerUnavailable(trouble))
 

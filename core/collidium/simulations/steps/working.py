@@ -13,6 +13,7 @@ from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.steps import delivering, jobs
 from collidium.simulations.steps.ending import end, give_up
+from collidium.simulations.steps.telling import tell_operators, tell_owner
 from collidium.simulations.transitions import LeaseLost, Step
 
 if TYPE_CHECKING:
@@ -47,14 +48,19 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
     except LeaseLost:
         raise
     except FINAL as error:
-        outcome = transitions.outcome_of_failure(row)
-        await end(platform, row, outcome, reason=str(error), owners_doing=isinstance(error, OWNERS_DOING))
+        outcome, reason = transitions.outcome_of_failure(row), _told(error, row)
+        await end(platform, row, outcome, reason=reason, owners_doing=isinstance(error, OWNERS_DOING))
     except PASSING as error:
-        await _put_off(platform, row, str(error), owners_doing=isinstance(error, OWNERS_DOING))
+        await _put_off(platform, row, _told(error, row), owners_doing=isinstance(error, OWNERS_DOING))
     except Exception:
         # A plugin's bug must not end the loop that follows everybody's requests.
         logger.exception("request %s: step %s failed", row.request_id, row.step)
         await _put_off(platform, row, "something is wrong inside the platform; its operators see what")
+
+
+def _told(error: Exception, row: SimulationRequest) -> str:
+    tell_operators(error, f"request {row.request_id}: step {row.step}")
+    return tell_owner(error)
 
 
 async def _put_off(
