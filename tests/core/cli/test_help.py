@@ -1,4 +1,4 @@
-"""The help: complete, with examples, and quick whatever is installed."""
+"""The help: complete, with examples, and without what is slow to import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
-from time import perf_counter
 
 import click
 import pytest
@@ -67,25 +66,6 @@ def test_the_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert {name.partition(".")[0] for name in done.stderr.split()}.isdisjoint(HEAVY)
-
-
-def test_the_help_is_quick(collidium: RunCommand) -> None:
-    def once() -> float:
-        begin = perf_counter()
-        collidium("--help")
-        return perf_counter() - begin
-
-    # The promise is 0.3 s; the best of a few, because other work shares this machine.
-    assert min(once() for _ in range(5)) < 0.3
-
-
-def test_importing_the_platform_is_quick() -> None:
-    def once() -> float:
-        begin = perf_counter()
-        subprocess.run([sys.executable, "-c", "import collidium"], check=True)
-        return perf_counter() - begin
-
-    assert min(once() for _ in range(5)) < 0.15
 
 
 def test_the_help_tells_clients_from_operators(collidium: RunCommand) -> None:
