@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST_URL: Final = 2000
 HTTPS_PORT: Final = 443
+LAST_PORT: Final = 65_535
 #: A host's name, or an IPv4 address.
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 #: For the look-up of a host while somebody waits for the answer.
@@ -94,6 +95,8 @@ def _parsed(url: str) -> httpx.URL:
         raise Refused("it must begin with https:// and name a host")
     if parsed.userinfo:
         raise Refused("it must not hold a user name or a password")
+    if parsed.port is not None and not 1 <= parsed.port <= LAST_PORT:
+        raise Refused(f"its port must be 1 to {LAST_PORT}")
     if parsed.fragment:
         raise Refused("it must not have a fragment (#)")
     if len(str(parsed)) > LONGEST_URL:

@@ -107,6 +107,10 @@ async def nobody(host: str, port: int) -> Sequence[str]:
         ("https://receiver.example/" + "x" * 2000, "longer"),
         ("https://receiver.example/" + "ä" * 1000, "longer"),
         ("https://receiver.example:port/", "not a URL"),
+        ("https://receiver.example:0/", "port"),
+        ("https://receiver.example:65536/", "port"),
+        ("https://receiver.example:99999/", "port"),
+        ("https://receiver.example:-1/", "port"),
         ("https://receiver.example/\x00", "not a URL"),
         ("https://receiver.example/\ud800", "not a URL"),
         ("https://[::1/", "not a URL"),
@@ -234,6 +238,17 @@ async def test_the_certificate_must_be_of_an_authority_that_is_trusted(
 
 async def test_where_nobody_listens_it_is_tried_again(post: Post) -> None:
     await post.register(f"https://{HOST}:1/")
+    await post.announce("r1")
+    await post.deliver()
+    (delivery,) = await post.log()
+    assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
+
+
+async def test_a_port_that_no_connection_takes_is_a_failure_like_any_other(
+    post: Post, trusted: object
+) -> None:
+    """Such addresses were taken once, and may still be registered."""
+    await post.register(f"https://{HOST}:99999/")
     await post.announce("r1")
     await post.deliver()
     (delivery,) = await post.log()
