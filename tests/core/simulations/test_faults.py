@@ -32,7 +32,7 @@ from tests.core.simulations.conftest import (
 )
 from tests.core.simulations.filed import Filed
 from tests.core.simulations.scripted import Scripted
-from tests.hub import HubServer, hub, own_hub
+from tests.hub import HubServer, own_hub
 from tests.waiting import eventually, eventually_async, until
 from tortoise.timezone import now
 
@@ -46,7 +46,7 @@ from collidium.testing.plugin import StartServer
 from collidium.testing.postgres import PostgresServer
 from collidium.testing.server import ServerProcess
 
-__all__ = ["hub", "own_hub"]
+__all__ = ["own_hub"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
@@ -302,12 +302,12 @@ async def test_output_that_cannot_be_collected_leaves_no_scratch(
 
 
 async def test_two_processes_that_follow_do_nothing_twice(
-    migrated_database_url: str, hub: HubServer, tmp_path: Path
+    migrated_database_url: str, own_hub: HubServer, tmp_path: Path
 ) -> None:
     jobs = Filed(tmp_path / "jobs")
     jobs.directory.mkdir()
-    chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": hub.url}
-    wishes = replace(WISHES, token=hub.token("grace"))
+    chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": own_hub.url}
+    wishes = replace(WISHES, token=own_hub.token("grace"))
     with life.follower(jobs.directory, chosen), life.follower(jobs.directory, chosen):
         async with life.opened(jobs.directory, chosen) as platform:
             grace = await sign_up("grace")
@@ -322,7 +322,7 @@ async def test_two_processes_that_follow_do_nothing_twice(
                 told = [moment.state for moment in request.timeline]
                 assert (told.count("running"), told.count(request.state)) in [(1, 1), (0, 1)]
             await assert_sound()
-    api = hub.api("grace")
+    api = own_hub.api("grace")
     for request in requests[::2]:
         commits = api.list_repo_commits(f"grace/collidium-{request.request_id}", repo_type="dataset")
         assert [commit.title for commit in commits].count(f"Simulation {request.request_id}") == 1

@@ -12,7 +12,7 @@ from tests.core.simulations import life
 from tests.core.simulations.conftest import GRANT, assert_sound, balance, ended
 from tests.core.simulations.filed import ENDED, Filed
 from tests.core.simulations.life import NAME, Life
-from tests.hub import HubServer, hub
+from tests.hub import HubServer, own_hub
 from tortoise.timezone import now
 
 from collidium import accounts, outbox, simulations
@@ -22,7 +22,7 @@ from collidium.platform import Platform
 from collidium.simulations import RequestView
 from collidium.simulations.models import HistoryLine, SimulationRequest
 
-__all__ = ["hub"]
+__all__ = ["own_hub"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
@@ -61,12 +61,12 @@ def test_every_failpoint_is_survived_below() -> None:
 
 
 async def test_whoever_is_killed_wherever_nothing_is_lost_or_paid_or_published_twice(
-    migrated_database_url: str, hub: HubServer, tmp_path: Path
+    migrated_database_url: str, own_hub: HubServer, tmp_path: Path
 ) -> None:
     jobs = Filed(tmp_path / "jobs")
     jobs.directory.mkdir()
-    chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": hub.url}
-    token = hub.token(NAME)
+    chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": own_hub.url}
+    token = own_hub.token(NAME)
     async with life.opened(jobs.directory, chosen) as platform:
         account = await accounts.recognise(NAME, signup_grant=GRANT)
         await outbox.register(account.id, platform.secrets, url="https://receiver.example/")
@@ -80,7 +80,7 @@ async def test_whoever_is_killed_wherever_nothing_is_lost_or_paid_or_published_t
         await assert_sound()
         await assert_paid_once(account.id, requests)
         await assert_nothing_left(tmp_path / "data" / "outputs", jobs)
-        assert_published_once(hub, requests)
+        assert_published_once(own_hub, requests)
 
 
 async def recover(platform: Platform, token: str) -> list[RequestView]:
