@@ -40,7 +40,11 @@ class BoundedNetwork(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """A connection; raises ConnectError and ConnectTimeout."""
-        stream = await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
+        try:
+            stream = await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
+        except ExceptionGroup as errors:
+            # So anyio hands on what is no OSError: for a port that there is not an OverflowError.
+            raise httpcore.ConnectError from errors
         return _BoundedStream(stream)
 
 

@@ -27,15 +27,14 @@ if TYPE_CHECKING:
 MOST_ADDRESSES: Final = 3
 #: Said of whatever goes wrong before an HTTP answer: more would tell a stranger which ports are open.
 NO_ANSWER: Final = "no HTTPS answer"
-#: What httpcore raises, and what sockets and TLS do of themselves for an address or a name they cannot take.
+#: What httpcore raises, and what it lets through.
 _FAILURES: Final = (
     httpcore.NetworkError,
     httpcore.ProtocolError,
     httpcore.TimeoutException,
     httpx.InvalidURL,
     OSError,  # TimeoutError among them
-    OverflowError,
-    ValueError,
+    ValueError,  # of names that the encoding of names, or TLS, does not take
 )
 
 
