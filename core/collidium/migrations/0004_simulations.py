@@ -166,6 +166,12 @@ class Migration(migrations.Migration):
                 ("cancel_requested_at", fields.DatetimeField(null=True, auto_now=False, auto_now_add=False)),
                 ("attempts", fields.IntField(default=0, description="Failures of the step in a row.")),
                 (
+                    "denials",
+                    fields.IntField(
+                        default=0, description="How often in a row the runner did not know the job."
+                    ),
+                ),
+                (
                     "lease",
                     fields.CharField(
                         default="",

@@ -13,8 +13,8 @@ from collidium.simulations.requests import (
     list_requests,
     output_of,
 )
+from collidium.simulations.states import State
 from collidium.simulations.totals import TotalMismatch, audit
-from collidium.simulations.transitions import State
 from collidium.simulations.views import RequestView, as_json
 
 __all__ = [

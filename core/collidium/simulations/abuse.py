@@ -10,7 +10,7 @@ from tortoise.timezone import now
 
 from collidium.errors import TooManyRequests
 from collidium.simulations.models import SimulationRequest
-from collidium.simulations.transitions import State
+from collidium.simulations.states import State
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

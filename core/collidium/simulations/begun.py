@@ -12,7 +12,7 @@ from tortoise.timezone import now
 from collidium.database import transactional
 from collidium.failpoints import reached
 from collidium.simulations.models import HistoryLine, SimulationRequest
-from collidium.simulations.transitions import State
+from collidium.simulations.states import State
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -47,6 +47,7 @@ async def begun(lease: str, request_ids: Sequence[str], again: timedelta, settin
                 reason=None,
                 started_at=moment,
                 attempts=0,
+                denials=0,
                 lease="",
                 leased_until=None,
                 **due,

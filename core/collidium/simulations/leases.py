@@ -14,7 +14,7 @@ from tortoise.timezone import now
 
 from collidium.database import transactional
 from collidium.simulations.models import SimulationRequest
-from collidium.simulations.transitions import Step
+from collidium.simulations.states import Step
 
 #: Nothing is ever due later, and nobody ever holds a lease for longer: what seems to be was written before
 #: the clock was set back.

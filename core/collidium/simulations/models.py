@@ -67,6 +67,8 @@ class SimulationRequest(Model):
     cancel_requested_at = fields.DatetimeField(null=True)
     #: Failures of the step in a row.
     attempts = fields.IntField(default=0)
+    #: How often in a row the runner did not know the job.
+    denials = fields.IntField(default=0)
     #: Who works on it, and until when nobody else may.
     lease = fields.CharField(max_length=32, default="", db_index=True)
     leased_until = fields.DatetimeField(null=True)

@@ -21,7 +21,7 @@ from collidium.failpoints import reached
 from collidium.simulations import abuse, totals, transitions
 from collidium.simulations.models import IdempotencyKey, Reader, SimulationRequest
 from collidium.simulations.orders import Order, check, estimate
-from collidium.simulations.transitions import State, Step
+from collidium.simulations.states import State, Step
 from collidium.simulations.views import RequestView, view
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collidium.errors import Forbidden, NotFound
 from collidium.simulations import transitions
 from collidium.simulations.models import Reader, SimulationRequest
 from collidium.simulations.output import OutputFile
-from collidium.simulations.transitions import State
+from collidium.simulations.states import State
 from collidium.simulations.views import RequestView, view
 
 if TYPE_CHECKING:

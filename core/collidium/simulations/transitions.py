@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from tortoise.timezone import now
@@ -30,8 +29,9 @@ from collidium.database import on_commit, transactional
 from collidium.errors import Conflict
 from collidium.failpoints import reached
 from collidium.simulations import totals
+from collidium.simulations.endings import Ending, believable, credits_kept, node_hours_used
 from collidium.simulations.models import HistoryLine, SimulationRequest
-from collidium.simulations.orders import LEAST
+from collidium.simulations.states import CANCELLABLE, TERMINAL, State, Step
 from collidium.simulations.views import RequestView, as_json, view
 
 if TYPE_CHECKING:
@@ -43,35 +43,8 @@ logger = logging.getLogger(__name__)
 BACKOFF: Final = Backoff()
 #: Rung when there is something to do for who follows requests in this process.
 BELL: Final = Bell()
-#: No job uses more node-hours.
-MOST: Final = Decimal(10) ** 9
 #: Longest reason that is kept.
 REASON: Final = 500
-
-
-class State(StrEnum):
-    """What a request is in."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class Step(StrEnum):
-    """What the follower does next."""
-
-    SUBMIT = "submit"
-    FOLLOW = "follow"
-    COLLECT = "collect"
-    PUBLISH = "publish"
-    NONE = ""
-
-
-TERMINAL: Final = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED})
-#: The steps in which there is a job to be stopped.
-CANCELLABLE: Final = frozenset({Step.SUBMIT, Step.FOLLOW})
 
 
 class LeaseLost(RuntimeError):
@@ -103,7 +76,7 @@ async def observed(
             row.deadline_at = now() + timedelta(seconds=settings.running_deadline_seconds)
     elif status.reason and status.state == JobState.UNKNOWN:
         await _tell(row, status.reason)
-    row.attempts = 0
+    row.attempts = row.denials = 0
     reached("follow.before_commit")
     await _release(row, again)
 
@@ -113,7 +86,7 @@ async def unchanged(lease: str, request_ids: Sequence[str], again: timedelta) ->
     """Nothing new of these: look again after that time, or at once at those that were cancelled meanwhile."""
     rows = SimulationRequest.filter(lease=lease, request_id__in=request_ids)
     await rows.filter(cancel_requested_at__isnull=True).update(
-        due_at=now() + again, attempts=0, lease="", leased_until=None
+        due_at=now() + again, attempts=0, denials=0, lease="", leased_until=None
     )
     await rows.filter(cancel_requested_at__isnull=False).update(due_at=now(), lease="", leased_until=None)
 
@@ -130,7 +103,7 @@ async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, 
         await _come_to(row, State.RUNNING)
         row.started_at = now()
     if used is not None:
-        row.node_hours_used = _places(used)
+        row.node_hours_used = believable(used)
     reached("follow.completed")
     await _go_on(row, Step.COLLECT, settings.publish_deadline_seconds)
 
@@ -145,13 +118,14 @@ async def collected(claimed: SimulationRequest, files: Sequence[OutputFile], set
 
 
 @transactional
-async def postponed(claimed: SimulationRequest, trouble: str, *, another: bool = False) -> None:
+async def postponed(claimed: SimulationRequest, trouble: str, *, denied: bool = False) -> None:
     """The step failed for now and is tried again, the later the more often it failed. Raises LeaseLost.
 
-    ``another`` trouble than last time is counted from the start.
+    ``denied`` when the trouble is that the runner does not know the job.
     """
     row = await _held(claimed)
-    row.attempts = 1 if another else row.attempts + 1
+    row.attempts += 1
+    row.denials = row.denials + 1 if denied else 0
     await _tell(row, trouble)
     pause = BACKOFF.pause(row.attempts)
     reached("postpone.before_commit")
@@ -163,40 +137,25 @@ async def postponed(claimed: SimulationRequest, trouble: str, *, another: bool =
 
 
 @transactional
-async def finish(
-    claimed: SimulationRequest,
-    state: State,
-    *,
-    reason: str | None = None,
-    used: Decimal | None = None,
-    output_hub_repo: str | None = None,
-    owners_doing: bool = False,
-) -> RequestView:
-    """End a request: state, refund, totals, history and webhook, all or nothing. Raises LeaseLost.
-
-    ``used`` are the node-hours that the runner accounts for, None where it cannot tell. A completed request
-    costs what was charged, a failed one nothing, and a cancelled one nothing if the runner cancelled it. If
-    its owner cancelled it, or brought its failure about (``owners_doing``), it costs what it used.
-    """
+async def finish(claimed: SimulationRequest, ending: Ending) -> RequestView:
+    """End a request: state, refund, totals, history and webhook, all or nothing. Raises LeaseLost."""
     row = await _held(claimed)
-    used = _places(used if used is not None else row.node_hours_used)
-    if state == State.COMPLETED and row.state == State.QUEUED:
+    if ending.state == State.COMPLETED and row.state == State.QUEUED:
         await _come_to(row, State.RUNNING)
         row.started_at = now()
     row.finished_at = now()
     row.finished_month = totals.month_of(row.finished_at)
-    await _come_to(row, state, reason)
-    row.output_hub_repo = output_hub_repo
+    await _come_to(row, ending.state, ending.reason)
+    row.output_hub_repo = ending.output_hub_repo
     reached("finish.before_refund")
-    row.credits_refunded = row.credits_charged - _consumed(row, used, owners_doing)
+    row.credits_refunded = row.credits_charged - credits_kept(row, ending)
     if row.credits_refunded:
         await accounts.post(
             row.account_id, row.credits_refunded, reason="simulation_refund", reference=row.request_id
         )
     reached("finish.before_totals")
-    if used is None:
-        used = row.estimated_node_hours if state == State.COMPLETED or owners_doing else Decimal(0)
-    await totals.end_request(row, used, failed=state == State.FAILED)
+    used = node_hours_used(row, ending)
+    await totals.end_request(row, used, failed=ending.state == State.FAILED)
     row.node_hours = used
     row.step, row.due_at, row.deadline_at, row.encrypted_token = Step.NONE, None, None, None
     row.lease, row.leased_until = "", None
@@ -268,7 +227,7 @@ async def _tell(row: SimulationRequest, reason: str) -> None:
 
 async def _go_on(row: SimulationRequest, step: Step, deadline_seconds: float) -> None:
     row.step = step
-    row.attempts = 0
+    row.attempts = row.denials = 0
     row.reason = None
     if row.cancel_requested_at is None:
         row.deadline_at = now() + timedelta(seconds=deadline_seconds)
@@ -285,25 +244,6 @@ async def _release(row: SimulationRequest, pause: timedelta) -> None:
 
 def _cancelled_since(claimed: SimulationRequest, row: SimulationRequest) -> bool:
     return row.cancel_requested_at is not None and claimed.cancel_requested_at is None
-
-
-def _consumed(row: SimulationRequest, used: Decimal | None, owners_doing: bool) -> Decimal:
-    """The credits that stay charged."""
-    if row.state == State.COMPLETED:
-        return row.credits_charged
-    if row.state == State.CANCELLED and row.cancel_requested_at is not None:
-        return min(used or Decimal(0), row.credits_charged)
-    if owners_doing:
-        # The job has completed by then: where nobody knows what it used, it is what was estimated.
-        return min(row.credits_charged if used is None else used, row.credits_charged)
-    return Decimal(0)
-
-
-def _places(node_hours: Decimal | None) -> Decimal | None:
-    """Node-hours as they are kept; None for what no job can have used, as batch systems may say."""
-    if node_hours is None or not node_hours.is_finite() or not 0 <= node_hours <= MOST:
-        return None
-    return node_hours.quantize(LEAST)
 
 
 def _one_line(reason: str | None) -> str | None:

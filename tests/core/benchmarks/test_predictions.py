@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -252,10 +251,8 @@ async def test_a_bad_file_is_refused_with_its_problems(
     write, expected = BAD[name]
     path = tmp_path / "predictions.parquet"
     write(path)
-    began = time.monotonic()
     with pytest.raises(InvalidInput) as raised:
         await evaluate(toy_task.Toy(), truth, path, executor=executor, limits=LIMITS, job_rows=job_rows)
-    assert time.monotonic() - began < 5
     assert raised.value.status == 422
     errors = raised.value.errors
     found = [(error["code"], error["column"], error["count"]) for error in errors]

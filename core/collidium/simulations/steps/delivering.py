@@ -8,11 +8,12 @@ from collidium.datasets.hub_client import Hub
 from collidium.failpoints import reached
 from collidium.simulations import output, publication, transitions
 from collidium.simulations.dataset_card import Provenance
+from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.orders import Order
 from collidium.simulations.output import OutputFile
+from collidium.simulations.states import State
 from collidium.simulations.steps.ending import end, scratch_of
-from collidium.simulations.transitions import State
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -23,7 +24,7 @@ async def collect(platform: Platform, row: SimulationRequest) -> None:
     reached("collect.before")
     if row.is_mock:
         url = publication.url_of(platform.settings.hub, _repository(row))
-        await end(platform, row, State.COMPLETED, output_hub_repo=url)
+        await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
         return
     files = await output.keep(
         platform.runners.get(row.runner),
@@ -52,7 +53,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
     reached("publish.before")
     url = await publication.publish(provenance, target, platform.storage, scratch_of(platform, row))
     reached("publish.published")
-    await end(platform, row, State.COMPLETED, output_hub_repo=url)
+    await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
 
 
 def _order(row: SimulationRequest) -> Order:

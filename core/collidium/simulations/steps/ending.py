@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from collidium.contracts.runner import Runner
 from collidium.failpoints import reached
 from collidium.simulations import output, transitions
+from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
-from collidium.simulations.transitions import State, Step
+from collidium.simulations.states import CANCELLABLE, Step
 from collidium.simulations.views import as_json
 
 if TYPE_CHECKING:
@@ -27,23 +28,12 @@ _TOO_LONG: Final = {
 }
 
 
-async def end(
-    platform: Platform,
-    row: SimulationRequest,
-    state: State,
-    *,
-    reason: str | None = None,
-    used: Decimal | None = None,
-    output_hub_repo: str | None = None,
-    owners_doing: bool = False,
-) -> None:
+async def end(platform: Platform, row: SimulationRequest, ending: Ending) -> None:
     """End a request, leave nothing of it lying about, and tell the plugins. Raises LeaseLost."""
     # Before the end: nobody comes back for a request that has ended.
     await output.discard(scratch_of(platform, row))
     reached("finish.cleared")
-    ended = await transitions.finish(
-        row, state, reason=reason, used=used, output_hub_repo=output_hub_repo, owners_doing=owners_doing
-    )
+    ended = await transitions.finish(row, ending)
     reached("finish.after_commit")
     platform.plugins.announce("collidium_request_finished", request=as_json(ended))
     if row.step == Step.SUBMIT:
@@ -62,20 +52,14 @@ async def give_up(
 ) -> None:
     """End a request whose step took too long, and see to it that nothing computes on for it."""
     used = None
-    if row.step in transitions.CANCELLABLE:
+    if row.step in CANCELLABLE:
         # A process that slept through the deadline must not stop what another follows.
         await transitions.require_held(row)
         used = await _stop(platform, row)
         reached("give_up.stopped")
-    told = f" ({trouble})" if trouble else ""
-    await end(
-        platform,
-        row,
-        transitions.outcome_of_failure(row),
-        reason=_TOO_LONG[Step(row.step)] + told,
-        used=used,
-        owners_doing=owners_doing,
-    )
+    reason = _TOO_LONG[Step(row.step)] + (f" ({trouble})" if trouble else "")
+    outcome = transitions.outcome_of_failure(row)
+    await end(platform, row, Ending(outcome, reason, used, owners_doing=owners_doing))
 
 
 async def handle_of(runner: Runner, row: SimulationRequest) -> str | None:
@@ -99,5 +83,5 @@ async def _stop(platform: Platform, row: SimulationRequest) -> Decimal | None:
             return (await runner.poll(handle)).node_hours
     except Exception as error:
         # Also a plugin's bug: a job that cannot be stopped must not keep its request from ending.
-        logger.error("request %s: its job may go on computing: %s", row.request_id, error)
+        logger.error("request %s: its job may go on computing: %s", row.request_id, error.__cause__ or error)
     return None

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tortoise.exceptions import IntegrityError
 
-from collidium.contracts.runner import Job, JobState, RunnerUnavailable
+from collidium.contracts.runner import Job, RunnerUnavailable
 from collidium.failpoints import reached
 from collidium.simulations import transitions
+from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
+from collidium.simulations.states import State
 from collidium.simulations.steps.ending import end, handle_of
-from collidium.simulations.transitions import LeaseLost, State
+from collidium.simulations.transitions import LeaseLost
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
-
-ENDED: Final = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
 
 
 async def submit(platform: Platform, row: SimulationRequest) -> None:
@@ -43,15 +43,15 @@ async def cancel(platform: Platform, row: SimulationRequest) -> None:
     handle = await handle_of(runner, row)
     reached("cancel.found")
     if handle is None:
-        await end(platform, row, State.CANCELLED, reason="cancelled before it was handed over")
+        await end(platform, row, Ending(State.CANCELLED, "cancelled before it was handed over"))
         return
     await runner.cancel(handle)
     reached("cancel.asked")
     status = await runner.poll(handle)
-    if status.state not in ENDED:
+    if not status.state.has_ended:
         await transitions.postponed(row, "waiting for the job to stop")
     else:
-        await end(platform, row, State.CANCELLED, reason="cancelled", used=status.node_hours)
+        await end(platform, row, Ending(State.CANCELLED, "cancelled", status.node_hours))
 
 
 def _job(row: SimulationRequest) -> Job:

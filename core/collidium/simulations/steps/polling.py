@@ -18,10 +18,12 @@ from collidium.errors import ConfigurationError
 from collidium.failpoints import reached
 from collidium.simulations import transitions
 from collidium.simulations.begun import begun as jobs_have_begun
+from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
+from collidium.simulations.states import State
 from collidium.simulations.steps.ending import end, give_up
 from collidium.simulations.steps.telling import tell_operators, tell_owner
-from collidium.simulations.transitions import LeaseLost, State
+from collidium.simulations.transitions import LeaseLost
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -31,7 +33,6 @@ logger = logging.getLogger(__name__)
 #: How often in a row a runner must deny a job that it was given, before that is believed: a batch system
 #: forgets for a moment when it restarts.
 DENIALS: Final = 6
-_DENIED: Final = "the runner denies the job"
 
 _FAILURES: Final = {JobState.FAILED: State.FAILED, JobState.CANCELLED: State.CANCELLED}
 
@@ -88,19 +89,17 @@ async def _ask(
 async def _take_in(
     platform: Platform, row: SimulationRequest, found: JobStatus | RunnerError, again: timedelta
 ) -> None:
-    # Other troubles in between are not denials, however many there were.
-    denied_before = (row.reason or "").startswith(_DENIED)
-    if isinstance(found, RunnerRefused) and denied_before and row.attempts + 1 >= DENIALS:
-        await end(platform, row, State.FAILED, reason=f"the runner lost the job: {found}")
+    if isinstance(found, RunnerRefused) and row.denials + 1 >= DENIALS:
+        await end(platform, row, Ending(State.FAILED, f"the runner lost the job: {found}"))
     elif isinstance(found, JobStatus) and found.state in _FAILURES:
         reason = found.reason or f"the runner says that the job {found.state}"
-        await end(platform, row, _FAILURES[found.state], reason=reason, used=found.node_hours)
+        await end(platform, row, Ending(_FAILURES[found.state], reason, found.node_hours))
     elif isinstance(found, JobStatus) and found.state == JobState.COMPLETED:
         await transitions.completed_by_runner(row, found.node_hours, platform.settings)
     elif transitions.past(row.deadline_at):
         await give_up(platform, row, row.reason)
     elif isinstance(found, RunnerRefused):
-        await transitions.postponed(row, f"{_DENIED}: {found}", another=not denied_before)
+        await transitions.postponed(row, f"the runner denies the job: {found}", denied=True)
     elif isinstance(found, RunnerError):
         await transitions.postponed(row, str(found))
     else:

@@ -10,11 +10,13 @@ from collidium.contracts.storage import StorageUnavailable
 from collidium.datasets.hub_client import HubContested, HubRefused, HubUnavailable
 from collidium.errors import ConfigurationError
 from collidium.simulations import transitions
+from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
+from collidium.simulations.states import CANCELLABLE, Step
 from collidium.simulations.steps import delivering, jobs
 from collidium.simulations.steps.ending import end, give_up
 from collidium.simulations.steps.telling import tell_operators, tell_owner
-from collidium.simulations.transitions import LeaseLost, Step
+from collidium.simulations.transitions import LeaseLost
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -40,7 +42,7 @@ async def work(platform: Platform, row: SimulationRequest) -> None:
 
 async def _work(platform: Platform, row: SimulationRequest) -> None:
     # What the job made is worth a last try, and it may be published already.
-    if transitions.past(row.deadline_at) and row.step in transitions.CANCELLABLE:
+    if transitions.past(row.deadline_at) and row.step in CANCELLABLE:
         await give_up(platform, row, row.reason)
         return
     try:
@@ -49,7 +51,7 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
         raise
     except FINAL as error:
         outcome, reason = transitions.outcome_of_failure(row), _told(error, row)
-        await end(platform, row, outcome, reason=reason, owners_doing=isinstance(error, OWNERS_DOING))
+        await end(platform, row, Ending(outcome, reason, owners_doing=isinstance(error, OWNERS_DOING)))
     except PASSING as error:
         await _put_off(platform, row, _told(error, row), owners_doing=isinstance(error, OWNERS_DOING))
     except Exception:
@@ -73,7 +75,7 @@ async def _put_off(
 
 
 async def _step(platform: Platform, row: SimulationRequest) -> None:
-    if row.cancel_requested_at is not None and row.step in transitions.CANCELLABLE:
+    if row.cancel_requested_at is not None and row.step in CANCELLABLE:
         await jobs.cancel(platform, row)
     elif row.step == Step.SUBMIT:
         await jobs.submit(platform, row)
