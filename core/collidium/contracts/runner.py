@@ -56,7 +56,11 @@ class JobStatus:
 
 
 class RunnerError(RuntimeError):
-    """The runner did not do what was asked."""
+    """The runner did not do what was asked.
+
+    The message is for whoever ordered the job, without paths, settings and hosts. What operators need is its
+    cause (``raise RunnerUnavailable("…") from error``), which is logged.
+    """
 
 
 class RunnerRefused(RunnerError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from collidium.contracts.runner import RunnerError, RunnerRefused, RunnerUnavailable
-from collidium_runners.pipeline.sayings import last_line
 
 #: Slurm's words for a job that it will not take later either; the last are for a script that is too long.
 #: Whatever else it objects to, such as a partition that is not there, an operator may mend in time.
@@ -17,6 +16,8 @@ _REFUSALS: Final = (
 
 
 def objection(told: str) -> RunnerError:
-    """Slurm's answer to a job that it did not take, as an error."""
-    kind = RunnerRefused if any(words in told for words in _REFUSALS) else RunnerUnavailable
-    return kind(f"the batch system did not take the job: {last_line(told)}")
+    """Slurm's answer to a job that it did not take, as an error; what else it says is for operators."""
+    final = next((words for words in _REFUSALS if words in told), None)
+    if final is not None:
+        return RunnerRefused(f"the batch system did not take the job: {final}")
+    return RunnerUnavailable("the batch system did not take the job; the platform's operators see why")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Self, TypedDict
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium.errors import ConfigurationError
 
 #: Where a container finds the folder for its output, and one for what it needs in between.
 OUTPUT: Final = "/output"
@@ -114,7 +115,8 @@ def options(name: str, allowance: Allowance, output: Path, scratch: Path, *, roo
 
 def _bind(source: Path, target: str) -> str:
     if set(str(source)) & set(',"\n'):
-        raise RunnerUnavailable("PLATFORM_DATA_DIR: containers can mount no path with a comma or a quote")
+        wrong = ConfigurationError("PLATFORM_DATA_DIR: containers can mount no path with a comma or a quote")
+        raise RunnerUnavailable("the job's folders cannot be mounted") from wrong
     return f"type=bind,source={source},target={target}"
 
 

@@ -32,6 +32,10 @@ _ROOTLESS: Final = {
 }
 
 
+class EngineError(Exception):
+    """What engines wrote as their error, or why there are none: for operators."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """An engine that answered."""
@@ -71,7 +75,7 @@ class Engine:
         try:
             self._ask_if_there("stop", "-t", str(STOP_SECONDS), name)
         except RunnerRefused as error:
-            raise RunnerUnavailable(str(error)) from None
+            raise RunnerUnavailable("the job's container does not stop") from error
 
     def remove(self, name: str) -> None:
         """Remove a container, running or not; nothing happens when it is not there.
@@ -87,7 +91,7 @@ class Engine:
         answer = _run([self.program, "inspect", "--type", "container", *names], _ANSWER_SECONDS)
         found = _containers(answer.stdout)
         if not all(name in found or _is_missing(name, answer.stderr) for name in names):
-            raise RunnerUnavailable(f"{self.program} does not answer: {last_line(answer.stderr)}")
+            raise _silent(self.program, answer.stderr)
         return found
 
     def log(self, name: str) -> list[str]:
@@ -127,8 +131,8 @@ class Engines:
             try:
                 return self.get(program)
             except RunnerUnavailable as error:
-                problems.append(str(error))
-        raise RunnerUnavailable(f"no container engine answers: {'; '.join(problems)}")
+                problems.append(f"{error}: {error.__cause__}" if error.__cause__ else str(error))
+        raise RunnerUnavailable("no container engine answers") from EngineError("; ".join(problems))
 
     def get(self, program: str) -> Engine:
         """The engine that a job was given to, whatever the settings say by now."""
@@ -141,7 +145,14 @@ def _require_answer(program: str) -> None:
     # Not `info`: some clients answer that without an engine.
     answer = _run([program, "ps", "--quiet"], _PROBE_SECONDS)
     if answer.returncode:
-        raise RunnerUnavailable(f"{program} does not answer: {last_line(answer.stderr)}")
+        raise _silent(program, answer.stderr)
+
+
+def _silent(program: str, complaint: str) -> RunnerUnavailable:
+    """The error of an engine that does not answer, with what it wrote as its cause."""
+    error = RunnerUnavailable(f"{program} does not answer")
+    error.__cause__ = EngineError(last_line(complaint))
+    return error
 
 
 def _run(words: Sequence[str], seconds: float, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -169,7 +180,7 @@ def _containers(told: str) -> dict[str, Container]:
         found: Iterable[ContainerState] = json.loads(told or "[]")
         containers = [Container.parse(one) for one in found]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RunnerUnavailable(f"the container engine answered nonsense: {error!r}") from None
+        raise RunnerUnavailable("the container engine answered nonsense") from error
     return {container.name: container for container in containers}
 
 

@@ -24,6 +24,7 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
+from collidium.errors import ConfigurationError
 from collidium_runners.container.containers import OUTPUT, Container, options
 from collidium_runners.container.endings import ending, node_hours
 from collidium_runners.container.engine import Engine, Engines
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 _GONE: Final = "its container was removed before it ended"
 _RESTARTED: Final = "the machine was restarted while it ran"
 _NEVER_BEGAN: Final = JobStatus(JobState.CANCELLED, node_hours(0), "cancelled before it began")
+_NO_IMAGE: Final = "the machine has no pipeline to run; the platform's operators see why"
 _NOT_MADE: Final = "the container engine would not start it; the operator's log says why"
 
 
@@ -180,6 +182,7 @@ class ContainerJobs:
                 started = self.spool.change(entry, has_place=True)
                 look.running[entry.request_id] = self._launch(engine, started)
             except RunnerUnavailable as error:
+                logger.warning("request %s waits: %s", entry.request_id, error.__cause__ or error)
                 look.waiting = str(error)
                 return
 
@@ -267,12 +270,10 @@ class ContainerJobs:
     def _require_image(self, engine: Engine) -> None:
         image = self._terms.image
         if not image:
-            raise RunnerUnavailable("PLATFORM_CONTAINER_IMAGE names no image")
+            raise RunnerUnavailable(_NO_IMAGE) from ConfigurationError("PLATFORM_CONTAINER_IMAGE is not set")
         if not engine.has_image(image):
-            raise RunnerUnavailable(
-                f"{engine.program} has no image {image} on this machine: fetch it with "
-                f"`{engine.program} pull {image}`"
-            )
+            missing = f"{engine.program} has no image {image}: fetch it with `{engine.program} pull {image}`"
+            raise RunnerUnavailable(_NO_IMAGE) from ConfigurationError(missing)
 
     def _forget_old_output(self) -> None:
         """Delete output that was kept long enough; that the job was there stays known."""

@@ -84,7 +84,9 @@ class ContainerRunner(Runner):
             await _in_thread(self._jobs.stop, entry)
         except RunnerUnavailable as error:
             # The next look tries again; what was asked about other jobs is answered.
-            logger.warning("request %s: its container does not stop: %s", entry.request_id, error)
+            logger.warning(
+                "request %s: its container does not stop: %s", entry.request_id, error.__cause__ or error
+            )
 
 
 async def _in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

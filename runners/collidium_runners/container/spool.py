@@ -149,7 +149,8 @@ class Spool:
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError) as error:
-            raise RunnerUnavailable(f"{file} describes no job: {error!r}") from error
+            damaged = ValueError(f"{file} describes no job: {error!r}")
+            raise RunnerUnavailable("what was written down of the job is damaged") from damaged
 
 
 def _status(told: dict[str, Any] | None) -> JobStatus | None:

@@ -124,7 +124,8 @@ class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
         await self._transport.aclose()
 
     async def _call(self, method: str, url: str, **content: Any) -> httpx.Response:
-        what = f"{method} {url[:80]}"
+        # What follows names machines, files and jobs.
+        what = f"{method} {'/'.join(url.split('/')[:2])}"
         token = await self._tokens.current()
         answer = await self._send(what, method, url, token, content)
         if answer.status_code == UNAUTHORIZED:

@@ -14,7 +14,6 @@ from sfapi_client.compute import AsyncCompute
 
 from collidium.contracts.runner import RunnerUnavailable
 from collidium_runners.batch.objections import objection
-from collidium_runners.pipeline.sayings import last_line
 from collidium_runners.sfapi.client import Client
 
 #: What the library raises when an answer is not what it expects: it reads fields without looking.
@@ -42,7 +41,7 @@ class Machine:
                 job = await (await self._connected()).submit_job(script)
                 return int(job.jobid)
             except SfApiError as error:
-                raise objection(str(error.message)) from None
+                raise objection(str(error.message)) from error
 
     async def run(self, *words: str) -> None:
         """Run a command on a login node; raises RunnerUnavailable when it fails."""
@@ -50,9 +49,7 @@ class Machine:
             try:
                 await (await self._connected()).run(shlex.join(words))
             except SfApiError as error:
-                raise RunnerUnavailable(
-                    f"{words[0]} failed on the machine: {last_line(str(error.message))}"
-                ) from None
+                raise RunnerUnavailable(f"{words[0]} failed on the machine") from error
 
     async def files(self, directory: PurePosixPath) -> dict[str, int] | None:
         """The sizes of the files in a directory by their names; None when there is none."""
@@ -60,10 +57,9 @@ class Machine:
             try:
                 listed = await (await self._connected()).ls(str(directory))
             except SfApiError as error:
-                told = str(error.message)
-                if _NO_SUCH in told:
+                if _NO_SUCH in str(error.message):
                     return None
-                raise RunnerUnavailable(f"a directory cannot be listed: {last_line(told)}") from None
+                raise RunnerUnavailable("a directory cannot be listed on the machine") from error
             return {entry.name: int(entry.size) for entry in listed if entry.perms.startswith("-")}
 
     async def _connected(self) -> AsyncCompute:

@@ -16,6 +16,7 @@ from collidium_runners.pipeline.command import PipelineCommand
 
 _BEGIN: Final = "-----BEGIN "
 _OTHERS: Final = 0o077
+_NOT_SET_UP: Final = "the platform is not set up for its batch system; its operators see why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Site:
     def require(self) -> None:
         """Raise RunnerUnavailable if anything is wrong: once it is mended, asking again will work."""
         if problems := self.problems():
-            raise RunnerUnavailable("; ".join(problems))
+            raise RunnerUnavailable(_NOT_SET_UP) from ConfigurationError("; ".join(problems))
 
     def key(self) -> str:
         """The private key, as PEM; what stands before it, such as the client's id, harms nobody.
@@ -110,7 +111,7 @@ class Site:
         try:
             return script(job, cut, self._pipeline(), self.directory, self.allocation)
         except ConfigurationError as error:
-            raise RunnerUnavailable(error.detail) from None
+            raise RunnerUnavailable(_NOT_SET_UP) from error
 
     def _pipeline(self) -> PipelineCommand:
         return PipelineCommand.parse(self.command)

@@ -27,7 +27,7 @@ _IDS_AT_ONCE: Final = 5000
 
 
 class CommandFailed(Exception):
-    """A command ended with an exit code other than 0; the message is what it wrote as its error."""
+    """A command did not do its work; the message is what it wrote."""
 
 
 class CommandDoor(Door):
@@ -45,10 +45,10 @@ class CommandDoor(Door):
                 "sbatch", "--parsable", script=submission.script, directory=submission.directory
             )
         except CommandFailed as error:
-            raise objection(str(error)) from None
+            raise objection(str(error)) from error
         job_id = printed.strip().partition(";")[0]  # the cluster's name may follow
         if not job_id.isdecimal():
-            raise RunnerUnavailable(f"sbatch printed no job id: {one_line(printed)}")
+            raise RunnerUnavailable("sbatch printed no job id") from CommandFailed(one_line(printed))
         return int(job_id)
 
     async def named(self, name: str) -> list[int]:
@@ -77,7 +77,7 @@ class CommandDoor(Door):
         except CommandFailed as error:
             if "accounting storage is disabled" in str(error):
                 return []
-            raise RunnerUnavailable(f"sacct: {error}") from None
+            raise RunnerUnavailable("sacct failed") from error
         return list(sacct_tasks(printed))
 
     async def cancel(self, job_id: int) -> None:
@@ -90,7 +90,7 @@ class CommandDoor(Door):
         try:
             return await self._run(program, *arguments)
         except CommandFailed as error:
-            raise RunnerUnavailable(f"{program}: {error}") from None
+            raise RunnerUnavailable(f"{program} failed") from error
 
     async def _run(
         self, program: str, *arguments: str, script: str = "", directory: Path | None = None

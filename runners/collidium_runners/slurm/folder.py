@@ -21,6 +21,7 @@ from pathlib import Path
 
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.durable_files import write_once
+from collidium.errors import ConfigurationError
 from collidium_runners.batch.records import TaskRecord
 
 
@@ -52,7 +53,7 @@ class RequestFolder:
             self.path.mkdir(mode=0o700, exist_ok=True)
             settled, new = self._settle("parts", parts)
         except OSError as error:
-            raise _unusable(error) from None
+            raise _unusable(error) from error
         return settled, new
 
     def claim_job(self, job_id: int) -> int:
@@ -60,7 +61,7 @@ class RequestFolder:
         try:
             return self._settle("job", job_id)[0]
         except OSError as error:
-            raise _unusable(error) from None
+            raise _unusable(error) from error
 
     def parts(self) -> int | None:
         """Into how many parts the job is cut; None when nobody submitted it."""
@@ -85,7 +86,7 @@ class RequestFolder:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise _unusable(error) from None
+            raise _unusable(error) from error
 
     def left_by(self, job_id: int) -> Left:
         """What the job has left."""
@@ -101,14 +102,16 @@ class RequestFolder:
 
     def _require_above(self) -> None:
         if self.above_is_given and not self.path.parent.is_dir():
-            raise RunnerUnavailable(f"PLATFORM_SLURM_DIRECTORY is not there: {self.path.parent}")
+            missing = ConfigurationError(f"PLATFORM_SLURM_DIRECTORY is not there: {self.path.parent}")
+            raise RunnerUnavailable("the folder of jobs is not there") from missing
 
     def _settle(self, name: str, number: int) -> tuple[int, bool]:
         if write_once(self.path / name, str(number)):
             return number, True
         settled = self._number(name)
         if settled is None:
-            raise RunnerUnavailable(f"{self.path / name} holds no number")
+            damaged = ValueError(f"{self.path / name} holds no number")
+            raise RunnerUnavailable("what was written down of the job is damaged") from damaged
         return settled, False
 
     def _number(self, name: str) -> int | None:
@@ -121,7 +124,7 @@ class RequestFolder:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _unusable(error) from None
+            raise _unusable(error) from error
 
     def _names(self, name: str) -> list[str]:
         try:
@@ -129,8 +132,8 @@ class RequestFolder:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise _unusable(error) from None
+            raise _unusable(error) from error
 
 
 def _unusable(error: OSError) -> RunnerUnavailable:
-    return RunnerUnavailable(f"PLATFORM_SLURM_DIRECTORY cannot be used: {error.strerror}")
+    return RunnerUnavailable(f"the folder of jobs cannot be used: {error.strerror}")

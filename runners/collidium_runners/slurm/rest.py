@@ -51,7 +51,7 @@ class RestDoor(Door):
         try:
             answer = await self._call("POST", "job/submit", body)
         except SlurmError as error:
-            raise objection(str(error)) from None
+            raise objection(str(error)) from error
         job_id = answer.get("job_id")
         if not isinstance(job_id, int) or job_id <= 0:
             raise RunnerUnavailable("slurmrestd gave no job id")
@@ -73,7 +73,7 @@ class RestDoor(Door):
         try:
             await self._call("DELETE", f"job/{job_id}")
         except SlurmError as error:
-            raise RunnerUnavailable(f"slurmrestd: {error}") from None
+            raise RunnerUnavailable("slurmrestd failed") from error
 
     async def close(self) -> None:
         await self._http.close()
@@ -108,7 +108,7 @@ class RestDoor(Door):
         except SlurmError as error:
             if _UNKNOWN_JOB in error.numbers:
                 return []
-            raise RunnerUnavailable(f"slurmrestd: {error}") from None
+            raise RunnerUnavailable("slurmrestd failed") from error
         jobs = answer.get("jobs")
         if not isinstance(jobs, list):
             raise RunnerUnavailable("slurmrestd gave no list of jobs")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium.errors import ConfigurationError
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_.=-]{1,8192}", re.ASCII)
 
@@ -34,7 +35,8 @@ class TokenFile:
         except (OSError, ValueError) as error:
             # An error of decoding would show what stands in the file.
             why = error.strerror if isinstance(error, OSError) else "it holds no token"
-            raise RunnerUnavailable(f"PLATFORM_SLURM_TOKEN_FILE cannot be read: {why}") from None
+            unread = ConfigurationError(f"PLATFORM_SLURM_TOKEN_FILE cannot be read: {why}")
+            raise RunnerUnavailable("the platform has no token for the batch system") from unread
         return self._token
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.runners.container.conftest import MakeRunner
 from tests.runners.following import reaches, runs
+from tests.runners.saying import unavailable
 
 from collidium import settings
 from collidium.contracts.runner import (
@@ -18,7 +19,6 @@ from collidium.contracts.runner import (
     JobStatus,
     RunnerError,
     RunnerRefused,
-    RunnerUnavailable,
 )
 from collidium.errors import ConfigurationError
 from collidium.testing.conformance import check_runner
@@ -169,9 +169,9 @@ async def test_a_container_has_no_secret_no_network_and_no_rights(
 
 async def test_an_image_that_is_not_there_is_named(make_runner: MakeRunner, order: Order) -> None:
     runner, job = make_runner(container_image="localhost/missing"), order()
-    with pytest.raises(RunnerUnavailable, match="podman pull localhost/missing"):
+    with unavailable("no pipeline to run", operators="podman pull localhost/missing"):
         await runner.submit(job)
-    with pytest.raises(RunnerUnavailable, match="PLATFORM_CONTAINER_IMAGE"):
+    with unavailable("no pipeline to run", operators="PLATFORM_CONTAINER_IMAGE"):
         await make_runner(container_image="").submit(job)
     assert await runner.find(job.request_id) is None
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.runners.container.conftest import MakeImage, MakeRunner
 from tests.runners.following import reaches, runs
+from tests.runners.saying import unavailable
 from tests.waiting import eventually, until
 
 from collidium import settings
@@ -241,7 +242,7 @@ async def test_an_engine_that_goes_away_is_waited_for(
         assert told[completed] == JobStatus(JobState.COMPLETED, (await runner.poll(completed)).node_hours)
         assert isinstance(told[runs], RunnerUnavailable)
         assert (await runner.poll(waits)).state == JobState.QUEUED
-        with pytest.raises(RunnerUnavailable, match="podman"):
+        with unavailable("no container engine answers", operators="podman"):
             await make_runner().submit(order())
     assert (await runner.poll(runs)).state == JobState.RUNNING
     await runner.cancel(runs)
@@ -278,7 +279,7 @@ def docker_without_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.usefixtures("podman", "docker_without_engine")
 def test_a_client_without_an_engine_is_not_chosen() -> None:
     assert Engines("auto").choose() == Engine("podman", rootless=os.getuid() != 0)
-    with pytest.raises(RunnerUnavailable, match="docker does not answer: Cannot connect"):
+    with unavailable("no container engine answers", operators="docker does not answer: Cannot connect"):
         Engines("docker").choose()
 
 
@@ -288,7 +289,7 @@ async def test_without_any_engine_all_problems_are_told(
 ) -> None:
     runner, job = make_runner(container_runtime="auto"), order()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}")
-    with pytest.raises(RunnerUnavailable, match=r"docker does not answer: .*; podman is not installed"):
+    with unavailable("no container engine", operators="docker does not answer: .*; podman is not installed"):
         await runner.submit(job)
     assert await runner.find(job.request_id) is None
 

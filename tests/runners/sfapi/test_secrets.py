@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
+from tests.runners.saying import unavailable
 from tests.runners.sfapi.conftest import MakeRunner, configured, handle, job
 from tests.waiting import eventually_async
 
@@ -138,7 +139,7 @@ async def test_a_runner_that_nobody_chose_is_there_and_not_available(api: Superf
     """It may have to follow what was handed to it before."""
     settings = configured(api, run_mode="mock", runner="", sfapi_key_file=None)
     (runner,) = collidium_runners(settings)
-    with pytest.raises(RunnerUnavailable, match="PLATFORM_SFAPI_KEY_FILE is not set"):
+    with unavailable("not set up", operators="PLATFORM_SFAPI_KEY_FILE is not set"):
         await runner.poll(handle(1))
     with pytest.raises(RunnerRefused):
         await runner.poll("no-such-job")
@@ -152,7 +153,7 @@ async def test_a_library_that_is_missing_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "sfapi_client", None)
     runner = SfapiRunner(Site.of(configured(api)))
-    with pytest.raises(RunnerUnavailable, match=r"pip install collidium\[sfapi\]"):
+    with unavailable("not set up", operators=r"pip install collidium\[sfapi\]"):
         await runner.submit(job())
 
 

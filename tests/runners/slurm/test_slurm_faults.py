@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.runners.following import reaches, runs
+from tests.runners.saying import unavailable
 from tests.runners.slurm.conftest import MakeRunner, Order
 
 from collidium.contracts.runner import Job, JobState, RunnerRefused, RunnerUnavailable
@@ -151,7 +152,7 @@ async def test_a_token_file_that_holds_no_token_is_told(
     (tmp_path / "token").unlink()
     if text is not None:
         (tmp_path / "token").write_text(text)
-    with pytest.raises(RunnerUnavailable, match="PLATFORM_SLURM_TOKEN_FILE cannot be read"):
+    with unavailable("no token", operators="PLATFORM_SLURM_TOKEN_FILE cannot be read"):
         await runner.poll("1.1.x")
 
 
@@ -235,7 +236,7 @@ async def test_a_shared_folder_that_is_not_mounted_is_told(
 ) -> None:
     runner = make_runner(slurm_directory=tmp_path / "absent")
     for call in (runner.submit(order()), runner.find(order().request_id), runner.poll("999999.1.x")):
-        with pytest.raises(RunnerUnavailable, match="PLATFORM_SLURM_DIRECTORY is not there"):
+        with unavailable("folder of jobs is not there", operators="PLATFORM_SLURM_DIRECTORY .*absent"):
             await call
     assert not (tmp_path / "absent").exists()
 
@@ -247,7 +248,7 @@ async def test_a_folder_that_cannot_be_used_is_told(
     folder.touch()
     runner = make_runner()
     for call in (runner.submit(order()), runner.poll("999999.1.x"), runner.cancel("999999.1.x")):
-        with pytest.raises(RunnerUnavailable, match="PLATFORM_SLURM_DIRECTORY cannot be used"):
+        with unavailable("folder of jobs cannot be used", operators=str(folder)):
             await call
 
 
