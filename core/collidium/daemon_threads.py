@@ -8,6 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+from collidium.errors import Unavailable
+
 Result = TypeVar("Result")
 
 
@@ -15,7 +17,8 @@ async def in_thread(work: Callable[[], Result], name: str) -> Result:
     """``work()`` in a daemon thread of its own, called ``collidium-`` and ``name``.
 
     Unlike asyncio.to_thread, whoever is cancelled leaves at once and the loop's end does not wait for the
-    work: an upload may be waiting an hour for its score, a look-up for a name server that is away.
+    work: an upload may be waiting an hour for its score, a look-up for a name server that is away. Raises
+    Unavailable where the system has no more threads.
     """
     future: Future[Result] = Future()
     # From here on it takes a result even when nobody waits for one any more.
@@ -29,5 +32,8 @@ async def in_thread(work: Callable[[], Result], name: str) -> Result:
         else:
             future.set_result(result)
 
-    threading.Thread(target=run, name=f"collidium-{name}", daemon=True).start()
+    try:
+        threading.Thread(target=run, name=f"collidium-{name}", daemon=True).start()
+    except RuntimeError as error:
+        raise Unavailable(f"the system has no more threads for this ({name}); try again later") from error
     return await asyncio.wrap_future(future)

@@ -147,6 +147,7 @@ class Deliverer:
             return Outcome(None, "the signing secret cannot be read by the platform; rotate it")
         return await self._sender.send(
             attempt.url,
+            attempt.account_id,
             event_id=attempt.event_id,
             body=attempt.body,
             secret=secret,

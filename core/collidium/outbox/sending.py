@@ -16,8 +16,10 @@ import httpx
 from standardwebhooks import Webhook
 
 from collidium import __version__
+from collidium.errors import Unavailable
 from collidium.outbox.bounded_network import BoundedNetwork
-from collidium.outbox.resolving import Refused, Resolve, addresses_of, look_up
+from collidium.outbox.look_ups import Resolve, look_up
+from collidium.outbox.resolving import Refused, addresses_of
 from collidium.outbox.urls import HTTPS_PORT, host_of
 
 if TYPE_CHECKING:
@@ -82,8 +84,10 @@ class Sender:
         async with sender._pool:
             yield sender
 
-    async def send(self, url: str, *, event_id: str, body: str, secret: str, moment: datetime) -> Outcome:
-        """Send an event, signed at ``moment``; what a receiver does wrong is told, not raised."""
+    async def send(
+        self, url: str, account_id: int, *, event_id: str, body: str, secret: str, moment: datetime
+    ) -> Outcome:
+        """Send an account's event, signed at ``moment``; what a receiver does wrong is told, not raised."""
         moment = moment.astimezone(UTC)  # the signature takes it for that
         headers = {
             "Content-Type": "application/json",
@@ -94,16 +98,18 @@ class Sender:
         }
         try:
             async with asyncio.timeout(self._seconds):
-                return _outcome(await self._post(httpx.URL(url), headers, body.encode()))
+                return _outcome(await self._post(httpx.URL(url), account_id, headers, body.encode()))
         except Refused as refused:
             return Outcome(None, str(refused))
+        except Unavailable as unavailable:
+            return Outcome(None, "its host cannot be looked up now", unavailable.detail)
         except _FAILURES as failure:
             return Outcome(None, NO_ANSWER, _kinds(failure))
 
-    async def _post(self, url: httpx.URL, headers: dict[str, str], body: bytes) -> int:
+    async def _post(self, url: httpx.URL, account_id: int, headers: dict[str, str], body: bytes) -> int:
         host, port = host_of(url), url.port or HTTPS_PORT
         addresses = await addresses_of(
-            host, port, private=self._private, resolve=self._resolve, seconds=self._seconds
+            host, port, account_id, private=self._private, resolve=self._resolve, seconds=self._seconds
         )
         headers = {"Host": url.netloc.decode("ascii"), **headers}
         *others, last = (

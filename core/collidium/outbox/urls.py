@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from collidium.errors import InvalidInput
-from collidium.outbox.resolving import Refused, Resolve, addresses_of, look_up
+from collidium.outbox.look_ups import Resolve, look_up
+from collidium.outbox.resolving import Refused, addresses_of
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -35,17 +36,24 @@ def canonical_url(url: str, *, field: str = "webhook_url") -> str:
 
 
 async def require_reachable(
-    url: str, settings: Settings, *, field: str = "webhook_url", resolve: Resolve = look_up
+    url: str,
+    settings: Settings,
+    *,
+    account_id: int | None = None,
+    field: str = "webhook_url",
+    resolve: Resolve = look_up,
 ) -> None:
     """Look up the host of a URL; raises InvalidInput where it leads nowhere, or to a private address.
 
-    What it leads to is looked at again before each delivery.
+    What it leads to is looked at again before each delivery. One look-up of ``account_id``'s is under way at
+    a time; raises Unavailable where that, or those of others, do not end soon.
     """
     try:
         parsed = _parsed(url)
         await addresses_of(
             host_of(parsed),
             parsed.port or HTTPS_PORT,
+            account_id,
             private=settings.webhook_private_addresses,
             resolve=resolve,
             seconds=LOOK_UP_SECONDS,
@@ -55,11 +63,16 @@ async def require_reachable(
 
 
 async def require_url(
-    url: str, settings: Settings, *, field: str = "webhook_url", resolve: Resolve = look_up
+    url: str,
+    settings: Settings,
+    *,
+    account_id: int | None = None,
+    field: str = "webhook_url",
+    resolve: Resolve = look_up,
 ) -> str:
-    """The canonical form of a URL whose host is reachable; raises InvalidInput for any other."""
+    """The canonical form of a URL whose host is reachable; raises as the two above."""
     kept = canonical_url(url, field=field)
-    await require_reachable(kept, settings, field=field, resolve=resolve)
+    await require_reachable(kept, settings, account_id=account_id, field=field, resolve=resolve)
     return kept
 
 

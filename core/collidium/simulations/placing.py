@@ -66,7 +66,7 @@ async def place(platform: Platform, account: AccountView, order: Order, wishes: 
         wishes = replace(wishes, webhook_url=outbox.canonical_url(wishes.webhook_url))
     if wishes.webhook_url is not None and await _known(account, wishes) is None:
         # Not for a repeated key: its order was accepted, whatever has become of the host since.
-        await outbox.require_reachable(wishes.webhook_url, platform.settings)
+        await outbox.require_reachable(wishes.webhook_url, platform.settings, account_id=account.id)
     placed = await _place(platform, account, order, wishes)
     reached("place.after_commit")
     return placed

@@ -15,7 +15,7 @@ from tests.core.outbox.receiver import Receiver, receiving
 
 from collidium import outbox, settings
 from collidium.outbox.deliverer import Deliverer
-from collidium.outbox.resolving import Resolve
+from collidium.outbox.look_ups import Resolve
 from collidium.outbox.sending import Sender
 from collidium.secrets import Secrets
 
@@ -36,7 +36,7 @@ class Clock:
         self.moment += timedelta(**span)
 
 
-async def resolve_to_loopback(host: str, port: int) -> Sequence[str]:
+async def resolve_to_loopback(host: str, port: int, account_id: int | None) -> Sequence[str]:
     return ["127.0.0.1"]
 
 

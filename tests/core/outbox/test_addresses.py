@@ -88,7 +88,7 @@ async def resolve_to(*addresses: str) -> Sequence[str]:
     return addresses
 
 
-async def nobody(host: str, port: int) -> Sequence[str]:
+async def nobody(host: str, port: int, account_id: int | None) -> Sequence[str]:
     raise OSError("no such host")
 
 
@@ -192,7 +192,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked(
 ) -> None:
     answers = iter([["127.0.0.1"], ["127.0.0.2"]])
 
-    async def changing(host: str, port: int) -> Sequence[str]:
+    async def changing(host: str, port: int, account_id: int | None) -> Sequence[str]:
         return next(answers)
 
     with receiving(authority, HOST, "127.0.0.2", receiver.port) as other:

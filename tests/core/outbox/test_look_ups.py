@@ -1,0 +1,150 @@
+"""Look-ups while name servers are slow or away: bounded in threads, and fair among accounts."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.core.outbox.conftest import Post
+from tests.waiting import until
+
+from collidium import settings
+from collidium.errors import InvalidInput, Unavailable
+from collidium.outbox import require_reachable
+from collidium.outbox.look_ups import LookUps
+
+DEFAULTS = settings.load()
+
+
+@dataclass
+class NameServer:
+    """The system's resolver: hosts in ``.slow.example`` wait for ``answers``, others are there at once."""
+
+    asked: list[str] = field(default_factory=list)
+    answers: threading.Event = field(default_factory=threading.Event)
+
+    def getaddrinfo(self, host: str, port: int, **options: Any) -> Sequence[tuple[Any, ...]]:
+        if options.get("flags"):
+            raise socket.gaierror(socket.EAI_NONAME, "not an address")
+        self.asked.append(host)
+        if host.endswith(".slow.example"):
+            self.answers.wait(60)
+            raise socket.gaierror(socket.EAI_AGAIN, "no name server answers")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("8.8.8.8", port))]
+
+
+@pytest.fixture
+def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
+    server = NameServer()
+    monkeypatch.setattr(socket, "getaddrinfo", server.getaddrinfo)
+    yield server
+    server.answers.set()
+
+
+def threads() -> int:
+    return sum(thread.name == "collidium-look-up" for thread in threading.enumerate())
+
+
+async def leave_soon(look_ups: LookUps, host: str, account_id: int | None) -> None:
+    """Ask, and be gone before the answer; raises Unavailable."""
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await look_ups.look_up(host, 443, account_id)
+
+
+async def test_threads_are_bounded_also_when_nobody_waits_for_them_any_more(name_server: NameServer) -> None:
+    look_ups = LookUps(most=4, seconds=0.05)
+    await asyncio.gather(*(leave_soon(look_ups, f"h{n}.slow.example", n) for n in range(4)))
+    for account_id in (None, *range(100, 120)):
+        with pytest.raises(Unavailable) as refused:
+            await look_ups.look_up(f"more{account_id}.slow.example", 443, account_id)
+        assert "Retry-After" in refused.value.headers
+    assert threads() == 4
+    name_server.answers.set()
+    await until(lambda: threads() == 0)
+    assert await look_ups.look_up("quick.example", 443, 1) == ["8.8.8.8"]
+
+
+async def test_one_account_has_one_look_up_and_holds_up_nobody_else(name_server: NameServer) -> None:
+    look_ups = LookUps(most=4, seconds=0.05)
+    await leave_soon(look_ups, "h.slow.example", 1)
+    for n in range(10):
+        with pytest.raises(Unavailable):
+            await look_ups.look_up(f"h{n}.slow.example", 443, 1)
+    assert threads() == 1
+    assert await look_ups.look_up("quick.example", 443, 2) == ["8.8.8.8"]
+    name_server.answers.set()
+    await until(lambda: threads() == 0)
+    assert await look_ups.look_up("quick.example", 443, 1) == ["8.8.8.8"]
+
+
+async def test_who_asks_for_much_at_once_waits_a_little(name_server: NameServer) -> None:
+    look_ups = LookUps(most=2)
+    hosts = [f"h{n}.example" for n in range(20)]
+    found = await asyncio.gather(*(look_ups.look_up(host, 443, n % 3) for n, host in enumerate(hosts)))
+    assert found == [["8.8.8.8"]] * 20
+    assert sorted(name_server.asked) == sorted(hosts)
+
+
+async def test_those_who_ask_for_one_host_at_once_share_the_answer(name_server: NameServer) -> None:
+    look_ups = LookUps(seconds=0.05)
+    asking = [asyncio.create_task(look_ups.look_up("h.slow.example", 443, n % 3)) for n in range(50)]
+    await until(lambda: len(name_server.asked) == 1)
+    asking[0].cancel()  # the others do not mind
+    name_server.answers.set()
+    answers = await asyncio.gather(*asking[1:], return_exceptions=True)
+    assert {type(answer) for answer in answers} == {socket.gaierror}
+    assert len(name_server.asked) == 1
+
+
+async def test_an_address_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_thread(thread: threading.Thread) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    look_ups = LookUps(most=0)
+    for spelling, address in (("127.1", "127.0.0.1"), ("0x8080808", "8.8.8.8"), ("::1", "::1")):
+        assert await look_ups.look_up(spelling, 443, 1) == [address]
+
+
+async def test_where_the_system_has_no_more_threads_it_is_a_refusal(
+    name_server: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_more(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    look_ups = LookUps(most=1, seconds=0.05)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_more)
+        with pytest.raises(Unavailable, match="threads"):
+            await require_reachable("https://quick.example/", DEFAULTS, resolve=look_ups.look_up)
+    await require_reachable("https://quick.example/", DEFAULTS, resolve=look_ups.look_up)
+
+
+async def test_a_url_is_refused_for_now_while_the_account_s_last_is_looked_up(
+    name_server: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collidium.outbox.urls.LOOK_UP_SECONDS", 0.2)
+    resolve = LookUps(seconds=0.05).look_up
+    with pytest.raises(InvalidInput, match="cannot be looked up now"):
+        await require_reachable("https://h.slow.example/", DEFAULTS, account_id=1, resolve=resolve)
+    with pytest.raises(Unavailable):
+        await require_reachable("https://quick.example/", DEFAULTS, account_id=1, resolve=resolve)
+    await require_reachable("https://quick.example/", DEFAULTS, account_id=2, resolve=resolve)
+
+
+async def test_a_delivery_that_has_to_wait_for_others_is_tried_again(
+    post: Post, name_server: NameServer
+) -> None:
+    look_ups = LookUps(seconds=0.05)
+    await leave_soon(look_ups, "h.slow.example", 1)
+    await post.register("https://quick.example/")
+    await post.announce("r1")
+    await post.deliver(look_ups.look_up)
+    (delivery,) = await post.log()
+    assert (delivery.state, delivery.last_error) == ("pending", "its host cannot be looked up now")
