@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -48,13 +49,11 @@ class LookUps:
 
     async def look_up(self, host: str, port: int, account_id: int | None = None) -> Sequence[str]:
         """The addresses of a host, the system's favourites first; see :data:`Resolve`."""
-        try:
-            # What is an address already, in whatever spelling, needs no name server and no thread.
-            return _addresses(host, port, socket.AI_NUMERICHOST)
-        except socket.gaierror:
-            found = await self._begun(host, port, account_id)
-            # Whoever is cancelled leaves at once; the look-up goes on, for others too.
-            return await asyncio.shield(found)
+        if address := _spelled_out(host):
+            return [address]
+        found = await self._begun(host, port, account_id)
+        # Whoever is cancelled leaves at once; the look-up goes on, for others too.
+        return await asyncio.shield(found)
 
     async def _begun(self, host: str, port: int, account_id: int | None) -> asyncio.Task[list[str]]:
         try:
@@ -87,9 +86,18 @@ class LookUps:
             found.exception()  # taken note of, as nobody may be left who waits for it
 
 
-def _addresses(host: str, port: int, flags: int = 0) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+def _addresses(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def _spelled_out(host: str) -> str | None:
+    """The address that a host is already, in any spelling that resolvers take (127.1): that needs none."""
+    with suppress(OSError):
+        return socket.inet_ntoa(socket.inet_aton(host))
+    with suppress(OSError):
+        return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, host))
+    return None
 
 
 #: This process's.
