@@ -90,6 +90,7 @@ class Sender:
         """Send an account's event, signed at ``moment``; what a receiver does wrong is told, not raised."""
         moment = moment.astimezone(UTC)  # the signature takes it for that
         headers = {
+            "Accept": "*/*",  # some firewalls want it
             "Content-Type": "application/json",
             "User-Agent": f"collidium/{__version__}",
             "webhook-id": event_id,
