@@ -23,7 +23,12 @@ MUONS = {"channel": "single_muon", "events": 10, "pileup": 0}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    env = {"PLATFORM_MOCK_SECONDS": "0.3", "PLATFORM_BURST_REQUESTS": "1000"}
+    env = {
+        "PLATFORM_MOCK_SECONDS": "0.3",
+        "PLATFORM_BURST_REQUESTS": "1000",
+        # What a killed server was at is taken up again so soon.
+        "PLATFORM_LEASE_SECONDS": "1",
+    }
     with ServerProcess(tmp_path_factory.mktemp("server"), env=env) as running:
         yield running
 
