@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collidium.daemon_threads import in_thread
+from collidium.errors import Unavailable
 from collidium.http_client import past_proxies
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class Hub:
                 return await in_thread(lambda: self._ask(function), "hub")
         except TimeoutError:
             raise HubUnavailable(f"the hub did not finish within {seconds:g} s") from None
+        except Unavailable as error:
+            raise HubUnavailable(error.detail) from error
 
     def _ask(self, function: Callable[[HfApi], T]) -> T:
         prepare()

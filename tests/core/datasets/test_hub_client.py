@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -118,3 +119,12 @@ async def test_errors_of_the_caller_s_own_are_left_alone() -> None:
     check: Callable[[object], None] = refuse
     with pytest.raises(HubRefused, match="something else"):
         await Hub("http://127.0.0.1:1", KEPT).ask(check)
+
+
+async def test_a_system_without_threads_is_tried_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_more(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    with pytest.raises(HubUnavailable, match="threads"):
+        await Hub("http://127.0.0.1:1", KEPT).ask(lambda api: api.whoami())
