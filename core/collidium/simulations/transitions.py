@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 BACKOFF: Final = Backoff()
 #: Rung when there is something to do for who follows requests in this process.
 BELL: Final = Bell()
+#: Most lines of a timeline, but for the states that are still to come: some runners find new words for ever.
+LINES: Final = 200
 #: Longest reason that is kept.
 REASON: Final = 500
 
@@ -217,11 +219,13 @@ async def _come_to(row: SimulationRequest, state: State, reason: str | None = No
 
 
 async def _tell(row: SimulationRequest, reason: str) -> None:
-    """Put something in the timeline, unless it is what was told last."""
+    """Put something in the timeline, unless it is what was told last, or the timeline is full."""
     told = _one_line(reason)
-    if told != row.reason:
-        row.reason = told
-        logger.info("request %s (%s): %s", row.request_id, row.state, told)
+    if told == row.reason:
+        return
+    row.reason = told
+    logger.info("request %s (%s): %s", row.request_id, row.state, told)
+    if await HistoryLine.filter(request_id=row.id).count() < LINES:
         await HistoryLine.create(request_id=row.id, at=now(), state=row.state, reason=told)
 
 

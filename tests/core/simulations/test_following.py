@@ -33,6 +33,7 @@ from collidium.contracts.runner import (
 )
 from collidium.database import connection
 from collidium.errors import Conflict
+from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest
 
 QUEUED = JobStatus(JobState.QUEUED)
@@ -121,6 +122,22 @@ async def test_node_hours_that_no_job_can_use_are_not_believed(
         request = await ended(await order(platform, await sign_up("alice")))
         assert (request.state, request.node_hours, request.reason) == ("failed", 0, "out of memory")
         await assert_sound()
+
+
+async def test_a_runner_of_many_words_does_not_fill_the_timeline(
+    open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transitions, "LINES", 4)
+    runner = Scripted()
+    weather = [JobStatus(JobState.UNKNOWN, reason=f"{degrees} degrees in the hall") for degrees in range(9)]
+    runner.answers = [*weather, JobStatus(JobState.FAILED, reason="too hot")]
+    async with open_platform(runner) as platform, simulations.following(platform):
+        request = await ended(await order(platform, await sign_up("alice")))
+    assert [moment.reason for moment in request.timeline] == [
+        None,
+        *(f"{degrees} degrees in the hall" for degrees in range(3)),
+        "too hot",
+    ]
 
 
 async def test_nonsense_about_one_job_ends_at_its_deadline(open_platform: OpenPlatform) -> None:
