@@ -141,8 +141,15 @@ def _owner(content: bytes) -> Answer:
     if not isinstance(name, str):
         return "the hub's answer to whoami has no usable name"
     try:
-        owner = Identity(name)
+        owner = Identity(name, read_only=_role(document) == "read")
     except ValueError:
         return "the hub's answer to whoami has no usable name"
     # An organisation's token stands for nobody in particular.
     return owner if document.get("type", "user") == "user" else None
+
+
+def _role(document: dict[str, Any]) -> object:
+    """What the token may do, as far as the hub tells: fine-grained tokens may or may not write."""
+    auth = document.get("auth")
+    token = auth.get("accessToken") if isinstance(auth, dict) else None
+    return token.get("role") if isinstance(token, dict) else None

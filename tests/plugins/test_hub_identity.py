@@ -137,6 +137,23 @@ async def test_a_refused_token_is_nobodys(hub: FakeHub, provider: HubIdentity, s
     assert len(hub.tokens) == 1
 
 
+@pytest.mark.parametrize(
+    ("auth", "read_only"),
+    [
+        ('{"accessToken": {"role": "read"}}', True),
+        ('{"accessToken": {"role": "write"}}', False),
+        ('{"accessToken": {"role": "fineGrained"}}', False),
+        ('{"accessToken": null}', False),
+        ('["read"]', False),
+    ],
+)
+async def test_a_token_that_may_only_read_is_known(
+    hub: FakeHub, provider: HubIdentity, auth: str, read_only: bool
+) -> None:
+    hub.answer = (200, "application/json", f'{{"type": "user", "name": "ada", "auth": {auth}}}')
+    assert await provider.identify(TOKEN) == Identity("ada", read_only=read_only)
+
+
 async def test_an_organisation_is_nobody(hub: FakeHub, provider: HubIdentity) -> None:
     hub.answer = (200, "application/json", '{"type": "org", "name": "cern"}')
     assert await provider.identify(TOKEN) is None

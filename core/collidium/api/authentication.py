@@ -30,9 +30,16 @@ async def caller() -> AccountView:
         identity = await _identify(bearer_token())
         if identity is None:
             raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
+        g.token_is_read_only = identity.read_only
         grant = platform().settings.signup_grant
         g.caller = await accounts.recognise(identity.username, signup_grant=grant)
     return cast(AccountView, g.caller)
+
+
+async def token_is_read_only() -> bool:
+    """Whether nothing can be published with the caller's token; raises as :func:`caller` does."""
+    await caller()
+    return bool(g.token_is_read_only)
 
 
 def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:

@@ -19,6 +19,8 @@ class Identity:
     """
 
     username: str
+    #: Whether the token may only read: nothing can be published with it.
+    read_only: bool = False
 
     def __post_init__(self) -> None:
         if not USERNAME.fullmatch(self.username):

@@ -16,7 +16,7 @@ from tortoise.timezone import now
 
 from collidium import accounts, operations, outbox
 from collidium.database import on_commit, transactional
-from collidium.errors import Conflict, InvalidInput, Unavailable
+from collidium.errors import Conflict, Forbidden, InvalidInput, Unavailable
 from collidium.failpoints import reached
 from collidium.simulations import abuse, totals, transitions
 from collidium.simulations.models import IdempotencyKey, Reader, SimulationRequest
@@ -40,6 +40,7 @@ class Wishes:
     """How an order is to be delivered; ``token`` is the requester's hub token, to publish with."""
 
     token: str = field(repr=False)
+    token_is_read_only: bool = False
     private: bool = False
     webhook_url: str | None = None
     idempotency_key: str | None = None
@@ -56,9 +57,9 @@ class Placed:
 async def place(platform: Platform, account: AccountView, order: Order, wishes: Wishes) -> Placed:
     """Answer an order with a completed request of the same config, or charge for it and queue it.
 
-    Raises, with nothing written: InvalidInput, Forbidden for a banned account, TooManyRequests, Unavailable
-    while submissions are frozen, PaymentRequired, and Conflict for an idempotency key that stands for another
-    order.
+    Raises, with nothing written: InvalidInput, Forbidden for a banned account and for a token that cannot
+    publish, TooManyRequests, Unavailable while submissions are frozen, PaymentRequired, and Conflict for an
+    idempotency key that stands for another order.
     """
     if wishes.idempotency_key is not None and not KEY.fullmatch(wishes.idempotency_key):
         raise InvalidInput("Idempotency-Key: 1 to 128 visible ASCII characters")
@@ -83,6 +84,10 @@ async def _place(platform: Platform, account: AccountView, order: Order, wishes:
         return await _from_cache(account, order, wishes, found)
     settings = platform.settings
     check(order, settings)
+    if wishes.token_is_read_only and not platform.runner.is_mock:
+        raise Forbidden(
+            "the events are published with your token, which may only read: use one that may write"
+        )
     await abuse.require_room(account.id, settings)
     if wishes.webhook_url is not None:
         await outbox.require_secret(account.id)

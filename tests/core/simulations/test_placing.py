@@ -195,6 +195,16 @@ async def test_what_is_refused_leaves_nothing(open_platform: OpenPlatform) -> No
         await assert_sound()
 
 
+async def test_a_token_that_cannot_publish_orders_nothing_real(open_platform: OpenPlatform) -> None:
+    reading = replace(WISHES, token_is_read_only=True)
+    async with open_platform() as platform:
+        assert not (await simulations.place(platform, await sign_up("alice"), ORDER, reading)).cached
+    async with open_platform(Scripted()) as platform:
+        with pytest.raises(Forbidden, match="may only read"):
+            await simulations.place(platform, await sign_up("alice"), ORDER, reading)
+        await assert_sound()
+
+
 async def test_limits_are_exact_when_orders_come_at_once(open_platform: OpenPlatform) -> None:
     async with open_platform(burst_requests=4, unfinished_requests=3) as platform:
         for name, most in (("alice", 3), ("bob", 3)):
