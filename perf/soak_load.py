@@ -173,13 +173,18 @@ class Customer:
         def lost() -> None:
             order.doubtful = True
 
-        answer = await patiently(
-            self._seen,
-            lambda: self._client.simulate(
-                order.channel, order.events, 0, seed=order.seed, idempotency_key=order.key
-            ),
-            lost,
-        )
+        try:
+            answer = await patiently(
+                self._seen,
+                lambda: self._client.simulate(
+                    order.channel, order.events, 0, seed=order.seed, idempotency_key=order.key
+                ),
+                lost,
+            )
+        except asyncio.CancelledError:
+            # Its turn is over while the order is on its way: the server may have taken it.
+            lost()
+            raise
         order.request_id, order.cached = answer.request_id, answer.cached
         return answer
 
