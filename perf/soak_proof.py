@@ -22,14 +22,14 @@ async def ended(url: str, seconds: float) -> None:
     """Return when all requests have ended, or after that many seconds."""
     async with database.connected(url):
         deadline = time.monotonic() + seconds
-        while await SimulationRequest.exclude(state__in=ENDED).exists() and time.monotonic() < deadline:  # noqa: ASYNC110
+        while await SimulationRequest.exclude(state__in=ENDED).exists() and time.monotonic() < deadline:  # noqa: ASYNC110 -- a database
             await asyncio.sleep(0.5)
 
 
 async def states(url: str) -> Counter[str]:
     """How many requests are in each state."""
     async with database.connected(url):
-        return Counter(await SimulationRequest.all().values_list("state", flat=True))  # type: ignore[arg-type]
+        return Counter(await SimulationRequest.all().values_list("state", flat=True))  # type: ignore[arg-type]  # flat
 
 
 async def problems(url: str, seen: Seen) -> list[str]:

@@ -53,7 +53,7 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
         self._inner = inner
         self._left = LONGEST_HEAD
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 -- as above
         if not self._left:
             raise HeadTooLong
         # What has arrived already is read without one.
@@ -62,7 +62,7 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
         self._left -= len(part)
         return part
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 -- as above
         await self._inner.write(buffer, timeout)
 
     async def aclose(self) -> None:
@@ -72,7 +72,7 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109
+        timeout: float | None = None,  # noqa: ASYNC109 -- as above
     ) -> httpcore.AsyncNetworkStream:
         return _BoundedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
 

@@ -69,7 +69,7 @@ async def keep(
                 reached("collect.file_stored")
         except (RunnerUnavailable, StorageUnavailable):
             raise  # what is there saves the next attempt from fetching it again
-        except Exception:
+        except Exception:  # raised again; only what it left is of no use
             await _delete(scratch)
             raise
         await _delete(scratch)

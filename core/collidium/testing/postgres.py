@@ -126,7 +126,7 @@ class PostgresServer:
         try:
             self._make(_RunAs.somebody_but_root())
             self.start()
-        except BaseException:
+        except BaseException:  # also Ctrl-C leaves nothing running behind
             shutil.rmtree(self.directory, ignore_errors=True)
             raise
         return self

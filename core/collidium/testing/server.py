@@ -84,7 +84,7 @@ class ServerProcess:
         try:
             wait_until(self._announced, self._process, _START_SECONDS, self.log)
             wait_until(self._ready, self._process, _START_SECONDS, self.log)
-        except BaseException:
+        except BaseException:  # also Ctrl-C leaves nothing running behind
             self.kill()
             raise
 

@@ -107,7 +107,7 @@ class SlurmCluster:
         self.directory = Path(tempfile.mkdtemp(prefix="collidium-slurm-"))
         try:
             self._start()
-        except BaseException:
+        except BaseException:  # also Ctrl-C leaves nothing running behind
             self._end()
             raise
         return self

@@ -309,7 +309,7 @@ async def test_the_database_refuses_to_change_how_a_request_ended(open_platform:
             request = await ended(await order(platform, await sign_up("alice")))
         for change in ("state = 'running'", "credits_refunded = 1", "step = 'submit'"):
             with pytest.raises(Exception, match=r"request has ended|refund"):
-                await connection().execute_query(f"UPDATE simulation_requests SET {change}")  # noqa: S608
+                await connection().execute_query(f"UPDATE simulation_requests SET {change}")  # noqa: S608 -- ours
         assert (await simulations.find(request.request_id)) == request
 
 

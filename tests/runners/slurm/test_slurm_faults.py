@@ -98,7 +98,7 @@ def lose_answers(runner: SlurmRunner) -> None:
         await submit(submission)
         raise RunnerUnavailable("the answer was lost")
 
-    runner._door.submit = lose  # type: ignore[method-assign]
+    runner._door.submit = lose  # type: ignore[method-assign]  # the fault that is tested
 
 
 async def test_a_job_whose_answer_was_lost_is_found(
