@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from collidium.contracts.executor import Executor
     from collidium.contracts.identity import IdentityProvider
+    from collidium.contracts.pipeline import Pipeline
     from collidium.contracts.runner import Runner
     from collidium.contracts.storage import Storage
     from collidium.contracts.task import Task
@@ -96,6 +97,14 @@ def collidium_commands() -> Sequence[click.Command]:  # type: ignore[empty-body]
     Called when the command is asked for something that the platform itself does not know. Its help
     imports no other distribution: it lists the commands declared beside the plugin in entry-point
     group ``collidium.commands``, command name = the plugin's module.
+    """
+
+
+@hookspec
+def collidium_pipelines() -> Sequence[Pipeline]:  # type: ignore[empty-body]  # a specification
+    """Return the pipelines that this plugin brings; ``collidium simulate --pipeline`` chooses one by its name.
+
+    Called by ``collidium simulate``. A pipeline is data: import nothing heavy for it.
     """
 
 

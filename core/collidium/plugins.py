@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from collidium.contracts.executor import Executor
     from collidium.contracts.identity import IdentityProvider
+    from collidium.contracts.pipeline import Pipeline
     from collidium.contracts.runner import Runner
     from collidium.contracts.storage import Storage
     from collidium.contracts.task import Task
@@ -191,6 +192,9 @@ class Plugins:
 
     def executors(self, settings: Settings) -> Provided[Executor]:
         return self._provided(_chosen("executor"), "collidium_executors", _name, settings=settings)
+
+    def pipelines(self) -> Provided[Pipeline]:
+        return self._provided(Provided("pipeline"), "collidium_pipelines", _name)
 
     def blueprints(self, settings: Settings) -> Provided[Blueprint]:
         """By their ``url_prefix``; made once, as one that is mounted cannot be changed any more."""

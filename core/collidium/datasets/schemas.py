@@ -1,0 +1,89 @@
+"""The tables of the hosted format, with the type and unit of each column.
+
+One row is one event; every column but ``event_id`` holds a list, with one entry for each particle, hit,
+deposit or track of the event. Source: the card of CERN/ColliderML-Release-1 and arXiv:2512.15230.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pyarrow as pa
+
+#: Events in a shard, by the least pileup it holds for: a shard stays near some hundred MB.
+_EVENTS_PER_SHARD: Final = ((100, 100), (0, 1000))
+
+
+def events_per_shard(pileup: int) -> int:
+    """How many events a shard of a dataset of that pileup holds; the last may hold fewer."""
+    return next(events for least, events in _EVENTS_PER_SHARD if pileup >= least)
+
+
+def _schema(**columns: tuple[pa.DataType, str]) -> pa.Schema:
+    fields = [
+        pa.field(name, pa.list_(kind), metadata={"unit": unit} if unit else None)
+        for name, (kind, unit) in columns.items()
+    ]
+    return pa.schema([pa.field("event_id", pa.uint32(), nullable=False), *fields])
+
+
+_F32: Final = pa.float32()
+
+SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+    "particles": _schema(
+        particle_id=(pa.uint64(), ""),
+        pdg_id=(pa.int64(), ""),
+        mass=(_F32, "GeV"),
+        energy=(_F32, "GeV"),
+        charge=(_F32, "e"),
+        px=(_F32, "GeV"),
+        py=(_F32, "GeV"),
+        pz=(_F32, "GeV"),
+        vx=(_F32, "mm"),
+        vy=(_F32, "mm"),
+        vz=(_F32, "mm"),
+        time=(_F32, "ns"),
+        perigee_d0=(_F32, "mm"),
+        perigee_z0=(_F32, "mm"),
+        num_tracker_hits=(pa.uint16(), ""),
+        num_calo_hits=(pa.uint16(), ""),
+        primary=(pa.bool_(), ""),
+        vertex_primary=(pa.uint16(), ""),
+        parent_id=(pa.int64(), ""),
+    ),
+    "tracker_hits": _schema(
+        x=(_F32, "mm"),
+        y=(_F32, "mm"),
+        z=(_F32, "mm"),
+        true_x=(_F32, "mm"),
+        true_y=(_F32, "mm"),
+        true_z=(_F32, "mm"),
+        time=(_F32, "ns"),
+        particle_id=(pa.uint64(), ""),
+        volume_id=(pa.uint8(), ""),
+        layer_id=(pa.uint16(), ""),
+        surface_id=(pa.uint32(), ""),
+        detector=(pa.uint8(), ""),
+    ),
+    "calo_hits": _schema(
+        detector=(pa.uint8(), ""),
+        x=(_F32, "mm"),
+        y=(_F32, "mm"),
+        z=(_F32, "mm"),
+        total_energy=(_F32, "GeV"),
+        contrib_particle_ids=(pa.list_(pa.uint64()), ""),
+        contrib_energies=(pa.list_(_F32), "GeV"),
+        contrib_times=(pa.list_(_F32), "ns"),
+    ),
+    "tracks": _schema(
+        track_id=(pa.uint16(), ""),
+        d0=(_F32, "mm"),
+        z0=(_F32, "mm"),
+        phi=(_F32, "rad"),
+        theta=(_F32, "rad"),
+        qop=(_F32, "1/GeV"),
+        majority_particle_id=(pa.uint64(), ""),
+        hit_ids=(pa.list_(pa.uint32()), ""),
+    ),
+}
