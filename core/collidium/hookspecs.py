@@ -102,7 +102,7 @@ def collidium_commands() -> Sequence[click.Command]:  # type: ignore[empty-body]
 
 @hookspec
 def collidium_pipelines() -> Sequence[Pipeline]:  # type: ignore[empty-body]  # a specification
-    """Return the pipelines that this plugin brings; ``collidium simulate --pipeline`` chooses one by its name.
+    """Return the pipelines that this plugin brings; ``collidium simulate --pipeline`` chooses one by name.
 
     Called by ``collidium simulate``. A pipeline is data: import nothing heavy for it.
     """
