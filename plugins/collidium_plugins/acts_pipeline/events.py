@@ -18,8 +18,9 @@ from collidium.datasets.schemas import SCHEMAS
 class Particles:
     """Particles of one event; every array has one entry per particle. Columns and units of the hosted table.
 
-    Generated particles come first and have ``particle_id`` 1, 2, …, N in their order, ``primary`` true and
-    ``parent_id`` -1; what the detector simulation makes follows with N + 1, … and ``primary`` false.
+    Generated particles come first and have ``particle_id`` 1, 2, …, N in their order; what the detector
+    simulation makes follows with N + 1, … and ``primary`` false. Among the generated ones are some that
+    decayed in the generator (hadrons with b or c, K0S, hyperons, tau, W, Z, …): others name them as parent.
     """
 
     particle_id: npt.NDArray[np.uint64]
@@ -38,13 +39,20 @@ class Particles:
     vy: npt.NDArray[np.float32]
     vz: npt.NDArray[np.float32]
     time: npt.NDArray[np.float32]
+    #: Whether it comes from the collision: not from the detector, nor from a K0S or a hyperon.
     primary: npt.NDArray[np.bool_]
     #: 1 is the hard scatter, 2 and up are pileup interactions.
     vertex_primary: npt.NDArray[np.uint16]
+    #: ``particle_id`` of the nearest particle in the table that it comes from, -1 for none.
     parent_id: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.particle_id)
+
+    @property
+    def reach_detector(self) -> npt.NDArray[np.bool_]:
+        """Of generated particles: which did not decay in the generator; shape (particles,)."""
+        return ~np.isin(self.particle_id, self.parent_id[self.parent_id > 0].astype(np.uint64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
