@@ -13,6 +13,7 @@ from collidium.cli.lazy import LazyGroup
 FOR_EVERYBODY = {
     "cancel": "collidium.cli.requests:cancel",
     "check": "collidium.cli.check:check",
+    "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
     "estimate": "collidium.cli.estimate:estimate",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
