@@ -1,0 +1,64 @@
+"""The built-in pipeline: Pythia and ACTS from wheels, without containers.
+
+Four stages, each ``python -m collidium_plugins.acts_pipeline STAGE …``: generate, simulate, reconstruct and
+write. docs/acts-pipeline.md says what is modelled and what is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from collidium import hookspecs
+from collidium.contracts.pipeline import TABLES, Pipeline, Stage
+from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
+
+#: Raise it with every change that gives other events.
+VERSION: Final = "acts-1"
+PYTHIA: Final = "8.317.2"
+ACTS: Final = "48.1.0"
+
+_ARGUMENTS: Final = (
+    *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}", "--seed", "{seed}"),
+    *("--first-event", "{first_event}", "--processes", "{processes}", "--work", "{work}"),
+)
+
+
+def _stage(name: str, title: str, reads: str, leaves: str, overhead: float, seconds: float) -> Stage:
+    return Stage(
+        name=name,
+        title=title,
+        command=("{python}", "-m", __name__, name, *_ARGUMENTS),
+        inputs=(reads,) if reads else (),
+        outputs=(leaves,),
+        overhead_seconds=overhead,
+        seconds_per_event=seconds,
+    )
+
+
+PIPELINE: Final = Pipeline(
+    name="acts",
+    title="Pythia and ACTS (FATRAS), in seconds and without a container",
+    version=VERSION,
+    stages=(
+        _stage("generate", "hard scatter, parton shower and pileup", "", "generated", 2.0, 0.02),
+        _stage("simulate", "detector simulation", "generated", "simulated", 2.0, 0.05),
+        _stage("reconstruct", "digitisation and reconstruction", "simulated", "reconstructed", 2.0, 0.1),
+        _stage("write", "tables of the hosted format", "reconstructed", TABLES, 1.0, 0.01),
+    ),
+    channels={name: channel.title for name, channel in CHANNELS.items()},
+    refused=REFUSED,
+    native=("acts", "pythia8mc"),
+    extra="sim",
+    facts={
+        "Pipeline": f"acts, version {VERSION}",
+        "Generator": f"Pythia {PYTHIA}, proton-proton at 14 TeV",
+        "Simulation and reconstruction": f"ACTS {ACTS} (FATRAS fast simulation)",
+    },
+)
+
+
+@hookspecs.hookimpl
+def collidium_pipelines() -> Sequence[Pipeline]:
+    """The pipeline ``acts``."""
+    return [PIPELINE]
