@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from collidium.client.asynchronous import AsyncClient
 from collidium.client.blocking import Client
-from collidium.client.login import forget_token, login_file, save_token
 from collidium.client.records import (
     Account,
     AuditEntry,
@@ -49,6 +48,7 @@ from collidium.client.records import (
     WebhookDelivery,
     WebhookRemoved,
 )
+from collidium.saved_login import forget_token, login_file, save_token
 
 if TYPE_CHECKING:
     from collidium.client.predictions import write_predictions

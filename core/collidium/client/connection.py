@@ -12,9 +12,9 @@ import httpx
 from collidium import __version__
 from collidium.client.answers import Answer
 from collidium.client.calls import PARQUET, Call, Credential
-from collidium.client.login import saved_token
 from collidium.client.uploads import Upload
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
+from collidium.saved_login import saved_token
 
 DEFAULT_BACKEND = "http://127.0.0.1:8000"
 

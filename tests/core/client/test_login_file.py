@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from collidium.client import forget_token, login_file, save_token
-from collidium.client.login import saved_token
 from collidium.errors import ConfigurationError
+from collidium.saved_login import saved_token
 
 HERE = "http://127.0.0.1:8000"
 
