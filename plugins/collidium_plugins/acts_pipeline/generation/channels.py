@@ -16,6 +16,10 @@ from typing import Final
 #: Centre-of-mass energy, GeV.
 ENERGY: Final = 14_000.0
 
+#: Where decays are the generator's: the volume of the tracker, mm; its half length.
+TRACKER_RADIUS: Final = 1_100.0
+TRACKER_LENGTH: Final = 3_100.0
+
 #: Channel that is shot from a gun, without Pythia.
 SINGLE_MUON: Final = "single_muon"
 

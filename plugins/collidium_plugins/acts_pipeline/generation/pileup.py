@@ -1,0 +1,84 @@
+"""Pileup: how many other protons collide in an event, which collisions of the pool they are, and where.
+
+The number is Poisson distributed around the pileup. Places and times are Gaussian and independent, with the
+spreads that ATLAS expects of the HL-LHC (technical design report of the High-Granularity Timing Detector,
+CERN-LHCC-2020-007: 50 mm along the beams, 175 ps); 12.5 µm across. The hard scatter is spread alike.
+
+A collision is taken from a pool of :data:`POOL` distinct ones. Each time it is turned by another angle around
+the beams, and half of the time end for end (by 180 degrees around an axis across the beams), which is as
+good as new: the protons are alike and nothing else tells directions apart. What stays is that the same
+multiplicity and shape come back, on average ``events * pileup / POOL`` times in a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from collidium_plugins.acts_pipeline import seeds
+
+#: Distinct inelastic collisions that pileup is drawn from, for each seed.
+POOL: Final = 20_000
+#: Standard deviations of an interaction's place, mm, and time, ns.
+_ACROSS: Final = 0.0125
+_ALONG: Final = 50.0
+_TIME: Final = 0.175
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Where interactions take place, mm, and when, ns; shape (interactions,)."""
+
+    x: Floats
+    y: Floats
+    z: Floats
+    time: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pileup:
+    """The pileup interactions of an event, one entry each."""
+
+    #: Which collisions of the pool.
+    members: npt.NDArray[np.int64]
+    #: Turned around the beams by so many radians.
+    angle: Floats
+    #: Turned end for end.
+    turned: npt.NDArray[np.bool_]
+    places: Places
+
+
+def draw(channel: str, pileup: int, seed: int, event_id: int) -> Pileup:
+    """The pileup of an event."""
+    random = seeds.generator("pileup", channel, pileup, seed, event_id)
+    count = int(random.poisson(pileup))
+    return Pileup(
+        members=random.integers(0, POOL, count),
+        angle=random.uniform(-np.pi, np.pi, count),
+        turned=random.random(count) < 0.5,
+        places=places(random, count),
+    )
+
+
+def places(random: np.random.Generator, count: int) -> Places:
+    """Where and when ``count`` interactions of a bunch crossing take place."""
+    return Places(
+        x=random.normal(0, _ACROSS, count),
+        y=random.normal(0, _ACROSS, count),
+        z=random.normal(0, _ALONG, count),
+        time=random.normal(0, _TIME, count),
+    )
+
+
+def members(channel: str, pileup: int, seed: int, events: Iterable[int]) -> npt.NDArray[np.int64]:
+    """The collisions of the pool that these events need, in order."""
+    needed = np.zeros(POOL, bool)
+    for event_id in events:
+        needed[draw(channel, pileup, seed, event_id).members] = True
+    return np.flatnonzero(needed)

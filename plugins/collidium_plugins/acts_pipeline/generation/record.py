@@ -1,0 +1,122 @@
+"""What is kept of an event record of Pythia.
+
+Kept are the particles that do not decay in the generator and, as their parents, those decayed ones that
+people ask for: hadrons with b or c, K0S and hyperons, tau leptons, W, Z, H, t and the particles of models.
+A decayed particle without a kept daughter is left out, so that "is a parent" and "has decayed" are the same
+thing. Partons, and hadrons that decay by the strong or electromagnetic force, are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from collidium_plugins.acts_pipeline.generation.interaction import LIGHT, Interaction
+
+#: t, Z, W, H, Z', gluino, neutralino, hidden-valley mediator and dark mesons, scalar of the Higgs portal.
+_RESONANCES: Final = frozenset({6, 23, 24, 25, 32, 1000021, 1000022, 4900023, 4900111, 4900113, 9000025})
+_TAU: Final = 15
+#: K0S, Λ, Σ-, Σ+, Ξ-, Ξ0, Ω-: they fly for centimetres, and what they decay to does not count as primary.
+_STRANGE: Final = frozenset({310, 3122, 3112, 3222, 3312, 3322, 3334})
+_NEUTRINOS: Final = frozenset({12, 14, 16})
+_CHARM, _BOTTOM = 4, 5
+#: Status codes of hadrons that come from strings, in Pythia's numbering.
+_FRAGMENTATION: Final = range(81, 90)
+
+
+def heavy_flavour(pdg: int) -> int:
+    """5 for a hadron with a b quark, 4 for one with a c quark and no b, else 0."""
+    pdg = abs(pdg)
+    if not 100 < pdg < 10_000_000 or 1_000_000 <= pdg < 9_000_000:
+        return 0
+    quarks = {pdg // 10 % 10, pdg // 100 % 10, pdg // 1000 % 10}
+    if pdg // 10 % 10 == 0 and pdg not in {130, 310}:  # a diquark
+        return 0
+    return next((quark for quark in (_BOTTOM, _CHARM) if quark in quarks), 0)
+
+
+def interaction(record: Any, keeps: Callable[[Any], bool]) -> Interaction:
+    """The particles of an event record (``pythia8mc.Event``), of final ones those that ``keeps`` says."""
+    entries = list(record)
+    wanted = [
+        index
+        for index, entry in enumerate(entries)
+        if (keeps(entry) if entry.isFinal() else _decays_are_of_interest(entries, entry))
+    ]
+    parents = _parents(entries, wanted)
+    kept = _with_kept_daughters(entries, wanted, parents)
+    places = {index: place for place, index in enumerate(kept)}
+    primary: dict[int, bool] = {}
+    for index in kept:
+        parent = parents[index]
+        primary[index] = parent < 0 or (primary[parent] and entries[parent].idAbs() not in _STRANGE)
+    return Interaction.from_rows(
+        [_row(entries[index], primary[index], places.get(parents[index], -1)) for index in kept]
+    )
+
+
+def everything(entry: Any) -> bool:
+    """What is kept of a hard scatter."""
+    return True
+
+
+def seen(entry: Any) -> bool:
+    """What is kept of a pileup interaction: no neutrinos, and what goes into the detector: |η| < 5."""
+    return entry.idAbs() not in _NEUTRINOS and abs(entry.eta()) < 5.0
+
+
+def _decays_are_of_interest(entries: Sequence[Any], entry: Any) -> bool:
+    kind = entry.idAbs()
+    if kind in _STRANGE:
+        return True
+    daughters = range(entry.daughter1(), entry.daughter2() + 1)
+    if kind in _RESONANCES or kind == _TAU:  # the last copy, after radiation and recoil
+        return not any(entries[daughter].idAbs() == kind for daughter in daughters)
+    flavour = heavy_flavour(kind)  # of excited hadrons the one that decays weakly
+    return flavour > 0 and not any(heavy_flavour(entries[daughter].id()) == flavour for daughter in daughters)
+
+
+def _parents(entries: Sequence[Any], wanted: Sequence[int]) -> dict[int, int]:
+    """Of each wanted entry the nearest wanted one that it comes from, or -1; strings have no parents."""
+    chosen = set(wanted)
+    parents = {}
+    for index in wanted:
+        at = index
+        while True:
+            entry = entries[at]
+            at = 0 if entry.statusAbs() in _FRAGMENTATION else entry.mother1()
+            if at in chosen:
+                break
+            if at <= 2:  # the beams
+                at = -1
+                break
+        parents[index] = at
+    return parents
+
+
+def _with_kept_daughters(entries: Sequence[Any], wanted: Sequence[int], parents: dict[int, int]) -> list[int]:
+    named: set[int] = set()
+    kept = []
+    for index in reversed(wanted):  # daughters have larger indices
+        if entries[index].isFinal() or index in named:
+            kept.append(index)
+            named.add(parents[index])
+    return kept[::-1]
+
+
+def _row(entry: Any, primary: bool, parent: int) -> tuple[Any, ...]:
+    return (
+        entry.id(),
+        entry.charge(),
+        entry.m(),
+        entry.px(),
+        entry.py(),
+        entry.pz(),
+        entry.e(),
+        entry.xProd(),
+        entry.yProd(),
+        entry.zProd(),
+        entry.tProd() / LIGHT,
+        primary,
+        parent,
+    )
