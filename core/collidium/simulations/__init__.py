@@ -3,7 +3,6 @@
 from collidium.simulations import reports
 from collidium.simulations.follower import following
 from collidium.simulations.orders import Estimate, Order, estimate
-from collidium.simulations.output import OutputFile
 from collidium.simulations.placing import Placed, Wishes, place
 from collidium.simulations.presets import PRESETS
 from collidium.simulations.requests import (
@@ -21,7 +20,6 @@ __all__ = [
     "PRESETS",
     "Estimate",
     "Order",
-    "OutputFile",
     "Placed",
     "RequestView",
     "State",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import hashlib
 import os
 import re
 import shutil
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +19,7 @@ from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.data_directory import make_private
 from collidium.datasets.dataset import refuse_missing
+from collidium.datasets.manifest import DatasetFile, sha256_of
 from collidium.datasets.shards import EventTable
 from collidium.errors import UnusableDataset
 from collidium.failpoints import reached
@@ -36,21 +35,9 @@ class InvalidOutput(RunnerRefused):
     """The job's output is not what was ordered; the message says why, for whoever ordered it."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutputFile:
-    """A parquet file of a request's output."""
-
-    #: Where it lies in the dataset repository, and below ``outputs/<request_id>/`` in the storage backend.
-    path: str
-    sha256: str
-    size_bytes: int
-    #: Events in it.
-    rows: int
-
-
 async def keep(
     runner: Runner, handle: str, order: Order, request_id: str, storage: Storage, scratch: Path
-) -> tuple[OutputFile, ...]:
+) -> tuple[DatasetFile, ...]:
     """Collect, check and store the output of a completed job; safe to repeat, gives the same again.
 
     Files pass through ``scratch``, a directory of this request alone. What is there from an attempt that
@@ -79,12 +66,6 @@ async def keep(
 def storage_key(request_id: str, path: str) -> str:
     """Where an output file of a request is kept."""
     return f"outputs/{request_id}/{path}"
-
-
-def sha256_of(path: Path) -> str:
-    """The checksum of a file, in hexadecimal. Blocks."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 async def discard(scratch: Path) -> None:
@@ -130,7 +111,7 @@ def _hold(directory: Path) -> int:
 # -- checks -------------------------------------------------------------------------------------------------
 
 
-def _check(paths: Sequence[Path], order: Order, scratch: Path) -> list[tuple[Path, OutputFile]]:
+def _check(paths: Sequence[Path], order: Order, scratch: Path) -> list[tuple[Path, DatasetFile]]:
     """The files, each with what it is published as; raises InvalidOutput."""
     tables = _tables(dict.fromkeys(paths), scratch)
     if not tables:
@@ -182,5 +163,5 @@ def _check_table(table: str, shards: Sequence[Path], order: Order) -> None:
             raise InvalidOutput(f"{shard.name} of the output has other columns than {shards[0].name}")
 
 
-def _describe(source: Path, path: str) -> OutputFile:
-    return OutputFile(path, sha256_of(source), source.stat().st_size, pq.read_metadata(source).num_rows)
+def _describe(source: Path, path: str) -> DatasetFile:
+    return DatasetFile(path, sha256_of(source), source.stat().st_size, pq.read_metadata(source).num_rows)

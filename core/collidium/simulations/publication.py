@@ -4,46 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage
-from collidium.datasets.hub_client import CALL_SECONDS, Hub, HubRefused, HubUnavailable, transfer_seconds
+from collidium.datasets import hub_repository
+from collidium.datasets.cards import CARD
+from collidium.datasets.hub_client import HubRefused, HubUnavailable
+from collidium.datasets.hub_repository import Target, is_sent, url_of
+from collidium.datasets.manifest import DatasetFile, sha256_of
 from collidium.failpoints import reached
 from collidium.held_files import scratch_directory, sweep
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, is_manifest_of, manifest
-from collidium.simulations.output import InvalidOutput, OutputFile, sha256_of, storage_key
+from collidium.simulations.output import InvalidOutput, storage_key
 
 if TYPE_CHECKING:
-    from huggingface_hub import CommitOperationAdd, HfApi
-    from huggingface_hub.hf_api import DatasetInfo
+    from huggingface_hub import CommitOperationAdd
 
 __all__ = ["HubRefused", "HubUnavailable", "Target", "publish", "url_of"]
 
-#: What a hub itself puts into a new repository.
-_OF_THE_HUB: Final = frozenset({".gitattributes"})
 #: How much larger than ours a manifest may be that is read: beyond twice the size, this much.
 _MANIFEST_ROOM: Final = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The repository ``namespace/name`` on a hub, reached with its owner's token."""
-
-    hub: Hub
-    repo: str
-    private: bool
-
-    @property
-    def url(self) -> str:
-        """Where people see the repository."""
-        return url_of(self.hub.endpoint, self.repo)
-
-
-def url_of(endpoint: str, repo: str) -> str:
-    """Where people see a dataset repository of the hub at ``endpoint``."""
-    return f"{endpoint}/datasets/{repo}"
 
 
 async def publish(provenance: Provenance, target: Target, storage: Storage, scratch: Path) -> str:
@@ -74,7 +55,15 @@ async def publish(provenance: Provenance, target: Target, storage: Storage, scra
 
 async def open_repository(provenance: Provenance, target: Target, directory: Path) -> str | None:
     """The commit of an empty repository, made when absent, or None when all has been published."""
-    return await target.hub.ask(lambda api: _open_repository(api, provenance, target, directory))
+    limit = 2 * len(manifest(provenance)) + _MANIFEST_ROOM
+    contents = await hub_repository.open_repository(target, directory, manifest_bytes=limit)
+    if contents.manifest is not None and is_manifest_of(contents.manifest, provenance):
+        return None
+    if contents.files:
+        raise HubRefused(f"the hub has a dataset {target.repo} already, and it holds something else")
+    if target.private and not contents.private:
+        raise HubRefused(f"the dataset {target.repo} was to be private, but is there already and public")
+    return contents.head
 
 
 async def upload(
@@ -100,76 +89,20 @@ async def commit(
     directory: Path,
 ) -> None:
     """Make the files appear, with card and manifest, on top of commit ``head``."""
+    texts = {CARD: dataset_card(provenance).encode(), MANIFEST: manifest(provenance)}
     try:
-        await target.hub.ask(lambda api: _commit(api, provenance, target, additions, head))
+        await hub_repository.commit(target, head, f"Simulation {provenance.request_id}", additions, texts)
     except HubUnavailable:
         # An answer that got lost, or another process that was faster.
         if await open_repository(provenance, target, directory) is not None:
             raise
 
 
-# -- in the hub's threads -----------------------------------------------------------------------------------
-
-
-def _open_repository(api: HfApi, provenance: Provenance, target: Target, directory: Path) -> str | None:
-    info = _info(api, target.repo)
-    if info is None:
-        api.create_repo(target.repo, repo_type="dataset", private=target.private, exist_ok=True)
-        info = api.dataset_info(target.repo, files_metadata=True, timeout=CALL_SECONDS)
-    files = {file.rfilename: file.size or 0 for file in info.siblings or []}
-    # The repository is its owner's, who may have put anything there; reading it takes memory.
-    if MANIFEST in files and files[MANIFEST] <= 2 * len(manifest(provenance)) + _MANIFEST_ROOM:
-        path = api.hf_hub_download(
-            target.repo, MANIFEST, repo_type="dataset", revision=info.sha, local_dir=directory
-        )
-        if is_manifest_of(Path(path).read_bytes(), provenance):
-            return None
-    if set(files) - _OF_THE_HUB:
-        raise HubRefused(f"the hub has a dataset {target.repo} already, and it holds something else")
-    if target.private and not info.private:
-        raise HubRefused(f"the dataset {target.repo} was to be private, but is there already and public")
-    if info.sha is None:
-        raise HubUnavailable(f"the hub does not tell the head of {target.repo}")
-    return info.sha
-
-
-def _info(api: HfApi, repo: str) -> DatasetInfo | None:
-    from huggingface_hub.errors import RepositoryNotFoundError
-
-    try:
-        return api.dataset_info(repo, files_metadata=True, timeout=CALL_SECONDS)
-    except RepositoryNotFoundError:
-        # Or the token is refused, which making it tells.
-        return None
-
-
-async def _upload(file: OutputFile, path: Path, target: Target) -> CommitOperationAdd:
-    def send(api: HfApi) -> CommitOperationAdd:
-        from huggingface_hub import CommitOperationAdd
-
-        addition = CommitOperationAdd(file.path, path)
-        api.preupload_lfs_files(target.repo, [addition], repo_type="dataset", num_threads=1)
-        return addition
-
+async def _upload(file: DatasetFile, path: Path, target: Target) -> CommitOperationAdd:
     if await asyncio.to_thread(sha256_of, path) != file.sha256:
         raise InvalidOutput(f"the output file {file.path} was damaged where it was kept")
-    addition = await target.hub.ask(send, transfer_seconds(file.size_bytes))
+    addition = await hub_repository.upload(target, file.path, path, file.size_bytes)
     # What a hub wants inside the commit stays on disk until then; it wants small files alone.
-    if addition.path_or_fileobj == b"":
+    if is_sent(addition):
         await asyncio.to_thread(path.unlink)
     return addition
-
-
-def _commit(
-    api: HfApi, provenance: Provenance, target: Target, additions: list[CommitOperationAdd], head: str
-) -> None:
-    from huggingface_hub import CommitOperationAdd
-
-    words = {"README.md": dataset_card(provenance).encode(), MANIFEST: manifest(provenance)}
-    api.create_commit(
-        target.repo,
-        [*additions, *(CommitOperationAdd(path, content) for path, content in words.items())],
-        repo_type="dataset",
-        commit_message=f"Simulation {provenance.request_id}",
-        parent_commit=head,
-    )

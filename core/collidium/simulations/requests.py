@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from collidium import operations
 from collidium.database import transactional
+from collidium.datasets.manifest import DatasetFile
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import transitions
 from collidium.simulations.models import Reader, SimulationRequest
-from collidium.simulations.output import OutputFile
 from collidium.simulations.states import State
 from collidium.simulations.views import RequestView, view
 
@@ -71,13 +71,13 @@ async def list_requests(
     return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit)]
 
 
-async def output_of(request_id: str) -> tuple[OutputFile, ...]:
+async def output_of(request_id: str) -> tuple[DatasetFile, ...]:
     """The files of a request's output in the storage backend, none before they were collected.
 
     For operators; raises NotFound.
     """
     row = await _visible(request_id, None)
-    return tuple(OutputFile(**file) for file in row.output or ())
+    return tuple(DatasetFile(**file) for file in row.output or ())
 
 
 async def _visible(request_id: str, account_id: int | None) -> SimulationRequest:

@@ -35,8 +35,8 @@ from collidium.simulations.states import CANCELLABLE, TERMINAL, State, Step
 from collidium.simulations.views import RequestView, as_json, view
 
 if TYPE_CHECKING:
+    from collidium.datasets.manifest import DatasetFile
     from collidium.settings import Settings
-    from collidium.simulations.output import OutputFile
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, 
 
 
 @transactional
-async def collected(claimed: SimulationRequest, files: Sequence[OutputFile], settings: Settings) -> None:
+async def collected(claimed: SimulationRequest, files: Sequence[DatasetFile], settings: Settings) -> None:
     """The output lies in the storage backend. Raises LeaseLost."""
     row = await _held(claimed)
     row.output = [asdict(file) for file in files]

@@ -15,8 +15,9 @@ import pytest
 
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import StorageUnavailable
+from collidium.datasets.manifest import DatasetFile
 from collidium.simulations.orders import Order
-from collidium.simulations.output import InvalidOutput, OutputFile, keep
+from collidium.simulations.output import InvalidOutput, keep
 from collidium_plugins.storage_local import LocalStorage
 
 ORDER = Order("ttbar", events=6, pileup=0, seed=42)
@@ -247,7 +248,7 @@ async def test_what_was_fetched_waits_for_the_next_attempt(
     assert (scratch / "particles.parquet").exists()
     runner.fails = None
     (file,) = await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
-    assert isinstance(file, OutputFile)
+    assert isinstance(file, DatasetFile)
     assert not scratch.exists()
 
 

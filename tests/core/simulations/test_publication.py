@@ -20,10 +20,11 @@ from collidium import logs
 from collidium.datasets.dataset import Dataset
 from collidium.datasets.hub import HubDataset, fetch
 from collidium.datasets.hub_client import Hub
+from collidium.datasets.manifest import DatasetFile
 from collidium.simulations import publication
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, manifest
 from collidium.simulations.orders import Order
-from collidium.simulations.output import InvalidOutput, OutputFile, storage_key
+from collidium.simulations.output import InvalidOutput, storage_key
 from collidium.simulations.publication import HubRefused, HubUnavailable, Target, publish
 from collidium_plugins.storage_local import LocalStorage
 
@@ -62,7 +63,7 @@ async def provenance(storage: LocalStorage, tmp_path: Path, request: pytest.Fixt
         pq.write_table(table, tmp_path / "table")
         content = (tmp_path / "table").read_bytes()
         path = f"data/ttbar_pu0_{name}.parquet"
-        files.append(OutputFile(path, hashlib.sha256(content).hexdigest(), len(content), len(table)))
+        files.append(DatasetFile(path, hashlib.sha256(content).hexdigest(), len(content), len(table)))
         await storage.put(storage_key(request_id, path), tmp_path / "table")
     return Provenance(request_id, ORDER, "pipeline-v0.1.0", "collidium", files)
 
@@ -354,7 +355,7 @@ def test_hostile_words_stay_words(provenance: Provenance) -> None:
 
 
 def test_a_long_list_of_files_is_told_by_the_manifest(provenance: Provenance) -> None:
-    files = [OutputFile(f"data/a_pu0_hits/train-{n:05}.parquet", f"{n:064}", 1, 1) for n in range(5000)]
+    files = [DatasetFile(f"data/a_pu0_hits/train-{n:05}.parquet", f"{n:064}", 1, 1) for n in range(5000)]
     card = dataset_card(replace(provenance, files=files))
     assert "and 4,900 more" in card
     assert len(card) < 50_000

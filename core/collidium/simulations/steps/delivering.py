@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collidium.datasets.hub_client import Hub
+from collidium.datasets.manifest import DatasetFile
 from collidium.failpoints import reached
 from collidium.simulations import output, publication, transitions
 from collidium.simulations.dataset_card import Provenance
 from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.orders import Order
-from collidium.simulations.output import OutputFile
 from collidium.simulations.states import State
 from collidium.simulations.steps.ending import end, scratch_of
 
@@ -46,7 +46,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
         order=_order(row),
         pipeline_version=row.pipeline_version,
         platform_tag=settings.platform_tag,
-        files=[OutputFile(**file) for file in row.output],
+        files=[DatasetFile(**file) for file in row.output],
     )
     hub = Hub(settings.hub, platform.secrets.decrypt(row.encrypted_token or ""))
     target = publication.Target(hub, _repository(row), row.private)

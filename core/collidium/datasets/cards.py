@@ -1,0 +1,91 @@
+"""The ``README.md`` of a dataset repository: front matter that a hub reads, then words for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+import yaml
+
+from collidium.datasets.manifest import DatasetFile
+
+CARD: Final = "README.md"
+LICENSE: Final = "cc-by-4.0"
+#: Further ones are told by the manifest alone.
+FILES_SHOWN: Final = 100
+#: In the hub's words for how many rows a dataset has.
+_SIZES: Final = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+)
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~$&])")
+
+
+def front_matter(
+    title: str, tags: Sequence[str], events: int, files: Iterable[DatasetFile]
+) -> dict[str, Any]:
+    """What a hub reads of a dataset: its title, licence, tags, size, and a config for each table."""
+    return {
+        "pretty_name": one_line(title),
+        "license": LICENSE,
+        "tags": [one_line(tag) for tag in tags],
+        "task_categories": ["other"],
+        "size_categories": [size_category(events)],
+        "configs": configs(files),
+    }
+
+
+def card(matter: Mapping[str, Any], body: str) -> str:
+    """A whole card; values of the front matter have one line each, so that none can end it."""
+    text = yaml.safe_dump(
+        dict(matter), sort_keys=False, allow_unicode=True, default_flow_style=False, width=float("inf")
+    )
+    return f"---\n{text}---\n\n{body}"
+
+
+def configs(files: Iterable[DatasetFile]) -> list[dict[str, Any]]:
+    """The configs of the front matter: each table is one, called as its folder."""
+    return [
+        {"config_name": folder.name, "data_files": [{"split": "train", "path": f"{folder}/*.parquet"}]}
+        for folder in folders(files)
+    ]
+
+
+def folders(files: Iterable[DatasetFile]) -> list[PurePosixPath]:
+    """Where the tables lie: ``data/<channel>_pu<pileup>_<table>``."""
+    return sorted({PurePosixPath(file.path).parent for file in files})
+
+
+def size_category(events: int) -> str:
+    """The hub's word for that many rows."""
+    return next((name for limit, name in _SIZES if events < limit), "n>10M")
+
+
+def file_table(files: Sequence[DatasetFile]) -> str:
+    """The first files with events, sizes and checksums, and how many more there are."""
+    shown = files[:FILES_SHOWN]
+    rows = [(file.path, file.rows, file.size_bytes, file.sha256) for file in shown]
+    more = len(files) - len(shown)
+    rest = f"\nand {more:,} more.\n" if more else ""
+    return f"{table(('file', 'events', 'bytes', 'sha256'), rows)}\n{rest}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *([text(str(cell)) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def text(words: str) -> str:
+    """Text as Markdown shows it, whatever is in it."""
+    return _MARKDOWN.sub(r"\\\1", one_line(words))
+
+
+def one_line(words: str) -> str:
+    """Text with a space for each run of white space."""
+    return " ".join(words.split())
