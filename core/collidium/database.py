@@ -30,6 +30,7 @@ from tortoise.exceptions import BaseORMException
 from tortoise.migrations.executor import MigrationExecutor
 from tortoise.transactions import in_transaction
 
+from collidium.database_errors import is_away
 from collidium.errors import ConfigurationError
 from collidium.write_ahead_log import use_write_ahead_log
 
@@ -51,7 +52,7 @@ def config(url: str) -> dict[str, Any]:
             "credentials": {"file_path": str(path), "busy_timeout": BUSY_TIMEOUT_MS},
         }
     elif scheme in {"postgres", "postgresql", "asyncpg"}:
-        credentials = expand_db_url(url)
+        credentials = expand_db_url(url) | {"engine": "collidium.postgres_pooled"}
     else:
         raise ConfigurationError(
             f"PLATFORM_DATABASE_URL: {scheme or 'no'} scheme; use sqlite:///path or postgres://user@host/name"
@@ -147,7 +148,9 @@ async def _reachable(url: str) -> AsyncIterator[None]:
 async def _require_answer() -> None:
     try:
         await ping()
-    except (OSError, BaseORMException) as error:
+    except Exception as error:
+        if not is_away(error) and not isinstance(error, BaseORMException):
+            raise
         raise ConfigurationError(f"the database cannot be reached: {error}") from error
 
 

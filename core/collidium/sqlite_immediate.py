@@ -21,6 +21,7 @@ from tortoise.backends.sqlite.client import (
     SqliteTransactionContext,
     SqliteTransactionWrapper,
 )
+from tortoise.connection import get_connections
 from tortoise.exceptions import TransactionManagementError
 
 
@@ -39,12 +40,16 @@ class ImmediateContext(SqliteTransactionContext):
 
     __slots__ = ()
 
-    async def __aenter__(self) -> ImmediateTransaction:
+    async def __aenter__(self) -> Any:
+        await self._trxlock.acquire()
         try:
-            return await super().__aenter__()  # type: ignore[return-value]  # the wrapper given below
-        except TransactionManagementError:
+            await self.ensure_connection()
+            self.token = get_connections().set(self.connection_name, self.connection)
+            await self.connection.begin()
+        except BaseException:  # raised again, once others have their turn
             self._trxlock.release()
             raise
+        return self.connection
 
 
 class ImmediateSqliteClient(SqliteClient):

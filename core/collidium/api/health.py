@@ -9,8 +9,8 @@ from tortoise.exceptions import BaseORMException
 from collidium import __version__, database, operations
 from collidium.api.answers import answer
 from collidium.api.context import platform
-from collidium.api.database_errors import DATABASE_AWAY
 from collidium.api.schemas import Health, Readiness
+from collidium.database_errors import is_away
 
 blueprint = Blueprint("health", __name__)
 
@@ -33,7 +33,9 @@ async def readyz() -> Response:
     try:
         await database.ping()
         frozen = await operations.is_frozen()
-    except (OSError, BaseORMException, *DATABASE_AWAY):
+    except Exception as error:
+        if not is_away(error) and not isinstance(error, BaseORMException):  # a table that is missing
+            raise
         away = Readiness(
             status="not ready", database="away", submissions_frozen=None, plugins_failed=failures
         )

@@ -10,12 +10,11 @@ from typing import Any, Final
 from pydantic import ValidationError
 from quart import Quart, Response, g, json
 from quart_schema import RequestSchemaValidationError
-from tortoise.exceptions import OperationalError
 from werkzeug.exceptions import HTTPException
 
-from collidium.api.database_errors import DATABASE_AWAY, comes_from_database
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import StorageUnavailable
+from collidium.database_errors import is_away
 from collidium.errors import CollidiumError, InvalidInput, Unavailable
 
 logger = logging.getLogger(__name__)
@@ -34,10 +33,6 @@ def install(app: Quart) -> None:
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(IdentityUnavailable, _identity_unavailable)
     app.register_error_handler(StorageUnavailable, _storage_unavailable)
-    for error in DATABASE_AWAY:
-        app.register_error_handler(error, _database_away)
-    app.register_error_handler(OSError, _of_the_system)
-    app.register_error_handler(OperationalError, _operational)
     app.register_error_handler(Exception, _unexpected)
 
 
@@ -101,26 +96,15 @@ async def _storage_unavailable(error: StorageUnavailable) -> Response:
     return await _own(Unavailable("the storage that keeps files does not answer; try again soon"))
 
 
-async def _of_the_system(error: OSError) -> Response:
-    # A connection refused or reset, a socket that is not there, a name that nobody resolves.
-    if comes_from_database(error):
-        return await _database_away(error)
-    return await _unexpected(error)
-
-
 async def _database_away(error: Exception) -> Response:
     logger.error("database: %s", error)
     return await _own(Unavailable("the platform's database does not answer; try again soon"))
 
 
-async def _operational(error: OperationalError) -> Response:
-    if "locked" in str(error):
-        return await _database_away(error)
-    return await _unexpected(error)
-
-
 async def _unexpected(error: Exception) -> Response:
     if isinstance(error, asyncio.CancelledError):
         raise error
+    if is_away(error):
+        return await _database_away(error)
     logger.error("unexpected error", exc_info=error)
     return problem(500, "Internal error", "the server failed; quote the request_id to its operators")

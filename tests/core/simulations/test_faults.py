@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -373,6 +374,11 @@ class Orders:
             str(a.json()["request_id"]) for _, a in self.answers if a is not None and a.status_code == 202
         ]
 
+    @property
+    def statuses(self) -> set[int]:
+        """What was answered, of all kinds."""
+        return {answer.status_code for _, answer in self.answers if answer is not None}
+
     def client(self) -> httpx.Client:
         headers = {"Authorization": f"Bearer {self._token}"}
         return httpx.Client(headers=headers, timeout=60, trust_env=False)
@@ -403,6 +409,13 @@ class Orders:
                 for state in ("queued", "running")
             ]
         return all(answer.is_success and answer.json() == [] for answer in answers)
+
+
+def failures(server: ServerProcess) -> str:
+    """What the server wrote down of answers with status 500, with tracebacks."""
+    log = (server.directory / "server.log").read_text()
+    told = re.split(r"(?m)^(?=\d{4}-)", log)
+    return "\n".join(entry for entry in told if "unexpected error" in entry)
 
 
 def assert_audited(server: ServerProcess, orders: Orders) -> None:
@@ -474,5 +487,5 @@ def test_a_postgresql_that_restarts_under_load_is_outlived(tmp_path: Path, datab
             orders.until_accepted(5)
         eventually(orders.all_end)
         assert server.pid == pid
-        assert {answer.status_code for _, answer in orders.answers if answer is not None} <= {202, 503}
+        assert orders.statuses <= {202, 503}, failures(server)
         assert_audited(server, orders)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.runner import RunnerError, RunnerRefused
 from collidium.contracts.storage import StorageUnavailable
+from collidium.database_errors import is_away
 from collidium.datasets.hub_client import HubContested, HubRefused, HubUnavailable
 from collidium.errors import ConfigurationError
 from collidium.simulations import transitions
@@ -54,7 +55,9 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
         await end(platform, row, Ending(outcome, reason, owners_doing=isinstance(error, OWNERS_DOING)))
     except PASSING as error:
         await _put_off(platform, row, _told(error, row), owners_doing=isinstance(error, OWNERS_DOING))
-    except Exception:
+    except Exception as error:
+        if is_away(error):
+            raise
         # A plugin's bug must not end the loop that follows everybody's requests.
         logger.exception("request %s: step %s failed", row.request_id, row.step)
         await _put_off(platform, row, "something is wrong inside the platform; its operators see what")
