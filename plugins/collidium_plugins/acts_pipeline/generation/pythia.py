@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pythia8mc
 
+from collidium_plugins.acts_pipeline.failures import StageFailed
 from collidium_plugins.acts_pipeline.generation.channels import (
     ENERGY,
     TRACKER_LENGTH,
@@ -20,7 +21,7 @@ from collidium_plugins.acts_pipeline.generation.record import interaction
 _ATTEMPTS: Final = 100
 
 
-class GenerationFailed(RuntimeError):
+class GenerationFailed(StageFailed):
     """Pythia cannot generate what was asked."""
 
 
