@@ -4,7 +4,7 @@ Three layouts are read::
 
     data/<config>_<table>/train-00000-of-00010.parquet     the one that is written
     data/<config>/<table>-00000-of-00010.parquet           older
-    <table>.parquet                                        a few events in one directory, of any config
+    <table>.parquet, <table>-00000-of-00002.parquet        directly in a directory, of any config
 
 The leading ``data/`` may be absent. A config is named ``<channel>_<pileup>``, for example ``ttbar_pu200``.
 """
@@ -12,7 +12,7 @@ The leading ``data/`` may be absent. A config is named ``<channel>_<pileup>``, f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from collidium.errors import UnusableDataset
@@ -21,34 +21,80 @@ _CONFIG = re.compile(r"(?P<config>.+_pu\d+)(?:_(?P<table>.+))?")
 
 
 def configs(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The configs that ``paths`` hold, each with the names of its tables, sorted."""
+    """The configs that ``paths`` hold, each with the names of its tables, sorted.
+
+    Tables that lie in no folder are those of config ``""``.
+    """
     found: dict[str, set[str]] = {}
     for parts in map(_parts, paths):
+        if not parts[-1].endswith(".parquet"):
+            continue
         match = _CONFIG.fullmatch(parts[0]) if len(parts) > 1 else None
         if match:
             table = match["table"] or _table_of(parts[1:])
             found.setdefault(match["config"], set()).add(table)
+        elif len(parts) == 1:
+            found.setdefault("", set()).add(_table_of(parts))
     return {config: tuple(sorted(tables)) for config, tables in sorted(found.items())}
 
 
-def shards(paths: Iterable[str], table: str, config: str | None = None) -> list[str]:
+def choose(paths: Iterable[str], config: str | None) -> str:
+    """The config that is meant: the named one, or the only one there is.
+
+    Raises :class:`~collidium.errors.UnusableDataset`, with what there is.
+    """
+    there = configs(paths)
+    if config in there or (config is not None and "" in there):
+        return config if config in there else ""
+    if not there:
+        raise UnusableDataset("there are no tables of events: no parquet files in any known layout")
+    if config is not None:
+        raise UnusableDataset(f"there is no config {config}; there are: {', '.join(there)}")
+    if len(there) > 1:
+        raise UnusableDataset(f"there are several configs, choose one of: {', '.join(map(_named, there))}")
+    return next(iter(there))
+
+
+def flat_tables(paths: Iterable[str]) -> tuple[str, ...]:
+    """The tables whose files lie directly in the directory, which does not name their config; sorted."""
+    flat = (parts for parts in map(_parts, paths) if len(parts) == 1 and parts[0].endswith(".parquet"))
+    return tuple(sorted({_table_of(parts) for parts in flat}))
+
+
+def shards(paths: Collection[str], table: str, config: str | None = None) -> list[str]:
     """The paths that hold ``table`` of ``config``, sorted; without ``config`` there must be only one.
 
-    Raises :class:`~collidium.errors.UnusableDataset` when there are none, or when several configs hold it.
+    Raises :class:`~collidium.errors.UnusableDataset` when there are none, with what there is, or when several
+    configs hold it.
     """
     by_config: dict[str, list[str]] = {}
     for path in paths:
         owner = _owner(path, table)
         if owner is not None and (config in (None, owner) or owner == ""):
             by_config.setdefault(owner, []).append(path)
-    where = f" in config {config}" if config else ""
     if not by_config:
-        raise UnusableDataset(f"there are no parquet files of table {table}{where}")
+        raise UnusableDataset(_absent(configs(paths), table, config))
     if len(by_config) > 1:
         raise UnusableDataset(
             f"table {table} is there in several configs, choose one of: {', '.join(sorted(by_config))}"
         )
     return sorted(next(iter(by_config.values())))
+
+
+def _absent(there: Mapping[str, Sequence[str]], table: str, config: str | None) -> str:
+    """What to say where no file holds the table."""
+    message = f"there are no parquet files of table {table}"
+    if config and config not in there and there:
+        return f"{message}: no config {config}; there are: {', '.join(map(_named, there))}"
+    where = f" in config {config}" if config else ""
+    tables = sorted(
+        {name for known in ([there[config]] if config in there else there.values()) for name in known}
+    )
+    return f"{message}{where}; there are: {', '.join(tables) or 'none at all'}"
+
+
+def _named(config: str) -> str:
+    return config or "tables without a config"
 
 
 def _owner(path: str, table: str) -> str | None:
@@ -57,7 +103,7 @@ def _owner(path: str, table: str) -> str | None:
     if not parts[-1].endswith(".parquet"):
         return None
     if len(parts) == 1:
-        return "" if parts[0] == f"{table}.parquet" else None
+        return "" if _table_of(parts) == table else None
     match = _CONFIG.fullmatch(parts[0])
     if match and match["table"]:
         return match["config"] if match["table"] == table else None

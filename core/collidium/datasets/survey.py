@@ -1,0 +1,268 @@
+"""Looks through a dataset in a directory before it is published: what there is, and all that is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from collidium.datasets import layout
+from collidium.datasets.schemas import SCHEMAS
+from collidium.datasets.shards import BATCH_BYTES, EventIds
+from collidium.errors import UnusableDataset
+
+#: Called with the bytes that were looked through, and those of all files.
+Progress = Callable[[int, int], None]
+
+_CONFIG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*_pu\d{1,4}")
+#: Problems of one kind that are told one by one.
+_TOLD: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedShard:
+    """A parquet file of a table, whose event ids rise."""
+
+    path: Path
+    events: EventIds
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedConfig:
+    """Tables of a config that hold the same events, each as shards in the order of their events."""
+
+    name: str
+    tables: Mapping[str, Sequence[SurveyedShard]]
+
+    @property
+    def events(self) -> EventIds:
+        """The ids of its events, in order."""
+        return _events(next(iter(self.tables.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a directory holds."""
+
+    configs: Sequence[SurveyedConfig]
+    #: Parquet files that belong to none of them.
+    left_out: Sequence[str]
+
+
+def survey(directory: Path, config: str | None = None, progress: Progress | None = None) -> Survey:
+    """Read every file of every config, or of one, and see that it is as published data must be.
+
+    Files can be decoded, have a column event_id of integers that rise, lists of equal lengths in the tables
+    of the format, the same columns in all shards of a table, and the same events, each once, in all tables
+    of a config. ``config`` says what the tables are of where they lie in the directory itself.
+
+    Raises UnusableDataset with all problems in ``errors``. Blocks.
+    """
+    if not directory.is_dir():
+        raise UnusableDataset(f"there is no directory {directory}")
+    paths = sorted(_parquet_files(directory))
+    found = _tables(paths, config)
+    taken = {path for tables in found.values() for shards in tables.values() for path in shards}
+    done, total = 0, sum((directory / path).stat().st_size for path in taken)
+    problems: list[dict[str, Any]] = []
+    configs = []
+    for name, tables in found.items():
+        surveyed: dict[str, list[SurveyedShard]] = {}
+        for table, shards in tables.items():
+            for path in shards:
+                shard = _look_through(directory / path, path, table, problems)
+                if shard is not None:
+                    surveyed.setdefault(table, []).append(shard)
+                done += (directory / path).stat().st_size
+                if progress:
+                    progress(done, total)
+        if all(len(surveyed.get(table, ())) == len(shards) for table, shards in tables.items()):
+            problems += _contradictions(directory, name, surveyed)
+        configs.append(SurveyedConfig(name, {table: _in_order(of) for table, of in surveyed.items()}))
+    if problems:
+        number = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise UnusableDataset(f"{directory} cannot be published, it has {number}", errors=problems)
+    return Survey(configs, [path for path in paths if path not in taken])
+
+
+# -- which files ----------------------------------------------------------------------------------------
+
+
+def _parquet_files(directory: Path) -> Iterator[str]:
+    for path in directory.rglob("*.parquet"):
+        relative = path.relative_to(directory)
+        if path.is_file() and not any(part.startswith(".") for part in relative.parts):
+            yield relative.as_posix()
+
+
+def _tables(paths: Sequence[str], config: str | None) -> dict[str, dict[str, list[str]]]:
+    """Config -> table -> paths. Raises UnusableDataset where it is not clear which config is meant."""
+    configs = layout.configs(paths)
+    if configs:
+        if config is not None and config not in configs:
+            raise UnusableDataset(f"there is no config {config}; there are {', '.join(configs)}")
+        chosen = {name: tables for name, tables in configs.items() if config in (None, name)}
+        return {
+            name: {table: layout.shards(paths, table, name) for table in tables}
+            for name, tables in chosen.items()
+        }
+    flat = layout.flat_tables(paths)
+    if not flat:
+        raise UnusableDataset("there are no parquet files of a dataset in the directory")
+    if config is None:
+        raise UnusableDataset(
+            f"the tables {', '.join(flat)} lie in the directory itself, which does not say of which config "
+            "they are: give its name, for example --config ttbar_pu0"
+        )
+    if not _CONFIG.fullmatch(config):
+        raise UnusableDataset(f"{config}: a config is called <channel>_pu<pileup>, for example ttbar_pu200")
+    return {config: {table: layout.shards(paths, table) for table in flat}}
+
+
+# -- a file ---------------------------------------------------------------------------------------------
+
+
+def _look_through(path: Path, shown: str, table: str, problems: list[dict[str, Any]]) -> SurveyedShard | None:
+    """The shard; None where its events cannot be told."""
+    try:
+        with pq.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            if "event_id" not in schema.names:
+                problems.append(_problem(shown, "has no column event_id"))
+                return None
+            if len(set(schema.names)) != len(schema.names):
+                problems.append(_problem(shown, "has a column twice"))
+                return None
+            events, uneven = _read_through(file, table)
+    except (pa.ArrowException, OSError) as error:
+        problems.append(_problem(shown, f"cannot be read as parquet: {error}"))
+        return None
+    except _Unusable as error:
+        problems.append(_problem(shown, str(error)))
+        return None
+    if uneven:
+        problems.append(_problem(shown, uneven))
+    if np.any(events[1:] <= events[:-1]):
+        problems.append(_problem(shown, "its events do not rise, or some are there twice"))
+    return SurveyedShard(path, events, schema)
+
+
+class _Unusable(Exception):
+    """What is wrong with a file, as a sentence."""
+
+
+def _read_through(file: pq.ParquetFile, table: str) -> tuple[EventIds, str | None]:
+    """Decode all of a file, in bounded memory: its events, and where lists of an event differ in length."""
+    schema = file.schema_arrow
+    kind = schema.field("event_id").type
+    if not pa.types.is_integer(kind):
+        raise _Unusable(f"column event_id must hold integers, not {kind}")
+    lists = [field.name for field in schema if pa.types.is_list(field.type)] if table in SCHEMAS else []
+    events = [np.empty(0, np.int64)]
+    uneven = None
+    for batch in file.iter_batches(_batch_rows(file)):
+        ids = batch.column("event_id")
+        if ids.null_count:
+            raise _Unusable("column event_id has nulls")
+        events.append(np.asarray(ids).astype(np.int64))
+        uneven = uneven or _uneven(batch, lists, events[-1])
+    return np.concatenate(events), uneven
+
+
+def _batch_rows(file: pq.ParquetFile) -> int:
+    metadata = file.metadata
+    size = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    return max(1, int(BATCH_BYTES / max(size / max(metadata.num_rows, 1), 1)))
+
+
+def _uneven(batch: pa.RecordBatch, lists: Sequence[str], events: EventIds) -> str | None:
+    known: dict[str, Any] = {}
+    for name in lists:
+        column = batch.column(name)
+        if column.null_count:
+            continue  # not there at all, which is something else than there in another number
+        lengths = np.asarray(pc.list_value_length(column))
+        first = next(iter(known), None)
+        if first is not None and np.any(lengths != known[first]):
+            row = int(np.flatnonzero(lengths != known[first])[0])
+            return f"columns {first} and {name} have different lengths in event {events[row]}"
+        known[name] = lengths
+    return None
+
+
+# -- files together -------------------------------------------------------------------------------------
+
+
+def _contradictions(
+    directory: Path, config: str, tables: Mapping[str, Sequence[SurveyedShard]]
+) -> Iterator[dict[str, Any]]:
+    """Where the shards of a table, and the tables of a config, do not go together."""
+    for table, shards in tables.items():
+        yield from _of_table(directory, table, shards)
+    every = np.unique(np.concatenate([_events(shards) for shards in tables.values()]))
+    for table, shards in tables.items():
+        missing = np.setdiff1d(every, _events(shards))
+        if len(missing):
+            examples = ", ".join(map(str, missing[:5].tolist()))
+            yield _problem(
+                f"{config}, table {table}",
+                f"lacks {len(missing)} of the {len(every)} events that other tables have, "
+                f"for example {examples}",
+            )
+
+
+def _of_table(directory: Path, table: str, shards: Sequence[SurveyedShard]) -> Iterator[dict[str, Any]]:
+    first = shards[0]
+    others = [shard for shard in shards if not shard.schema.equals(first.schema)]
+    for shard in others[:_TOLD]:
+        yield _problem(
+            _shown(directory, shard),
+            f"has other columns than {_shown(directory, first)}: {_difference(first.schema, shard.schema)}",
+        )
+    ids = np.sort(np.concatenate([np.unique(shard.events) for shard in shards]))
+    repeated = np.unique(ids[1:][ids[1:] == ids[:-1]])
+    if len(repeated):
+        holders = [_shown(directory, shard) for shard in shards if repeated[0] in shard.events]
+        yield _problem(
+            f"table {table}",
+            f"{len(repeated)} events are there twice, for example event {repeated[0]} in "
+            f"{' and '.join(holders[:3])}",
+        )
+
+
+def _difference(expected: pa.Schema, there: pa.Schema) -> str:
+    for field in expected:
+        index = there.get_field_index(field.name)
+        if index < 0:
+            return f"{field.name} is missing"
+        if there.field(index).type != field.type:
+            return f"{field.name} is {there.field(index).type}, not {field.type}"
+    more = [name for name in there.names if name not in expected.names]
+    return f"{more[0]} is there, too" if more else "in another order"
+
+
+def _events(shards: Sequence[SurveyedShard]) -> EventIds:
+    return np.sort(np.concatenate([shard.events for shard in shards]))
+
+
+def _in_order(shards: Sequence[SurveyedShard]) -> list[SurveyedShard]:
+    """By their first event: who looks for an event in the n-th shard, finds it there."""
+    return sorted(
+        shards, key=lambda shard: (not len(shard.events), int(shard.events[0]) if len(shard.events) else 0)
+    )
+
+
+def _shown(directory: Path, shard: SurveyedShard) -> str:
+    return shard.path.relative_to(directory).as_posix()
+
+
+def _problem(field: str, detail: str) -> dict[str, Any]:
+    return {"field": field, "detail": detail}
