@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Final
 
 from collidium.errors import ConfigurationError
+
+#: The server of who names none.
+DEFAULT_BACKEND: Final = "http://127.0.0.1:8000"
 
 
 def login_file() -> Path:
@@ -42,6 +46,13 @@ def forget_token(backend: str) -> bool:
         return False
     login_file().write_text(json.dumps(tokens, indent=2), encoding="utf-8")
     return True
+
+
+def sendable(secret: str, name: str) -> str:
+    """The secret, if it can travel in a header. Raises ConfigurationError that does not show it."""
+    if not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise ConfigurationError(f"{name} is not one: it holds characters that no token has")
+    return secret
 
 
 def _read() -> dict[str, object]:

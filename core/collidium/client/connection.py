@@ -14,9 +14,7 @@ from collidium.client.answers import Answer
 from collidium.client.calls import PARQUET, Call, Credential
 from collidium.client.uploads import Upload
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
-from collidium.saved_login import saved_token
-
-DEFAULT_BACKEND = "http://127.0.0.1:8000"
+from collidium.saved_login import DEFAULT_BACKEND, saved_token, sendable
 
 #: Scoring answers when it is done; a large submission takes its time.
 SCORING_TIMEOUT_SECONDS = 3600.0
@@ -135,13 +133,6 @@ def check_backend(address: str) -> str:
         # The address is shown in messages; a password in it would be, too.
         raise ConfigurationError("PLATFORM_BACKEND must not hold a user name or a password")
     return str(url).rstrip("/")
-
-
-def sendable(secret: str, name: str) -> str:
-    """The secret, if it can travel in a header. Raises ConfigurationError that does not show it."""
-    if not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise ConfigurationError(f"{name} is not one: it holds characters that no token has")
-    return secret
 
 
 def _reason(error: httpx.RequestError) -> str:

@@ -27,9 +27,7 @@ class Dataset:
             raise UnusableDataset(f"there is no directory {directory}")
         self.directory = directory
         self.config = config
-        self._paths = sorted(
-            path.relative_to(directory).as_posix() for path in directory.rglob("*.parquet") if path.is_file()
-        )
+        self._paths = sorted(parquet_files(directory))
 
     def configs(self) -> dict[str, tuple[str, ...]]:
         """The configs that are there, each with its tables."""
@@ -59,6 +57,14 @@ class Dataset:
         streams = [table.read(blocks) for table in opened]
         for block, *pieces in zip(blocks, *streams, strict=True):
             yield block, dict(zip(tables, pieces, strict=True))
+
+
+def parquet_files(directory: Path) -> Iterator[str]:
+    """The parquet files below a directory, relative to it; what is hidden is somebody's work."""
+    for path in directory.rglob("*.parquet"):
+        relative = path.relative_to(directory)
+        if not any(part.startswith(".") for part in relative.parts) and path.is_file():
+            yield relative.as_posix()
 
 
 def refuse_missing(table: EventTable, events: EventRange) -> None:

@@ -37,6 +37,11 @@ class EventTable:
         self._refuse_repeated()
 
     @property
+    def schema(self) -> pa.Schema:
+        """The columns of its first shard by their canonical names."""
+        return self._shards[0].schema
+
+    @property
     def bytes_per_event(self) -> float:
         """Uncompressed size of an event, on average."""
         return sum(shard.bytes for shard in self._shards) / max(len(self.event_ids), 1)

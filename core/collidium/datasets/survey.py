@@ -106,25 +106,30 @@ def _parquet_files(directory: Path) -> Iterator[str]:
 def _tables(paths: Sequence[str], config: str | None) -> dict[str, dict[str, list[str]]]:
     """Config -> table -> paths. Raises UnusableDataset where it is not clear which config is meant."""
     configs = layout.configs(paths)
-    if configs:
-        if config is not None and config not in configs:
-            raise UnusableDataset(f"there is no config {config}; there are {', '.join(configs)}")
-        chosen = {name: tables for name, tables in configs.items() if config in (None, name)}
-        return {
-            name: {table: layout.shards(paths, table, name) for table in tables}
-            for name, tables in chosen.items()
-        }
-    flat = layout.flat_tables(paths)
-    if not flat:
+    if not configs:
         raise UnusableDataset("there are no parquet files of a dataset in the directory")
+    if list(configs) == [""]:
+        _check_name(config, configs[""])
+        return {str(config): {table: layout.shards(paths, table) for table in configs[""]}}
+    named = {name: tables for name, tables in configs.items() if name}
+    if config is not None and config not in named:
+        raise UnusableDataset(f"there is no config {config}; there are {', '.join(named)}")
+    folders = [path for path in paths if path.count("/") > path.startswith("data/")]
+    return {
+        name: {table: layout.shards(folders, table, name) for table in tables}
+        for name, tables in named.items()
+        if config in (None, name)
+    }
+
+
+def _check_name(config: str | None, tables: Sequence[str]) -> None:
     if config is None:
         raise UnusableDataset(
-            f"the tables {', '.join(flat)} lie in the directory itself, which does not say of which config "
+            f"the tables {', '.join(tables)} lie in the directory itself, which does not say of which config "
             "they are: give its name, for example --config ttbar_pu0"
         )
     if not _CONFIG.fullmatch(config):
         raise UnusableDataset(f"{config}: a config is called <channel>_pu<pileup>, for example ttbar_pu200")
-    return {config: {table: layout.shards(paths, table) for table in flat}}
 
 
 # -- a file ---------------------------------------------------------------------------------------------
@@ -165,7 +170,7 @@ def _read_through(file: pq.ParquetFile, table: str) -> tuple[EventIds, str | Non
     kind = schema.field("event_id").type
     if not pa.types.is_integer(kind):
         raise _Unusable(f"column event_id must hold integers, not {kind}")
-    lists = [field.name for field in schema if pa.types.is_list(field.type)] if table in SCHEMAS else []
+    lists = [field.name for field in schema if is_list(field.type)] if table in SCHEMAS else []
     events = [np.empty(0, np.int64)]
     uneven = None
     for batch in file.iter_batches(_batch_rows(file)):
@@ -181,6 +186,11 @@ def _batch_rows(file: pq.ParquetFile) -> int:
     metadata = file.metadata
     size = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     return max(1, int(BATCH_BYTES / max(size / max(metadata.num_rows, 1), 1)))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column holds a list for each event."""
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
 
 
 def _uneven(batch: pa.RecordBatch, lists: Sequence[str], events: EventIds) -> str | None:

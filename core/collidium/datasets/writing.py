@@ -111,6 +111,11 @@ class ShardWriter:
             if self._rows == self._events_per_shard:
                 self._end()
 
+    def end_group(self) -> None:
+        """The next events go into another row group than those before."""
+        if self._file is not None:
+            self._file.end_group()
+
     def _begin(self) -> None:
         path = self._directory / f"{self._stem}-{len(self._partial):05}.partial"
         self._partial.append(path)
