@@ -73,13 +73,13 @@ class Catalogue(ABC):
         """The configs that are there, by name. No file is opened."""
         return [
             ConfigEntry(config, tables, len(paths), sum(self.sizes[path] for path in paths))
-            for config, tables in layout.tables(self.sizes).items()
+            for config, tables in layout.configs(self.sizes).items()
             for paths in [[path for table in tables for path in self.shards(table, config)]]
         ]
 
     def shards(self, table: str, config: str) -> list[str]:
         """The files of a table. Raises UnusableDataset, with what there is."""
-        owned = [path for path in self.sizes if config in layout.tables([path])]
+        owned = [path for path in self.sizes if config in layout.configs([path])]
         return layout.shards(owned, table, config or None)
 
     def tables(self, config: str | None, names: Sequence[str] | None = None) -> list[TableEntry]:
@@ -88,7 +88,7 @@ class Catalogue(ABC):
         Raises UnusableDataset, with what there is.
         """
         chosen = layout.choose(self.sizes, config)
-        known = layout.tables(self.sizes)[chosen]
+        known = layout.configs(self.sizes)[chosen]
         return [self._table(chosen, name) for name in (known if names is None else names)]
 
     def _table(self, config: str, name: str) -> TableEntry:

@@ -21,7 +21,10 @@ _CONFIG = re.compile(r"(?P<config>.+_pu\d+)(?:_(?P<table>.+))?")
 
 
 def configs(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The configs that ``paths`` hold, each with the names of its tables, sorted."""
+    """The configs that ``paths`` hold, each with the names of its tables, sorted.
+
+    Tables that lie in no folder are those of config ``""``.
+    """
     found: dict[str, set[str]] = {}
     for parts in map(_parts, paths):
         if not parts[-1].endswith(".parquet"):
@@ -30,13 +33,9 @@ def configs(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
         if match:
             table = match["table"] or _table_of(parts[1:])
             found.setdefault(match["config"], set()).add(table)
+        elif len(parts) == 1:
+            found.setdefault("", set()).add(_table_of(parts))
     return {config: tuple(sorted(tables)) for config, tables in sorted(found.items())}
-
-
-def tables(paths: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """As :func:`configs`, and under ``""`` the tables whose files lie directly in the directory."""
-    flat = flat_tables(paths)
-    return configs(paths) | ({"": flat} if flat else {})
 
 
 def choose(paths: Collection[str], config: str | None) -> str:
@@ -44,7 +43,7 @@ def choose(paths: Collection[str], config: str | None) -> str:
 
     Raises :class:`~collidium.errors.UnusableDataset`, with what there is.
     """
-    there = tables(paths)
+    there = configs(paths)
     if config in there or (config is not None and "" in there):
         return config if config in there else ""
     if not there:
@@ -54,6 +53,12 @@ def choose(paths: Collection[str], config: str | None) -> str:
     if len(there) > 1:
         raise UnusableDataset(f"there are several configs, choose one of: {', '.join(map(_named, there))}")
     return next(iter(there))
+
+
+def flat_tables(paths: Iterable[str]) -> tuple[str, ...]:
+    """The tables whose files lie directly in the directory, which does not name their config; sorted."""
+    flat = (parts for parts in map(_parts, paths) if len(parts) == 1 and parts[0].endswith(".parquet"))
+    return tuple(sorted({_table_of(parts) for parts in flat}))
 
 
 def shards(paths: Collection[str], table: str, config: str | None = None) -> list[str]:
@@ -68,7 +73,7 @@ def shards(paths: Collection[str], table: str, config: str | None = None) -> lis
         if owner is not None and (config in (None, owner) or owner == ""):
             by_config.setdefault(owner, []).append(path)
     if not by_config:
-        raise UnusableDataset(_absent(tables(paths), table, config))
+        raise UnusableDataset(_absent(configs(paths), table, config))
     if len(by_config) > 1:
         raise UnusableDataset(
             f"table {table} is there in several configs, choose one of: {', '.join(sorted(by_config))}"

@@ -31,7 +31,7 @@ def test_configs_of_both_layouts() -> None:
         "ttbar_pu0": ("particles", "tracker_hits"),
     }
     assert layout.configs(OLD) == {"ttbar_pu200": ("calo_hits", "particles", "tracker_hits", "tracks")}
-    assert layout.configs(PLAIN) == {}
+    assert layout.configs(PLAIN) == {"": ("particles", "tracker_hits")}
 
 
 @pytest.mark.parametrize(
