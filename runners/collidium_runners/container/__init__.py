@@ -12,12 +12,19 @@ from collidium.hookspecs import hookimpl
 from collidium.settings import Settings
 from collidium_runners.container.containers import Allowance
 from collidium_runners.container.engine import Engines
-from collidium_runners.container.jobs import ContainerJobs
-from collidium_runners.container.runner import ContainerRunner
-from collidium_runners.container.terms import Terms
+from collidium_runners.container.pipelines import Pipeline, PipelineEngines
 from collidium_runners.pipeline.command import PipelineCommand
+from collidium_runners.spool.jobs import SpooledJobs
+from collidium_runners.spool.runner import SpooledRunner
+from collidium_runners.spool.terms import Terms
 
 __all__ = ["ContainerRunner", "container_runner"]
+
+
+class ContainerRunner(SpooledRunner):
+    """Runs each job in a container on this machine."""
+
+    name = "container"
 
 
 def container_runner(settings: Settings) -> ContainerRunner:
@@ -25,17 +32,20 @@ def container_runner(settings: Settings) -> ContainerRunner:
 
     Raises :class:`~collidium.errors.ConfigurationError` for a pipeline command that cannot be filled in.
     """
-    terms = Terms(
+    pipeline = Pipeline(
         image=settings.container_image,
         command=PipelineCommand.parse(settings.pipeline_command),
         allowance=Allowance(settings.container_memory_bytes, settings.container_cpus),
+    )
+    terms = Terms(
         jobs=settings.container_jobs,
+        memory_bytes=settings.container_memory_bytes,
         time_factor=settings.container_time_factor,
         extra_seconds=settings.container_extra_seconds,
         keep_seconds=settings.container_keep_days * 86_400,
     )
-    directory = settings.data_dir.absolute() / "container-jobs"
-    return ContainerRunner(ContainerJobs(directory, Engines(settings.container_runtime), terms))
+    engines = PipelineEngines(Engines(settings.container_runtime), pipeline)
+    return ContainerRunner(SpooledJobs(settings.data_dir.absolute() / "container-jobs", engines, terms))
 
 
 @hookimpl

@@ -6,10 +6,11 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Self, TypedDict
+from typing import Final, TypedDict
 
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.errors import ConfigurationError
+from collidium_runners.spool.engine import Run
 
 #: Where a container finds the folder for its output, and one for what it needs in between.
 OUTPUT: Final = "/output"
@@ -23,6 +24,8 @@ _PROXIES: Final = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_pr
 #: States of containers that will not run any more, and of those that were made and do not run yet.
 _OVER: Final = frozenset({"exited", "stopped", "dead"})
 _NEW: Final = frozenset({"created", "configured", "initialized"})
+#: The exit code that engines tell of a container whose end they did not see.
+_UNSEEN: Final = 255
 
 
 class _State(TypedDict):
@@ -40,37 +43,19 @@ class ContainerState(TypedDict):
     State: _State
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A container as its engine sees it; times in seconds since 1970."""
-
-    name: str
-    status: str
-    exit_code: int
-    out_of_memory: bool
-    started: float
-    finished: float
-
-    @classmethod
-    def parse(cls, told: ContainerState) -> Self:
-        """Read one of the answers; raises ValueError, TypeError or KeyError for what is none."""
-        state = told["State"]
-        return cls(
-            name=told["Name"].lstrip("/"),
-            status=state["Status"].lower(),
-            exit_code=int(state["ExitCode"]) % 256,
-            out_of_memory=bool(state["OOMKilled"]),
-            started=datetime.fromisoformat(state["StartedAt"]).timestamp(),
-            finished=datetime.fromisoformat(state["FinishedAt"]).timestamp(),
-        )
-
-    @property
-    def is_new(self) -> bool:
-        return self.status in _NEW
-
-    @property
-    def is_over(self) -> bool:
-        return self.status in _OVER
+def run_of(told: ContainerState) -> tuple[str, Run]:
+    """The container's name and how it is; raises ValueError, TypeError or KeyError for what tells neither."""
+    state = told["State"]
+    status, code = state["Status"].lower(), int(state["ExitCode"]) % 256
+    return told["Name"].lstrip("/"), Run(
+        is_new=status in _NEW,
+        is_over=status in _OVER,
+        exit_code=code,
+        out_of_memory=bool(state["OOMKilled"]),
+        started=datetime.fromisoformat(state["StartedAt"]).timestamp(),
+        finished=datetime.fromisoformat(state["FinishedAt"]).timestamp(),
+        doubt="or the machine was restarted" if code == _UNSEEN else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
-from collidium_runners.container.containers import Container, ContainerState
+from collidium_runners.container.containers import ContainerState, run_of
 from collidium_runners.pipeline.sayings import last_line, one_line
+from collidium_runners.spool.engine import Run
 
 #: Tried in this order.
 PROGRAMS: Final = ("docker", "podman")
@@ -84,7 +85,7 @@ class Engine:
         """
         self._ask_if_there("rm", "--force", "--volumes", name)
 
-    def inspect(self, names: Sequence[str]) -> dict[str, Container]:
+    def inspect(self, names: Sequence[str]) -> dict[str, Run]:
         """Those of the containers that there are, by name."""
         if not names:
             return {}
@@ -175,13 +176,12 @@ def _run(words: Sequence[str], seconds: float, cwd: Path | None = None) -> subpr
         raise RunnerUnavailable(f"{words[0]} cannot be run: {error.strerror}") from None
 
 
-def _containers(told: str) -> dict[str, Container]:
+def _containers(told: str) -> dict[str, Run]:
     try:
         found: Iterable[ContainerState] = json.loads(told or "[]")
-        containers = [Container.parse(one) for one in found]
+        return dict(run_of(one) for one in found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RunnerUnavailable("the container engine answered nonsense") from error
-    return {container.name: container for container in containers}
 
 
 def _is_missing(name: str, told: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Final, Self
 
+from collidium.contracts.runner import Job
 from collidium.errors import ConfigurationError
 
 #: What may stand in braces.
@@ -46,6 +47,20 @@ class PipelineCommand:
             "".join(text + ("" if name is None else str(values[name])) for text, name in word)
             for word in self.words
         ]
+
+    def of_job(self, job: Job, output: str) -> list[str]:
+        """The words for a job that is computed in one part."""
+        return self.arguments(
+            {
+                "channel": job.channel,
+                "events": job.events,
+                "pileup": job.pileup,
+                "seed": job.seed,
+                "first_event": 0,
+                "output": output,
+                "request_id": job.request_id,
+            }
+        )
 
     def shell(self, values: Mapping[str, object], variables: Mapping[str, str]) -> str:
         """The command as a shell reads it: values are quoted, ``variables`` stay variables of that name."""

@@ -7,10 +7,11 @@ from decimal import Decimal
 import pytest
 
 from collidium.contracts.runner import JobState, RunnerUnavailable
-from collidium_runners.container.containers import Container
-from collidium_runners.container.endings import ending
+from collidium_runners.container.containers import run_of
 from collidium_runners.container.engine import _containers, _is_missing
-from collidium_runners.container.spool import CANCELLED, TOO_LONG
+from collidium_runners.spool.endings import ending
+from collidium_runners.spool.engine import Run
+from collidium_runners.spool.spool import CANCELLED, TOO_LONG
 
 GIBIBYTE = 1024**3
 
@@ -18,8 +19,19 @@ GIBIBYTE = 1024**3
 def ended(
     code: int, *, stopped: str | None = None, tables: bool = True, out_of_memory: bool = False
 ) -> tuple[JobState, str | None]:
-    container = Container("c", "exited", code, out_of_memory, started=1000.0, finished=4600.0)
-    status = ending(container, stopped, ["one", "two"], tables=tables, memory=2 * GIBIBYTE, seconds=90.0)
+    _, run = run_of(
+        {
+            "Name": "c",
+            "State": {
+                "Status": "exited",
+                "ExitCode": code,
+                "OOMKilled": out_of_memory,
+                "StartedAt": "2026-01-01T00:00:00Z",
+                "FinishedAt": "2026-01-01T01:00:00Z",
+            },
+        }
+    )
+    status = ending(run, stopped, ["one", "two"], tables=tables, memory=2 * GIBIBYTE, seconds=90.0)
     assert status.node_hours == Decimal("1.000")
     return status.state, status.reason
 
@@ -60,8 +72,8 @@ def test_why_it_was_stopped_wins_over_its_exit_code() -> None:
 
 def test_an_end_before_its_beginning_costs_nothing() -> None:
     """Clocks are set back, and podman rounds the two differently."""
-    container = Container("c", "exited", 0, False, started=1000.0, finished=999.9)
-    status = ending(container, None, [], tables=True, memory=GIBIBYTE, seconds=90.0)
+    run = Run(is_over=True, started=1000.0, finished=999.9)
+    status = ending(run, None, [], tables=True, memory=GIBIBYTE, seconds=90.0)
     assert status.node_hours == Decimal("0.000")
 
 

@@ -23,7 +23,7 @@ from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, 
 from collidium.testing.container import NoPodman, Podman
 from collidium_runners.container import container_runner
 from collidium_runners.container.engine import Engine, Engines
-from collidium_runners.container.spool import CANCELLED, Entry, Spool
+from collidium_runners.spool.spool import CANCELLED, Entry, Spool
 
 Order = Callable[..., Job]
 Release = Callable[[str], None]
@@ -85,12 +85,12 @@ async def test_a_launch_that_was_interrupted_goes_on(
     with spool.locked():
         entry = spool.put(Entry(order("gated"), "podman", time.time(), has_place=True))
     if made != "nothing":
-        podman.run("create", "--name", entry.container, "--init", image, "sleep", "1000")
+        podman.run("create", "--name", entry.name, "--init", image, "sleep", "1000")
     if made == "a container that runs":
-        podman.run("start", entry.container)
+        podman.run("start", entry.name)
     runner = make_runner()
     await runs(runner, entry.request_id)
-    assert podman.run("ps", "--format", "{{.Names}}").split() == [entry.container]
+    assert podman.run("ps", "--format", "{{.Names}}").split() == [entry.name]
     await runner.cancel(entry.request_id)
     assert (await reaches(runner, entry.request_id)).state == JobState.CANCELLED
 
@@ -113,7 +113,7 @@ async def test_a_cancelled_launch_ends_before_it_began(
 ) -> None:
     with spool.locked():
         entry = spool.put(Entry(order(), "podman", time.time(), has_place=True))
-    podman.run("create", "--name", entry.container, image, "sleep", "1000")
+    podman.run("create", "--name", entry.name, image, "sleep", "1000")
     runner = make_runner()
     with spool.locked():
         spool.change(entry, stop=CANCELLED)
@@ -130,7 +130,7 @@ async def test_an_end_that_was_interrupted_keeps_its_verdict(
     with spool.locked():
         entry = Entry(order(), "podman", time.time(), has_place=True, launched=True, status=verdict)
         spool.put(entry)
-    podman.run("create", "--name", entry.container, image, "sleep", "1000")
+    podman.run("create", "--name", entry.name, image, "sleep", "1000")
     assert await make_runner().poll(entry.request_id) == verdict
     assert podman.run("ps", "--all", "--quiet") == ""
     with spool.locked():
@@ -158,7 +158,7 @@ async def test_places_are_given_by_one_process_at_a_time(
         submitted = asyncio.create_task(runner.submit(order()))
         await until(lambda: _somebody_waits_for(spool.directory / "lock"))
         faster = spool.put(Entry(order("gated"), "podman", time.time(), has_place=True, launched=True))
-        podman.run("run", "--detach", "--init", "--name", faster.container, image, "sleep", "1000")
+        podman.run("run", "--detach", "--init", "--name", faster.name, image, "sleep", "1000")
     status = await runner.poll(await submitted)
     assert status.state == JobState.QUEUED
     await runner.cancel(faster.request_id)
@@ -193,7 +193,7 @@ async def test_a_container_that_cannot_be_removed_takes_no_place(
     podman.run("create", "--name", "leans", "--pid", f"container:collidium-{handle}", image, "sleep", "1")
     release(handle)
     assert (await reaches(runner, handle)).state == JobState.COMPLETED
-    assert f"request {handle}: its container cannot be removed" in caplog.text
+    assert f"request {handle}: what is left of it cannot be removed" in caplog.text
     assert (await reaches(runner, await runner.submit(order()))).state == JobState.COMPLETED
     for name in ("leans", f"collidium-{handle}"):
         podman.run("rm", name)

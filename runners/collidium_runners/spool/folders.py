@@ -1,9 +1,9 @@
-"""The folders that containers write to. Everything here blocks on the disk.
+"""The folders that jobs write to. Everything here blocks on the disk.
 
 ::
 
-    output/<request_id>/0/   mounted as the container's output; what is left of a completed job
-    scratch/<request_id>/    mounted for what it needs in between
+    output/<request_id>/0/   the job's output; what is left of a completed job
+    scratch/<request_id>/    for what it needs in between
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Folders:
         return folders
 
     def unmounted(self, request_id: str) -> Path:
-        """A folder of the job that its container does not see, made if need be."""
+        """A folder of the job that a container does not see, made if need be."""
         folder = self._output(request_id)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder

@@ -6,29 +6,26 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from collidium.contracts.runner import Job, JobStatus, Runner, RunnerError, RunnerUnavailable
-from collidium_runners.container.jobs import ContainerJobs, Look
-from collidium_runners.container.spool import Entry
+from collidium_runners.spool.jobs import Look, SpooledJobs
+from collidium_runners.spool.spool import Entry
 
 logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: So often, because the next job gets its place when somebody asks.
-POLL_SECONDS: Final = 5.0
 
+class SpooledRunner(Runner):
+    """Runs jobs on this machine, each with an engine. Handles are request ids."""
 
-class ContainerRunner(Runner):
-    """Runs each job in a container on this machine. Handles are request ids."""
+    #: Not seldom, because the next job gets its place when somebody asks.
+    poll_seconds = 5.0
 
-    name = "container"
-
-    def __init__(self, jobs: ContainerJobs) -> None:
+    def __init__(self, jobs: SpooledJobs) -> None:
         self._jobs = jobs
-        self.poll_seconds = POLL_SECONDS
         # One look of this process at a time, or all of its threads would wait for the same file's lock.
         self._turn = asyncio.Lock()
 
@@ -70,7 +67,7 @@ class ContainerRunner(Runner):
         return await _in_thread(self._jobs.collect, handle, directory)
 
     async def close(self) -> None:
-        """Nothing is open; containers go on."""
+        """Nothing is open; jobs go on."""
 
     async def _look(self) -> Look:
         async with self._turn:
@@ -84,9 +81,7 @@ class ContainerRunner(Runner):
             await _in_thread(self._jobs.stop, entry)
         except RunnerUnavailable as error:
             # The next look tries again; what was asked about other jobs is answered.
-            logger.warning(
-                "request %s: its container does not stop: %s", entry.request_id, error.__cause__ or error
-            )
+            logger.warning("request %s: it does not stop: %s", entry.request_id, error.__cause__ or error)
 
 
 async def _in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

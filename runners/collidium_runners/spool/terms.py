@@ -1,23 +1,20 @@
-"""On what terms containers run."""
+"""On what terms jobs run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from collidium.contracts.runner import Job
-from collidium_runners.container.containers import Allowance
-from collidium_runners.pipeline.command import PipelineCommand
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the settings say of containers."""
+    """What the settings say of jobs on this machine."""
 
-    image: str
-    command: PipelineCommand
-    allowance: Allowance
     #: How many run at once.
     jobs: int
+    #: What one may use; 0: no limit.
+    memory_bytes: int
     time_factor: float
     extra_seconds: float
     keep_seconds: float

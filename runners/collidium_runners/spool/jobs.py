@@ -24,22 +24,18 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
-from collidium.errors import ConfigurationError
-from collidium_runners.container.containers import OUTPUT, Container, options
-from collidium_runners.container.endings import ending, node_hours
-from collidium_runners.container.engine import Engine, Engines
-from collidium_runners.container.folders import Folders
-from collidium_runners.container.spool import CANCELLED, TOO_LONG, Entry, Spool
-from collidium_runners.container.terms import Terms
 from collidium_runners.pipeline.naming import job_name
+from collidium_runners.spool.endings import ending, node_hours, with_last_line
+from collidium_runners.spool.engine import Engine, Engines, Run
+from collidium_runners.spool.folders import Folders
+from collidium_runners.spool.spool import CANCELLED, TOO_LONG, Entry, Spool
+from collidium_runners.spool.terms import Terms
 
 logger = logging.getLogger(__name__)
 
-_GONE: Final = "its container was removed before it ended"
 _RESTARTED: Final = "the machine was restarted while it ran"
 _NEVER_BEGAN: Final = JobStatus(JobState.CANCELLED, node_hours(0), "cancelled before it began")
-_NO_IMAGE: Final = "the machine has no pipeline to run; the platform's operators see why"
-_NOT_MADE: Final = "the container engine would not start it; the operator's log says why"
+_NOT_STARTED: Final = "it could not be started; the operator's log says why"
 
 
 @dataclass(slots=True)
@@ -50,11 +46,11 @@ class Look:
     running: dict[str, JobStatus | RunnerError] = field(default_factory=dict)
     #: Why what waits is not started.
     waiting: str = ""
-    #: Containers to be stopped.
+    #: Jobs to be stopped.
     stopping: list[Entry] = field(default_factory=list)
 
 
-class ContainerJobs:
+class SpooledJobs:
     """The jobs below ``directory``; ``clock`` gives seconds since 1970."""
 
     def __init__(
@@ -71,13 +67,12 @@ class ContainerJobs:
     def submit(self, job: Job) -> None:
         """Keep the job, to be started when there is a place.
 
-        Raises RunnerUnavailable while no engine answers or the image is missing.
+        Raises RunnerUnavailable while no engine could start it.
         """
-        job_name(job.request_id)  # refuses what can name no container
+        job_name(job.request_id)  # refuses what can name no job
         if self.spool.find(job.request_id):
             return
         engine = self._engines.choose()
-        self._require_image(engine)
         with self.spool.locked():
             if self.spool.find(job.request_id) is None:
                 self.spool.put(Entry(job, engine.program, self._clock()))
@@ -95,8 +90,8 @@ class ContainerJobs:
         return look
 
     def stop(self, entry: Entry) -> None:
-        """End the container of a job that is being stopped."""
-        self._engines.get(entry.engine).stop(entry.container)
+        """End a job that is being stopped."""
+        self._engines.get(entry.engine).stop(entry.name)
 
     def status(self, handle: str, look: Look) -> JobStatus:
         """What ``look``, and what was written down before and since, say of a job."""
@@ -112,7 +107,7 @@ class ContainerJobs:
         return seen or JobStatus(JobState.QUEUED, node_hours(0), look.waiting)
 
     def cancel(self, handle: str) -> Entry | None:
-        """Note that a job is to stop; returns it if its container must be stopped."""
+        """Note that a job is to stop; returns it if its engine must stop it."""
         with self.spool.locked():
             entry = self.spool.find(handle)
             if entry is None or entry.status:
@@ -144,28 +139,26 @@ class ContainerJobs:
     def _look_at(self, program: str, entries: Sequence[Entry], look: Look) -> None:
         try:
             engine = self._engines.get(program)
-            containers = engine.inspect([entry.container for entry in entries])
+            runs = engine.inspect([entry.name for entry in entries])
             for entry in entries:
-                look.running[entry.request_id] = self._follow(
-                    engine, entry, containers.get(entry.container), look
-                )
+                look.running[entry.request_id] = self._follow(engine, entry, runs.get(entry.name), look)
         except RunnerUnavailable as error:
             for entry in entries:
                 look.running.setdefault(entry.request_id, error)
 
-    def _follow(self, engine: Engine, entry: Entry, container: Container | None, look: Look) -> JobStatus:
+    def _follow(self, engine: Engine, entry: Entry, run: Run | None, look: Look) -> JobStatus:
         if entry.status:
             return self._clear(engine, entry, entry.status)
         if not entry.launched:
             return self._launch(engine, entry)
-        if container is None:
-            return self._end(engine, entry, JobStatus(JobState.FAILED, None, _GONE))
-        if container.is_over:
-            return self._finish(engine, entry, container)
-        if container.is_new:
+        if run is None:
+            return self._end(engine, entry, JobStatus(JobState.FAILED, None, engine.missing))
+        if run.is_over:
+            return self._finish(engine, entry, run)
+        if run.is_new:
             # It was started, and its engine knows nothing of that any more.
             return self._end(engine, entry, JobStatus(JobState.FAILED, None, _RESTARTED))
-        passed = self._clock() - container.started
+        passed = self._clock() - run.started
         if not entry.stop and passed > self._terms.seconds(entry.job):
             entry = self.spool.change(entry, stop=TOO_LONG)
         if entry.stop:
@@ -178,7 +171,7 @@ class ContainerJobs:
         for entry in self.spool.waiting()[:room] if room > 0 else ():
             try:
                 engine = self._engines.get(entry.engine)
-                # The place is taken before the container is made: so there is never one too many.
+                # The place is taken before the job starts: so there is never one too many.
                 started = self.spool.change(entry, has_place=True)
                 look.running[entry.request_id] = self._launch(engine, started)
             except RunnerUnavailable as error:
@@ -187,93 +180,50 @@ class ContainerJobs:
                 return
 
     def _launch(self, engine: Engine, entry: Entry) -> JobStatus:
-        """Start the container of a job, as far as that has not happened yet."""
+        """Start a job, as far as that has not happened yet."""
         if entry.stop:
             return self._end(engine, entry, _NEVER_BEGAN)
         try:
-            if self._must_be_started(engine, entry):
-                engine.start(entry.container, self._folders.unmounted(entry.request_id))
+            engine.start(entry.job, self._folders)
         except RunnerRefused as error:
             logger.error("request %s: %s", entry.request_id, error)
-            return self._end(engine, entry, JobStatus(JobState.FAILED, node_hours(0), _NOT_MADE))
+            return self._end(engine, entry, JobStatus(JobState.FAILED, node_hours(0), _NOT_STARTED))
         self.spool.change(entry, launched=True)
         return JobStatus(JobState.RUNNING, node_hours(0))
 
-    def _must_be_started(self, engine: Engine, entry: Entry) -> bool:
-        """Make the container if it is not there; whether it does not run yet."""
-        name = entry.container
-        made = engine.inspect([name]).get(name)
-        if made is None:
-            try:
-                self._create(engine, entry)
-            except RunnerRefused:
-                # The client of a process that was killed may have been faster.
-                made = engine.inspect([name]).get(name)
-                if made is None:
-                    raise
-        return made is None or made.is_new
-
-    def _create(self, engine: Engine, entry: Entry) -> None:
-        output, scratch = self._folders.make(entry.request_id)
-        job = entry.job
-        words = self._terms.command.arguments(
-            {
-                "channel": job.channel,
-                "events": job.events,
-                "pileup": job.pileup,
-                "seed": job.seed,
-                "first_event": 0,
-                "output": OUTPUT,
-                "request_id": job.request_id,
-            }
-        )
-        allowance = self._terms.allowance
-        engine.create(
-            options(entry.container, allowance, output, scratch, rootless=engine.rootless),
-            self._terms.image,
-            words,
-        )
-
-    def _finish(self, engine: Engine, entry: Entry, container: Container) -> JobStatus:
-        log = tuple(engine.log(entry.container))
-        status = ending(
-            container,
-            entry.stop,
-            log,
-            tables=self._folders.has_tables(entry.request_id),
-            memory=self._terms.allowance.memory_bytes,
-            seconds=self._terms.seconds(entry.job),
-        )
+    def _finish(self, engine: Engine, entry: Entry, run: Run) -> JobStatus:
+        log = tuple(engine.log(entry.name))
+        if run.lost and not entry.stop:
+            status = JobStatus(JobState.FAILED, None, with_last_line(run.lost, log))
+        else:
+            status = ending(
+                run,
+                entry.stop,
+                log,
+                tables=self._folders.has_tables(entry.request_id),
+                memory=self._terms.memory_bytes,
+                seconds=self._terms.seconds(entry.job),
+            )
         return self._end(engine, entry, status, log)
 
     def _end(self, engine: Engine, entry: Entry, status: JobStatus, log: tuple[str, ...] = ()) -> JobStatus:
-        # Written down first: with the container goes all that could be known of it.
+        # Written down first: with what the engine removes goes all that could be known of it.
         return self._clear(engine, self._ended(entry, status, log), status)
 
     def _ended(self, entry: Entry, status: JobStatus, log: tuple[str, ...] = ()) -> Entry:
-        logger.info("request %s: container %s: %s", entry.request_id, status.state, status.reason or "done")
+        logger.info("request %s: the job has %s: %s", entry.request_id, status.state, status.reason or "done")
         return self.spool.change(entry, status=status, log=log, ended_at=self._clock())
 
     def _clear(self, engine: Engine, entry: Entry, status: JobStatus) -> JobStatus:
         """Remove what an ended job leaves but its output, and give its place to others."""
         try:
-            engine.remove(entry.container)
+            engine.remove(entry.name)
         except RunnerRefused as error:
             # It runs no more, so it takes nobody's place; what is left is the operator's to see to.
-            logger.error("request %s: its container cannot be removed: %s", entry.request_id, error)
+            logger.error("request %s: what is left of it cannot be removed: %s", entry.request_id, error)
         self._folders.clear(entry.request_id, keep_output=status.state == JobState.COMPLETED)
         self.spool.change(entry, has_place=False)
         return status
-
-    # -- before a job is taken ---------------------------------------------------------------------------
-
-    def _require_image(self, engine: Engine) -> None:
-        image = self._terms.image
-        if not image:
-            raise RunnerUnavailable(_NO_IMAGE) from ConfigurationError("PLATFORM_CONTAINER_IMAGE is not set")
-        if not engine.has_image(image):
-            missing = f"{engine.program} has no image {image}: fetch it with `{engine.program} pull {image}`"
-            raise RunnerUnavailable(_NO_IMAGE) from ConfigurationError(missing)
 
     def _forget_old_output(self) -> None:
         """Delete output that was kept long enough; that the job was there stays known."""

@@ -2,8 +2,8 @@
 
 ::
 
-    waiting/<request_id>.json   no container yet
-    started/<request_id>.json   has a place: its container runs, or is about to be made or removed
+    waiting/<request_id>.json   has no place yet
+    started/<request_id>.json   has a place: it runs, or is about to be started or removed
     ended/<request_id>.json     nothing is left but its output; kept, so that a request never runs twice
     lock                        whoever changes any of it holds this
 
@@ -39,12 +39,12 @@ class Entry:
     """A job and where it stands."""
 
     job: Job
-    #: Program of the engine that it was given to.
+    #: The engine that it was given to.
     engine: str
     submitted_at: float
     #: Whether it has one of the places for jobs that run.
     has_place: bool = False
-    #: Whether its container was started.
+    #: Whether its engine has started it.
     launched: bool = False
     #: Why it is being stopped, if it is.
     stop: str | None = None
@@ -59,8 +59,8 @@ class Entry:
         return self.job.request_id
 
     @property
-    def container(self) -> str:
-        """The name of its container."""
+    def name(self) -> str:
+        """What its engine knows it by."""
         return job_name(self.request_id)
 
     @property

@@ -1,0 +1,102 @@
+"""Container engines as engines of a spool: each job is the pipeline's command in a container of its image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from collidium.contracts.runner import Job, RunnerRefused, RunnerUnavailable
+from collidium.errors import ConfigurationError
+from collidium_runners.container.containers import OUTPUT, Allowance, options
+from collidium_runners.container.engine import Engine, Engines
+from collidium_runners.pipeline.command import PipelineCommand
+from collidium_runners.pipeline.naming import job_name
+from collidium_runners.spool.engine import Run
+from collidium_runners.spool.folders import Folders
+
+_NO_IMAGE: Final = "the machine has no pipeline to run; the platform's operators see why"
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What containers are made from."""
+
+    image: str
+    command: PipelineCommand
+    allowance: Allowance
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineContainers:
+    """Runs the pipeline in containers of one engine."""
+
+    engine: Engine
+    pipeline: Pipeline
+    missing: str = "its container was removed before it ended"
+
+    @property
+    def program(self) -> str:
+        return self.engine.program
+
+    def start(self, job: Job, folders: Folders) -> None:
+        if self._must_be_started(job, folders):
+            self.engine.start(job_name(job.request_id), folders.unmounted(job.request_id))
+
+    def stop(self, name: str) -> None:
+        self.engine.stop(name)
+
+    def remove(self, name: str) -> None:
+        self.engine.remove(name)
+
+    def inspect(self, names: Sequence[str]) -> Mapping[str, Run]:
+        return self.engine.inspect(names)
+
+    def log(self, name: str) -> list[str]:
+        return self.engine.log(name)
+
+    def _must_be_started(self, job: Job, folders: Folders) -> bool:
+        """Make the container if it is not there; whether it does not run yet."""
+        name = job_name(job.request_id)
+        made = self.engine.inspect([name]).get(name)
+        if made is None:
+            try:
+                self._create(job, folders)
+            except RunnerRefused:
+                # The client of a process that was killed may have been faster.
+                made = self.engine.inspect([name]).get(name)
+                if made is None:
+                    raise
+        return made is None or made.is_new
+
+    def _create(self, job: Job, folders: Folders) -> None:
+        output, scratch = folders.make(job.request_id)
+        name, allowance = job_name(job.request_id), self.pipeline.allowance
+        self.engine.create(
+            options(name, allowance, output, scratch, rootless=self.engine.rootless),
+            self.pipeline.image,
+            self.pipeline.command.of_job(job, OUTPUT),
+        )
+
+
+class PipelineEngines:
+    """The container engines of this machine, for one pipeline."""
+
+    def __init__(self, engines: Engines, pipeline: Pipeline) -> None:
+        self._engines = engines
+        self._pipeline = pipeline
+
+    def choose(self) -> PipelineContainers:
+        """The engine of new jobs; raises RunnerUnavailable where none answers or the image is missing."""
+        engine = self._engines.choose()
+        image = self._pipeline.image
+        if not image:
+            raise RunnerUnavailable(_NO_IMAGE) from ConfigurationError("PLATFORM_CONTAINER_IMAGE is not set")
+        if not engine.has_image(image):
+            missing = f"{engine.program} has no image {image}: fetch it with `{engine.program} pull {image}`"
+            raise RunnerUnavailable(_NO_IMAGE) from ConfigurationError(missing)
+        return PipelineContainers(engine, self._pipeline)
+
+    def get(self, program: str) -> PipelineContainers:
+        """The engine that a job was given to."""
+        return PipelineContainers(self._engines.get(program), self._pipeline)
