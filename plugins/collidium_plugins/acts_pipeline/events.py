@@ -1,10 +1,14 @@
-"""What one stage hands to the next: the particles of an event, as arrays or as a row of an arrow table."""
+"""What one stage hands to the next: an event as arrays, or as a row of an arrow table.
+
+An event grows from stage to stage: generated, simulated, reconstructed. Each has the arrays of the one
+before, as they were.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,85 +17,231 @@ import pyarrow.compute as pc
 
 from collidium.datasets.schemas import SCHEMAS
 
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Particles:
     """Particles of one event; every array has one entry per particle. Columns and units of the hosted table.
 
     Generated particles come first and have ``particle_id`` 1, 2, …, N in their order; what the detector
-    simulation makes follows with N + 1, … and ``primary`` false. Among the generated ones are some that
-    decayed in the generator (hadrons with b or c, K0S, hyperons, tau, W, Z, …): others name them as parent.
+    simulation makes follows with N + 1, … and ``primary`` false. A generated particle that is somebody's
+    parent has decayed in the generator.
     """
 
     particle_id: npt.NDArray[np.uint64]
     pdg_id: npt.NDArray[np.int64]
     #: Mass and energy in GeV.
-    mass: npt.NDArray[np.float32]
-    energy: npt.NDArray[np.float32]
+    mass: Floats
+    energy: Floats
     #: In units of e.
-    charge: npt.NDArray[np.float32]
+    charge: Floats
     #: Momentum at the vertex, GeV.
-    px: npt.NDArray[np.float32]
-    py: npt.NDArray[np.float32]
-    pz: npt.NDArray[np.float32]
+    px: Floats
+    py: Floats
+    pz: Floats
     #: Vertex, mm, and its time, ns.
-    vx: npt.NDArray[np.float32]
-    vy: npt.NDArray[np.float32]
-    vz: npt.NDArray[np.float32]
-    time: npt.NDArray[np.float32]
-    #: Whether it comes from the collision: not from the detector, nor from a K0S or a hyperon.
+    vx: Floats
+    vy: Floats
+    vz: Floats
+    time: Floats
     primary: npt.NDArray[np.bool_]
     #: 1 is the hard scatter, 2 and up are pileup interactions.
     vertex_primary: npt.NDArray[np.uint16]
-    #: ``particle_id`` of the nearest particle in the table that it comes from, -1 for none.
     parent_id: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.particle_id)
 
-    @property
-    def reach_detector(self) -> npt.NDArray[np.bool_]:
-        """Of generated particles: which did not decay in the generator; shape (particles,)."""
-        return ~np.isin(self.particle_id, self.parent_id[self.parent_id > 0].astype(np.uint64))
+
+#: What became of a particle in the tracker: it was not simulated (it had decayed before, cannot be seen or
+#: is too slow), it left the tracker, or it ended there by turning into others.
+NOT_SIMULATED: Final = 0
+LEFT: Final = 1
+ENDED: Final = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """Where and how the simulation of the tracker was done with each particle, in the order of particles.
+
+    For particles that were not simulated everything is 0.
+    """
+
+    #: ``NOT_SIMULATED``, ``LEFT`` or ``ENDED``.
+    fate: npt.NDArray[np.uint8]
+    #: mm and ns.
+    x: Floats
+    y: Floats
+    z: Floats
+    time: Floats
+    #: Momentum and energy there, GeV: less than at the vertex by what was lost in material.
+    px: Floats
+    py: Floats
+    pz: Floats
+    energy: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedHits:
+    """Where particles crossed modules of the tracker, sorted by volume, layer and surface."""
+
+    #: On the module's plane, mm.
+    x: Doubles
+    y: Doubles
+    z: Doubles
+    #: ns.
+    time: Floats
+    particle_id: npt.NDArray[np.uint64]
+    volume_id: npt.NDArray[np.uint8]
+    layer_id: npt.NDArray[np.uint16]
+    surface_id: npt.NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrackerHits:
+    """What the tracker measured; columns and units of the hosted table."""
+
+    x: Floats
+    y: Floats
+    z: Floats
+    true_x: Floats
+    true_y: Floats
+    true_z: Floats
+    time: Floats
+    particle_id: npt.NDArray[np.uint64]
+    volume_id: npt.NDArray[np.uint8]
+    layer_id: npt.NDArray[np.uint16]
+    surface_id: npt.NDArray[np.uint32]
+    detector: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tracks:
+    """Reconstructed tracks; columns and units of the hosted table, but for the two that tell their hits."""
+
+    d0: Floats
+    z0: Floats
+    phi: Floats
+    theta: Floats
+    qop: Floats
+    majority_particle_id: npt.NDArray[np.uint64]
+    #: How many hits each track has.
+    num_hits: npt.NDArray[np.uint16]
+    #: The hits of the first track, of the second, …: indices into the event's tracker hits.
+    hit_ids: npt.NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.d0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GeneratedEvent:
-    """Final-state particles of the hard scatter and of all pileup interactions of one event."""
+    """Particles of the hard scatter and of all pileup interactions of one event."""
+
+    PARTS: ClassVar[Mapping[str, type]] = {"particles": Particles}
 
     event_id: int
     particles: Particles
 
 
-_HOSTED: Final = SCHEMAS["particles"]
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedEvent:
+    """Also the particles that were made in the detector, and what they did in the tracker."""
 
-#: One row is one event.
-GENERATED_SCHEMA: Final = pa.schema(
-    [_HOSTED.field("event_id"), *(_HOSTED.field(column.name) for column in fields(Particles))]
-)
+    PARTS: ClassVar[Mapping[str, type]] = {"particles": Particles, "ends": Ends, "crossings": SimulatedHits}
+
+    event_id: int
+    particles: Particles
+    ends: Ends
+    crossings: SimulatedHits
 
 
-def to_table(events: Iterable[GeneratedEvent]) -> pa.Table:
-    """One row of :data:`GENERATED_SCHEMA` per event."""
-    events = list(events)
-    ids = pa.array([event.event_id for event in events], pa.uint32())
+@dataclass(frozen=True, slots=True, eq=False)
+class ReconstructedEvent:
+    """What was measured and reconstructed, with the truth."""
+
+    PARTS: ClassVar[Mapping[str, type]] = {
+        "particles": Particles,
+        "ends": Ends,
+        "hits": TrackerHits,
+        "tracks": Tracks,
+    }
+
+    event_id: int
+    particles: Particles
+    ends: Ends
+    hits: TrackerHits
+    tracks: Tracks
+
+
+Event = TypeVar("Event", GeneratedEvent, SimulatedEvent, ReconstructedEvent)
+
+_F32: Final = pa.float32()
+
+#: Types of the columns of each part; hosted ones are as in the hosted tables.
+_TYPES: Final[Mapping[type, Mapping[str, pa.DataType]]] = {
+    Particles: {name: SCHEMAS["particles"].field(name).type for name in Particles.__slots__},
+    Ends: {name: pa.list_(pa.uint8() if name == "fate" else _F32) for name in Ends.__slots__},
+    SimulatedHits: {name: SCHEMAS["tracker_hits"].field(name).type for name in SimulatedHits.__slots__}
+    | dict.fromkeys(("x", "y", "z"), pa.list_(pa.float64())),
+    TrackerHits: {name: SCHEMAS["tracker_hits"].field(name).type for name in TrackerHits.__slots__},
+    Tracks: {
+        name: SCHEMAS["tracks"].field(name).type
+        for name in Tracks.__slots__
+        if name not in {"num_hits", "hit_ids"}
+    }
+    | {"num_hits": pa.list_(pa.uint16()), "hit_ids": pa.list_(pa.uint32())},
+}
+
+
+def schema(kind: type[Event]) -> pa.Schema:
+    """One row is one event of that kind; columns are named ``<part>.<column>``."""
     columns = [
-        _lists([getattr(event.particles, field.name) for event in events], field.type)
-        for field in list(GENERATED_SCHEMA)[1:]
+        pa.field(f"{part}.{name}", column)
+        for part, type_ in kind.PARTS.items()
+        for name, column in _TYPES[type_].items()
     ]
-    return pa.Table.from_arrays([ids, *columns], schema=GENERATED_SCHEMA)
+    return pa.schema([pa.field("event_id", pa.uint32(), nullable=False), *columns])
 
 
-def from_table(table: pa.Table) -> Iterator[GeneratedEvent]:
-    """The events of a table that :func:`to_table` made."""
-    names = [column.name for column in fields(Particles)]
-    for batch in table.select(["event_id", *names]).to_batches():
+def to_table(events: Iterable[Event], kind: type[Event] = GeneratedEvent) -> pa.Table:  # type: ignore[assignment]
+    """One row of :func:`schema` per event, in their order."""
+    events = list(events)
+    layout = schema(kind)
+    ids = pa.array([event.event_id for event in events], pa.uint32())
+    columns = []
+    for field in list(layout)[1:]:
+        part, name = field.name.split(".")
+        columns.append(lists([getattr(getattr(event, part), name) for event in events], field.type))
+    return pa.Table.from_arrays([ids, *columns], schema=layout)
+
+
+def from_table(table: pa.Table, kind: type[Event] = GeneratedEvent) -> Iterator[Event]:  # type: ignore[assignment]
+    """The events of a table that :func:`to_table` made of events of that kind."""
+    for batch in table.select(schema(kind).names).to_batches():
         for row, event_id in enumerate(batch.column("event_id").to_numpy()):
-            columns = {name: _entries(batch.column(name), row) for name in names}
-            yield GeneratedEvent(int(event_id), Particles(**columns))
+            parts: dict[str, Any] = {
+                part: type_(
+                    **{
+                        name: _entries(batch.column(f"{part}.{name}"), row)
+                        for name in (field.name for field in fields(type_))
+                    }
+                )
+                for part, type_ in kind.PARTS.items()
+            }
+            yield kind(int(event_id), **parts)
 
 
-def _lists(arrays: Sequence[npt.NDArray[Any]], kind: pa.DataType) -> pa.Array[Any]:
+def lists(arrays: Sequence[npt.NDArray[Any]], kind: pa.DataType) -> pa.Array[Any]:
+    """A column of lists of that type, one entry per array."""
     offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int32)
     entries = np.concatenate(arrays) if arrays else np.empty(0)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(entries)).cast(kind)

@@ -34,14 +34,12 @@ class Channel:
     spectrum: Path | None = None
 
 
-#: Scalar S of the Higgs portal: mass 40 GeV, proper lifetime 10 mm, decays as a Higgs boson of that mass.
+#: Scalar S of the Higgs portal: mass 55 GeV, proper lifetime 100 mm.
 _PORTAL_SCALAR: Final = (
-    "9000025:all = S void 1 0 0 40. 0. 0. 0. 10.",
+    "9000025:all = S void 1 0 0 55. 0. 0. 0. 100.",
     "9000025:isResonance = off",
     "9000025:mayDecay = on",
-    "9000025:addChannel = 1 0.85 91 5 -5",
-    "9000025:addChannel = 1 0.08 91 15 -15",
-    "9000025:addChannel = 1 0.07 91 4 -4",
+    "9000025:addChannel = 1 1. 91 5 -5",
     "25:addChannel = 1 1. 100 9000025 9000025",
     "25:onMode = off",
     "25:onIfMatch = 9000025 9000025",
@@ -114,8 +112,7 @@ CHANNELS: Final[Mapping[str, Channel]] = MappingProxyType(
             ),
         ),
         "higgs_portal": Channel(
-            "gg → H(125) → SS, a scalar S of 40 GeV with a proper lifetime cτ of 10 mm and decays to "
-            "bb (85%), ττ (8%) and cc (7%)",
+            "gg → H(125) → SS → bbbb, with a scalar S of 55 GeV and a proper lifetime cτ of 100 mm",
             ("HiggsSM:gg2H = on", "25:m0 = 125.", *_PORTAL_SCALAR),
         ),
         "susy_gmsb": Channel(

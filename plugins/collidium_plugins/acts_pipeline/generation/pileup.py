@@ -1,8 +1,9 @@
 """Pileup: how many other protons collide in an event, which collisions of the pool they are, and where.
 
 The number is Poisson distributed around the pileup. Places and times are Gaussian and independent, with the
-spreads that ATLAS expects of the HL-LHC (technical design report of the High-Granularity Timing Detector,
-CERN-LHCC-2020-007: 50 mm along the beams, 175 ps); 12.5 µm across. The hard scatter is spread alike.
+spreads that the production of the hosted datasets uses: 55.5 mm along the beams, 12.5 µm across, 185 ps.
+ATLAS expects 50 mm and 175 ps of the HL-LHC (High-Granularity Timing Detector, technical design report,
+CERN-LHCC-2020-007). The hard scatter is spread alike.
 
 A collision is taken from a pool of :data:`POOL` distinct ones. Each time it is turned by another angle around
 the beams, and half of the time end for end (by 180 degrees around an axis across the beams), which is as
@@ -25,8 +26,8 @@ from collidium_plugins.acts_pipeline import seeds
 POOL: Final = 20_000
 #: Standard deviations of an interaction's place, mm, and time, ns.
 _ACROSS: Final = 0.0125
-_ALONG: Final = 50.0
-_TIME: Final = 0.175
+_ALONG: Final = 55.5
+_TIME: Final = 0.185
 
 Floats = npt.NDArray[np.float64]
 
