@@ -217,7 +217,7 @@ def to_table(events: Iterable[Event], kind: type[Event] = GeneratedEvent) -> pa.
     events = list(events)
     layout = schema(kind)
     ids = pa.array([event.event_id for event in events], pa.uint32())
-    columns = []
+    columns: list[pa.Array[Any]] = []
     for field in list(layout)[1:]:
         part, name = field.name.split(".")
         columns.append(lists([getattr(getattr(event, part), name) for event in events], field.type))
