@@ -55,12 +55,6 @@ def choose(paths: Collection[str], config: str | None) -> str:
     return next(iter(there))
 
 
-def flat_tables(paths: Iterable[str]) -> tuple[str, ...]:
-    """The tables whose files lie directly in the directory, which does not name their config; sorted."""
-    flat = (parts for parts in map(_parts, paths) if len(parts) == 1 and parts[0].endswith(".parquet"))
-    return tuple(sorted({_table_of(parts) for parts in flat}))
-
-
 def shards(paths: Collection[str], table: str, config: str | None = None) -> list[str]:
     """The paths that hold ``table`` of ``config``, sorted; without ``config`` there must be only one.
 
