@@ -68,7 +68,8 @@ def fly(charge: Floats, momentum: Floats, vertex: Floats, time: Floats, energy: 
 def _to_radius(x: Floats, y: Floats, angle: Floats, bend: Floats) -> Floats:
     """Transverse path to the barrel's radius, infinite for circles that do not reach it.
 
-    With the circle's centre at distance d and angle b, position² = d² + 1/bend² + 2 d sin(heading - b) / bend.
+    With the circle's centre at distance d and angle b, the radius squared is
+    d² + 1/bend² + 2 d sin(heading - b) / bend.
     """
     along = x * np.cos(angle) + y * np.sin(angle)
     straight = -along + np.sqrt(along**2 + ECAL_RADIUS**2 - x**2 - y**2)

@@ -20,25 +20,26 @@ from collidium_plugins.acts_pipeline.calorimeter.showers import (
     spots,
     visible_energy,
 )
-from collidium_plugins.acts_pipeline.events import Particles
+from collidium_plugins.acts_pipeline.events import LEFT, NOT_SIMULATED, Ends, Particles
 from collidium_plugins.acts_pipeline.generation.interaction import LIGHT
 
 
-def deposits(particles: Particles, generated: int, random: np.random.Generator) -> CaloHits:
+def deposits(particles: Particles, ends: Ends, random: np.random.Generator) -> CaloHits:
     """What the particles of an event leave in the calorimeters.
 
-    The first ``generated`` particles come from the generator, the others from the detector simulation. What
-    has decayed leaves nothing; who made others in the detector leaves that much less.
+    A particle flies on from where it left the tracker, with what it had there; one that was not simulated
+    flies from its vertex, unless it decayed.
     """
-    energy = _left(particles, generated)
+    state = _states(particles, ends)
+    energy = visible_energy(particles.pdg_id, state["energy"], particles.mass.astype(np.float64))
     kind = kinds(particles.pdg_id)
-    chosen = np.flatnonzero((energy > 0) & (kind != NONE))
+    chosen = np.flatnonzero((energy > 0) & (kind != NONE) & _flies(particles, ends))
     arrivals = fly(
         particles.charge[chosen].astype(np.float64),
-        _stacked(particles.px, particles.py, particles.pz)[chosen],
-        _stacked(particles.vx, particles.vy, particles.vz)[chosen],
-        particles.time[chosen].astype(np.float64),
-        particles.energy[chosen].astype(np.float64),
+        np.stack([state["px"], state["py"], state["pz"]], axis=1)[chosen],
+        np.stack([state["x"], state["y"], state["z"]], axis=1)[chosen],
+        state["time"][chosen],
+        state["energy"][chosen],
     )
     chosen = chosen[arrivals.index]
     made = spots(kind[chosen], energy[chosen], _steepness(arrivals), random)
@@ -53,17 +54,23 @@ def deposits(particles: Particles, generated: int, random: np.random.Generator) 
     )
 
 
-def _left(particles: Particles, generated: int) -> Floats:
-    """Energy that each particle still has for the calorimeters, GeV."""
-    energy = visible_energy(
-        particles.pdg_id, particles.energy.astype(np.float64), particles.mass.astype(np.float64)
-    )
-    parents = particles.parent_id
-    decayed = np.zeros(len(particles), bool)
-    decayed[parents[:generated][parents[:generated] > 0] - 1] = True
-    made = np.flatnonzero(parents[generated:] > 0) + generated
-    np.subtract.at(energy, parents[made] - 1, particles.energy[made].astype(np.float64))
-    return np.where(decayed, 0.0, energy)
+def _states(particles: Particles, ends: Ends) -> dict[str, Floats]:
+    """Of each particle where it leaves the tracker, or else its vertex: place, time, momentum and energy."""
+    left = ends.fate == LEFT
+    vertex = {"x": particles.vx, "y": particles.vy, "z": particles.vz}
+    same = {name: getattr(particles, name) for name in ("time", "px", "py", "pz", "energy")}
+    return {
+        name: np.where(left, getattr(ends, name), start).astype(np.float64)
+        for name, start in {**vertex, **same}.items()
+    }
+
+
+def _flies(particles: Particles, ends: Ends) -> npt.NDArray[np.bool_]:
+    """Which particles go on to the calorimeters: what left the tracker, and what it never saw."""
+    parents = np.unique(particles.parent_id[particles.parent_id > 0]).astype(np.uint64)
+    decayed = np.isin(particles.particle_id, parents)
+    flies: npt.NDArray[np.bool_] = (ends.fate == LEFT) | ((ends.fate == NOT_SIMULATED) & ~decayed)
+    return flies
 
 
 def _steepness(arrivals: Arrivals) -> Floats:
@@ -91,7 +98,3 @@ def _across(direction: Floats) -> tuple[Floats, Floats]:
     zero = np.zeros(len(direction))
     sideways = np.stack([-direction[:, 1], direction[:, 0], zero], axis=1) / transverse[:, None]
     return sideways, np.cross(direction, sideways)
-
-
-def _stacked(x: npt.NDArray[np.float32], y: npt.NDArray[np.float32], z: npt.NDArray[np.float32]) -> Floats:
-    return np.stack([x, y, z], axis=1).astype(np.float64)
