@@ -12,7 +12,7 @@ import pytest
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset, HubDataset, fetch
-from collidium.errors import NotFound, UnusableDataset, UpstreamError
+from collidium.errors import NotFound, Unreachable, UnusableDataset
 
 from .conftest import HubServer
 
@@ -70,15 +70,27 @@ async def test_only_the_shards_of_the_table_and_the_events_are_fetched(
 async def test_a_second_fetch_takes_what_is_there(source: HubDataset, tmp_path: Path) -> None:
     first = await fetch(source, ["tracker_hits"], tmp_path, config="ttbar_pu0")
     inodes = [path.stat().st_ino for path in sorted(first.directory.rglob("*.parquet"))]
-    assert await fetch(source, ["tracker_hits"], tmp_path) == first
+    second = await fetch(source, ["tracker_hits"], tmp_path)
+    assert (second.directory, second.revision) == (first.directory, first.revision)
+    assert (len(first.downloaded), second.downloaded, second.downloaded_bytes) == (3, (), 0)
     assert [path.stat().st_ino for path in sorted(first.directory.rglob("*.parquet"))] == inodes
     assert len(inodes) == 3
 
 
-async def test_events_that_no_shard_has_are_told_by_the_reader(source: HubDataset, tmp_path: Path) -> None:
-    fetched = await fetch(source, ["particles"], tmp_path, events=EventRange(50, 60))
+async def test_events_that_no_shard_can_have_are_told_before_anything_is_fetched(
+    source: HubDataset, tmp_path: Path
+) -> None:
+    with pytest.raises(UnusableDataset, match=r"events 50:60: 50:60 are missing \(events there: 0 to 29\)"):
+        await fetch(source, ["particles"], tmp_path, events=EventRange(50, 60))
+    assert names(tmp_path) == []
+
+
+async def test_events_that_a_shard_might_have_are_told_by_the_reader(
+    source: HubDataset, tmp_path: Path
+) -> None:
+    fetched = await fetch(source, ["tracker_hits"], tmp_path, events=EventRange(50, 60))
     with pytest.raises(UnusableDataset, match="lacks 10 of the 10 events 50:60"):
-        list(Dataset(fetched.directory).read(["particles"], EventRange(50, 60)))
+        list(Dataset(fetched.directory).read(["tracker_hits"], EventRange(50, 60)))
 
 
 async def test_a_repository_that_is_not_there(hub: HubServer, tmp_path: Path) -> None:
@@ -93,6 +105,6 @@ async def test_a_table_that_is_not_there(source: HubDataset, tmp_path: Path) -> 
 
 async def test_a_hub_that_is_down_is_told_without_its_token(tmp_path: Path) -> None:
     source = HubDataset("ada/data", "http://127.0.0.1:9", token="hf_secret")  # noqa: S106 -- no real one
-    with pytest.raises(UpstreamError) as raised:
+    with pytest.raises(Unreachable) as raised:
         await fetch(source, ["particles"], tmp_path)
     assert "hf_secret" not in raised.value.detail

@@ -1,19 +1,33 @@
-"""Fetches the shards that are needed from a dataset repository of a hub."""
+"""Fetches the shards that are needed from a dataset repository of a hub, and tells what there is."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.errors import CollidiumError, NotFound, Unauthenticated, UnusableDataset, UpstreamError
+from collidium.datasets.catalogue import Catalogue, ConfigEntry, HubCatalogue, LocalCatalogue, TableEntry
+from collidium.datasets.downloads import PARALLEL, Progress, receive
+from collidium.datasets.places import HubDataset, find_hub, locate
+from collidium.datasets.repository import Repository, tagged
+from collidium.datasets.shelves import Cache, Folder, Shelf, default_cache
+from collidium.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from huggingface_hub import HfApi, HfFileSystem
+    from collidium.datasets.hub_reader import HubReader
+
+#: The tag by which datasets of the platform are found on a hub.
+TAG = "collidium"
+
+#: A directory, ``namespace/name`` on the hub, or the address of a repository.
+Source = str | Path | HubDataset
+#: ``"0:1000"``, ``range(0, 1000)`` or the like; None: all.
+Events = str | range | EventRange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +35,101 @@ class Fetched:
     """Shards in a local directory that has the repository's layout."""
 
     directory: Path
-    #: The commit they were taken from, 40 hexadecimal digits.
+    #: The commit they were taken from, 40 hexadecimal digits; ``local`` where there was nothing to fetch.
     revision: str
+    #: Table -> paths below the directory, those that may hold events of the range.
+    shards: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: Those that were not there before, and their size.
+    downloaded: tuple[str, ...] = ()
+    downloaded_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class HubDataset:
-    """Where a dataset is: ``repo`` as ``namespace/name`` on the hub at ``endpoint``."""
+def list_configs(
+    source: Source, *, endpoint: str | None = None, revision: str | None = None, token: str | None = None
+) -> list[ConfigEntry]:
+    """The dataset configs of a repository or a directory, with their tables, shards and bytes.
 
-    repo: str
-    endpoint: str
-    revision: str = "main"
-    token: str | None = None
+    Raises what :func:`download` raises.
+    """
+    place = locate(source, endpoint=endpoint, revision=revision, token=token)
+    with catalogue(place) as found:
+        return found.configs()
+
+
+def list_tables(
+    source: Source,
+    config: str | None = None,
+    tables: str | Sequence[str] | None = None,
+    *,
+    endpoint: str | None = None,
+    revision: str | None = None,
+    token: str | None = None,
+    cache: Path | None = None,
+) -> list[TableEntry]:
+    """The tables of a config with columns, shards and events, from the footers of the shards alone.
+
+    Raises what :func:`download` raises.
+    """
+    place = locate(source, endpoint=endpoint, revision=revision, token=token)
+    with catalogue(place, cache) as found:
+        return found.tables(config, table_names(tables))
+
+
+def list_repositories(
+    *, endpoint: str | None = None, token: str | None = None, tag: str = TAG, limit: int = 100
+) -> list[dict[str, Any]]:
+    """The dataset repositories of a hub with the platform's tag, the latest first.
+
+    Raises Unreachable, Unavailable and UpstreamError.
+    """
+    from collidium.datasets.hub_reader import HubReader
+
+    access = find_hub(endpoint, token)
+    with HubReader(access.endpoint, access.token) as hub:
+        return tagged(hub, tag, limit)
+
+
+def download(
+    source: Source,
+    config: str | None = None,
+    tables: str | Sequence[str] | None = None,
+    events: Events = None,
+    *,
+    output: Path | None = None,
+    cache: Path | None = None,
+    endpoint: str | None = None,
+    revision: str | None = None,
+    token: str | None = None,
+    verify: bool = False,
+    parallel: int = PARALLEL,
+    progress: Progress | None = None,
+) -> Fetched:
+    """Download the shards that hold ``events`` of ``tables``; what is there already is not sent again.
+
+    ``config`` may be left out where there is only one, ``tables`` for all of them. Shards go to ``output``,
+    a directory of their own, or else into the cache. An interrupted download goes on where it stopped, within
+    a file too. Each shard is checked against the hash that the hub gives; with ``verify`` so are those that
+    are there already. ``progress`` is told bytes that have come and bytes that there are.
+
+    Raises NotFound without such a repository, Unauthenticated or Forbidden for one that may not be read,
+    UnusableDataset for an unknown config or table, for events that are not there and for a shard that is
+    damaged on the hub, :class:`~collidium.datasets.downloads.NoRoom` when the disk is full, Unreachable
+    without a hub, and Unavailable or UpstreamError for anything else that goes wrong with it.
+    """
+    place = locate(source, endpoint=endpoint, revision=revision, token=token)
+    names, wanted = table_names(tables), event_range(events)
+    if isinstance(place, Path):
+        with catalogue(place) as found:
+            return Fetched(place, "local", _choose(found, config, names, wanted))
+    with _opened(place, output, cache, parallel) as (hub, repository, shelf):
+        chosen = _choose(HubCatalogue(hub, repository, shelf), config, names, wanted)
+        files = [repository.files[path] for paths in chosen.values() for path in paths]
+        came = receive(
+            hub, repository, shelf, files, verify=verify, parallel=parallel, progress=progress
+        )  # fmt: skip
+        paths = tuple(file.path for file in came)
+        size = sum(file.size for file in came)
+        return Fetched(shelf.directory, repository.commit, chosen, paths, size)
 
 
 async def fetch(
@@ -43,72 +140,59 @@ async def fetch(
     config: str | None = None,
     events: EventRange | None = None,
 ) -> Fetched:
-    """Download the shards of ``tables`` into ``cache``; those that are there already are not sent again.
-
-    With ``events`` only shards whose footer says that they hold some of them. Raises NotFound without such
-    a repository, Unauthenticated where the token is refused, UnusableDataset without such a table, and
-    UpstreamError for anything else that goes wrong with the hub.
-    """
-    return await asyncio.to_thread(_fetch, source, tables, cache, config, events)
+    """:func:`download` into ``cache`` from within an event loop; a thread does the work."""
+    return await asyncio.to_thread(download, source, config, tables, events, cache=cache)
 
 
-def _fetch(
-    source: HubDataset, tables: Sequence[str], cache: Path, config: str | None, events: EventRange | None
-) -> Fetched:
-    from huggingface_hub import HfApi, HfFileSystem
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+@contextmanager
+def catalogue(place: Path | HubDataset, cache: Path | None = None) -> Iterator[Catalogue]:
+    """What the dataset at a place has. Raises what :func:`download` raises."""
+    if isinstance(place, Path):
+        yield LocalCatalogue(place)
+        return
+    with _opened(place, None, cache, PARALLEL) as (hub, repository, shelf):
+        yield HubCatalogue(hub, repository, shelf)
 
-    # False, not None: a token that happens to lie on this machine must not go to a hub it is not meant for.
-    token = source.token or False
+
+@contextmanager
+def _opened(
+    place: HubDataset, output: Path | None, cache: Path | None, parallel: int
+) -> Iterator[tuple[HubReader, Repository, Shelf]]:
+    from collidium.datasets.hub_reader import HubReader
+
+    with HubReader(place.endpoint, place.token, connections=max(parallel, PARALLEL)) as hub:
+        repository = Repository.read(hub, place)
+        shelf: Shelf
+        if output is None:
+            shelf = Cache(cache or default_cache(), repository)
+        else:
+            output.mkdir(parents=True, exist_ok=True)
+            shelf = Folder(output, repository)
+        yield hub, repository, shelf
+
+
+def _choose(
+    found: Catalogue, config: str | None, tables: Sequence[str] | None, events: EventRange | None
+) -> dict[str, list[str]]:
+    chosen = layout.choose(found.sizes, config)
+    names = layout.configs(found.sizes)[chosen] if tables is None else tables
+    return {name: found.holding(name, chosen, events) for name in names}
+
+
+def table_names(tables: str | Sequence[str] | None) -> Sequence[str] | None:
+    """One name or several, each once."""
+    return [tables] if isinstance(tables, str) else tables and list(dict.fromkeys(tables))
+
+
+def event_range(events: Events) -> EventRange | None:
+    """The events that are meant. Raises InvalidInput."""
     try:
-        api = HfApi(endpoint=source.endpoint, token=token)
-        info = api.dataset_info(source.repo, revision=source.revision)
-        commit = str(info.sha)
-        paths = [sibling.rfilename for sibling in info.siblings or []]
-        files = HfFileSystem(endpoint=source.endpoint, token=token, skip_instance_cache=True)
-        root = f"datasets/{source.repo}@{commit}"
-        for table in tables:
-            shards = layout.shards(paths, table, config)
-            wanted = [path for path in shards if events is None or _holds(files, f"{root}/{path}", events)]
-            for path in wanted or shards[:1]:
-                _download(api, source.repo, commit, path, cache)
-    except GatedRepoError as error:
-        raise Unauthenticated(f"the hub does not let you read {source.repo}") from error
-    except RepositoryNotFoundError as error:
-        raise NotFound(f"there is no dataset repository {source.repo} at {source.endpoint}") from error
-    except CollidiumError:
-        raise
-    except Exception as error:  # the errors of whatever HTTP library this version of the hub's client has
-        raise UpstreamError(f"fetching {source.repo} from {source.endpoint} failed: {error}") from error
-    return Fetched(_snapshot(cache, source.repo, commit), commit)
-
-
-def _holds(files: HfFileSystem, path: str, events: EventRange) -> bool:
-    """Whether a shard may hold events of the range, by its footer: a few kB instead of the whole file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with files.open(path, "rb", block_size=256 * 1024) as file:
-            metadata = pq.read_metadata(cast(IO[bytes], file))
-    except pa.ArrowException as error:
-        raise UnusableDataset(f"{path}: cannot be read as parquet: {error}") from error
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        columns = (group.column(index) for index in range(group.num_columns))
-        statistics = next((c.statistics for c in columns if c.path_in_schema == "event_id"), None)
-        if statistics is None or statistics.min is None or statistics.max is None:
-            return True
-        if statistics.min < events.stop and statistics.max >= events.start:
-            return True
-    return False
-
-
-def _download(api: HfApi, repo: str, commit: str, path: str, cache: Path) -> None:
-    api.hf_hub_download(repo, path, repo_type="dataset", revision=commit, cache_dir=cache)
-
-
-def _snapshot(cache: Path, repo: str, commit: str) -> Path:
-    from huggingface_hub.file_download import repo_folder_name
-
-    return cache / repo_folder_name(repo_id=repo, repo_type="dataset") / "snapshots" / commit
+        if isinstance(events, str):
+            return EventRange.parse(events)
+        if isinstance(events, range):
+            if events.step != 1:
+                raise ValueError("an event range has no gaps")
+            return EventRange(events.start, events.stop)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    return events

@@ -81,7 +81,7 @@ def _absent(there: Mapping[str, Sequence[str]], table: str, config: str | None) 
     if config and config not in there and there:
         return f"{message}: no config {config}; there are: {', '.join(map(_named, there))}"
     where = f" in config {config}" if config else ""
-    known = [there[config]] if config in there else there.values()
+    known = [there[config]] if config and config in there else there.values()
     names = sorted({name for group in known for name in group})
     return f"{message}{where}; there are: {', '.join(names) or 'none at all'}"
 

@@ -60,6 +60,32 @@ class EventTable:
             pieces = [reader.take(block.stop) for reader in readers if reader.shard.touches(block)]
             yield _in_order(pieces) if pieces else self._shards[0].schema.empty_table()
 
+    def load(self, events: EventRange | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of the events, of all events by default, sorted by event, in memory.
+
+        Only the row groups that hold some of them are read, and only ``columns``, by their canonical names;
+        ``event_id`` comes first in any case. Raises UnusableDataset for a column that is not there.
+        """
+        wanted = self._wanted(columns)
+        shards = [shard for shard in self._shards if events is None or shard.touches(events)]
+        pieces = [shard.rows(events, wanted) for shard in shards]
+        return _in_order(pieces or [self._shards[0].schema.empty_table().select(wanted)])
+
+    @property
+    def columns(self) -> list[str]:
+        """Canonical names, in the order of the files."""
+        return self._shards[0].schema.names
+
+    def _wanted(self, columns: Sequence[str] | None) -> list[str]:
+        if columns is None:
+            return self.columns
+        absent = [name for name in columns if name not in self.columns]
+        if absent:
+            raise UnusableDataset(
+                f"table {self.name} has no column {', '.join(absent)}; there are: {', '.join(self.columns)}"
+            )
+        return list(dict.fromkeys(["event_id", *columns]))
+
     def _refuse_repeated(self) -> None:
         repeated = np.unique(self.event_ids[1:][self.event_ids[1:] == self.event_ids[:-1]])
         if len(repeated):
@@ -94,6 +120,25 @@ class _Shard:
         """Whether the shard has events between the ends of the range."""
         first, last = np.searchsorted(self.event_ids, [events.start, events.stop])
         return bool(first < last)
+
+    def rows(self, events: EventRange | None, names: Sequence[str]) -> pa.Table:
+        """The rows of the events, all by default, decoded at once."""
+        first, last = 0, len(self.event_ids)
+        if events is not None:
+            first, last = (int(n) for n in np.searchsorted(self.event_ids, [events.start, events.stop]))
+        begin = max(int(np.searchsorted(self.edges, first, side="right")) - 1, 0)
+        end = int(np.searchsorted(self.edges, last, side="left"))
+        stored = [self.columns[name] for name in names]
+        try:
+            with pq.ParquetFile(self.path) as file:
+                table = file.read_row_groups(list(range(begin, end)), columns=stored)
+        except (pa.ArrowException, OSError) as error:
+            raise UnusableDataset(f"{self.path.name}: cannot be read as parquet: {error}") from error
+        return (
+            table.select(stored)
+            .rename_columns(list(names))
+            .slice(first - int(self.edges[begin]), last - first)
+        )
 
 
 class _Reader:

@@ -1,0 +1,72 @@
+"""One row per hit, particle or track, of tables that have one row per event."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from collidium.contracts.tables import positions_in_event
+from collidium.errors import UnusableDataset
+
+#: What a row is known by within its event, where that is its place in the list.
+PLACES: Final = {"tracker_hits": "hit_id", "calo_hits": "hit_id", "tracks": "track_id"}
+
+
+def flat(rows: pa.Table, table: str) -> pa.Table:
+    """The rows of dataset table ``table`` with one row per list element instead of one per event.
+
+    ``event_id`` is repeated; a hit's ``hit_id`` and a track's ``track_id`` are made of the place in the list
+    where the release has none. Lists of lists become lists. Where a whole list is null, as withheld truth is,
+    the values are null. Shape: the sum of the lengths of all lists. Raises UnusableDataset where the lists of
+    an event differ in length.
+    """
+    lists = [field.name for field in rows.schema if _is_list(field.type)]
+    lengths = _lengths(rows, lists, table)
+    columns: dict[str, Any] = {}
+    for name in rows.column_names:
+        if name in lists:
+            columns[name] = _elements(rows.column(name), lengths)
+        else:
+            columns[name] = rows.column(name).take(np.repeat(np.arange(len(rows)), lengths))
+    place = PLACES.get(table)
+    if place is not None and place not in columns:
+        columns[place] = pa.array(positions_in_event(lengths))
+    order = [name for name in ("event_id", place) if name in columns]
+    return pa.table({name: columns[name] for name in [*order, *(n for n in columns if n not in order)]})
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _lengths(rows: pa.Table, lists: list[str], table: str) -> npt.NDArray[np.int64]:
+    """Rows of each event, shape (events,): the length that all its lists have which are not null."""
+    lengths = np.zeros(len(rows), np.int64)
+    known = np.zeros(len(rows), bool)
+    for name in lists:
+        column = rows.column(name)
+        there = np.asarray(pc.is_valid(column))
+        own = np.asarray(pc.list_value_length(column).fill_null(0), dtype=np.int64)
+        unequal = np.flatnonzero(known & there & (own != lengths))
+        if len(unequal):
+            event = rows.column("event_id")[int(unequal[0])].as_py()
+            raise UnusableDataset(
+                f"table {table}: column {name} has {own[unequal[0]]} entries in event {event}, "
+                f"others have {lengths[unequal[0]]}"
+            )
+        lengths = np.where(there, own, lengths)
+        known |= there
+    return lengths
+
+
+def _elements(column: pa.ChunkedArray[Any], lengths: npt.NDArray[np.int64]) -> Any:
+    values: Any = pc.list_flatten(column)
+    if not column.null_count:
+        return values
+    absent = np.repeat(np.asarray(pc.is_null(column)), lengths)
+    places = np.where(absent, 0, np.cumsum(~absent) - 1)
+    return values.take(pa.array(places, mask=absent))
