@@ -5,7 +5,7 @@
 
 Synthetic events of 150,000 hits and 14,700 particles; 10% of the hits are noise, 12.5% are submitted
 as -1, particle ids lie above 2**53. Rates are of CPU time of one worker, the median of some rounds;
-decoding the same files alone is measured in the same worker, in turn.
+decoding the same files alone, and scoring without standard errors, are measured in the same worker, in turn.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from scoring_calls import QuietTask
 from collidium.benchmarks.engine import evaluate
 from collidium.benchmarks.truth import Truth
 from collidium.benchmarks.truth_import import Origin, build
+from collidium.benchmarks.uncertainty import GROUPS
 from collidium.client.predictions import PredictionsWriter
 from collidium.contracts.executor import Limits
 from collidium.contracts.task import EventRange
@@ -125,22 +127,35 @@ async def one(executor: Processes, function: Callable[[Any], Any], item: Any = N
         return await anext(results)
 
 
-async def measure(truth: Truth, path: Path, rounds: int) -> tuple[list[float], list[float], int]:
-    """CPU seconds of scoring and of decoding alone, and the worker's anonymous memory after scoring."""
+@dataclass(frozen=True)
+class Measured:
+    """CPU seconds of a worker, a number for each round, and its anonymous memory after scoring, in bytes."""
+
+    scoring: list[float]
+    without_errors: list[float]
+    decoding: list[float]
+    memory: int
+
+
+async def measure(truth: Truth, path: Path, rounds: int) -> Measured:
     executor = Processes(1)
-    scoring, decoding = [], []
+    scoring: list[float] = []
+    without_errors: list[float] = []
+    decoding: list[float] = []
     task = QuietTask()
     try:
         await evaluate(task, truth, path, executor=executor, limits=LIMITS)  # imports, and first pages
         memory = await one(executor, scoring_calls.anonymous_bytes)
         for _ in range(rounds):
-            before = await one(executor, scoring_calls.cpu_seconds)
-            await evaluate(task, truth, path, executor=executor, limits=LIMITS)
-            scoring.append(await one(executor, scoring_calls.cpu_seconds) - before)
+            for groups, seconds in ((1, without_errors), (GROUPS, scoring)):
+                await one(executor, scoring_calls.draw_groups, groups)
+                before = await one(executor, scoring_calls.cpu_seconds)
+                await evaluate(task, truth, path, executor=executor, limits=LIMITS)
+                seconds.append(await one(executor, scoring_calls.cpu_seconds) - before)
             decoding.append(await one(executor, scoring_calls.decode_alone, (path, *truth.paths.values())))
     finally:
         await executor.close()
-    return scoring, decoding, memory
+    return Measured(scoring, without_errors, decoding, memory)
 
 
 async def wall(truth: Truth, path: Path, workers: int) -> float:
@@ -191,19 +206,21 @@ async def main() -> None:
         print(
             f"{'writer':16} {'bytes/hit':>9} {'Mhits/s/core':>13} {'decode alone':>13} {'ratio':>6} ", end=""
         )
-        print(f"{f'MiB at {few}':>11} {f'MiB at {many}':>11} {'wall, 2 workers':>16}")
+        print(f"{'errors':>7} {f'MiB at {few}':>11} {f'MiB at {many}':>11} {'wall, 2 workers':>16}")
         for writer, write in WRITERS.items():
             path, large = directory / "few.parquet", directory / "many.parquet"
             write(path, events, few)
             write(large, events, many)
-            scoring, decoding, memory = await measure(truths[few], path, rounds)
-            _, _, more = await measure(truths[many], large, 0)
+            measured = await measure(truths[few], path, rounds)
+            more = (await measure(truths[many], large, 0)).memory
             hits = few * HITS / 1e6
-            rate, alone = hits / statistics.median(scoring), hits / statistics.median(decoding)
+            scoring, decoding = statistics.median(measured.scoring), statistics.median(measured.decoding)
+            errors = scoring / statistics.median(measured.without_errors) - 1
             seconds = await wall(truths[few], path, 2)
             print(
-                f"{writer:16} {path.stat().st_size / hits / 1e6:9.2f} {rate:13.1f} {alone:13.1f} "
-                f"{rate / alone:6.0%} {memory / 2**20:11.0f} {more / 2**20:11.0f} {hits / seconds:10.1f} Mh/s"
+                f"{writer:16} {path.stat().st_size / hits / 1e6:9.2f} {hits / scoring:13.1f} "
+                f"{hits / decoding:13.1f} {decoding / scoring:6.0%} {errors:+7.0%} "
+                f"{measured.memory / 2**20:11.0f} {more / 2**20:11.0f} {hits / seconds:10.1f} Mh/s"
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from collidium.benchmarks import uncertainty
 from collidium.contracts.task import Reconstruction
 from collidium_tasks.tracking import TrackingTask
 
@@ -19,6 +20,11 @@ class QuietTask(TrackingTask):
 def cpu_seconds(_: None) -> float:
     """CPU time of this worker so far."""
     return time.process_time()
+
+
+def draw_groups(groups: int) -> None:
+    """How many groups of events are drawn for standard errors from now on; none are drawn of one group."""
+    uncertainty.GROUPS = groups  # type: ignore[misc]  # what no other code does
 
 
 def anonymous_bytes(_: None) -> int:

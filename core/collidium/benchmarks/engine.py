@@ -20,6 +20,7 @@ from collidium.benchmarks.planning import Plan, PlanRequest
 from collidium.benchmarks.predictions import ExtraColumns, Unreadable
 from collidium.benchmarks.reading import Disordered
 from collidium.benchmarks.scoring import ScoringJob, ScoringResult
+from collidium.benchmarks.uncertainty import GroupTally, Replicates, standard_errors
 from collidium.benchmarks.workers import Progress, Workers
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import Problem, Tally, Task
@@ -39,6 +40,13 @@ class Evaluation:
     tally: Tally
     warnings: list[str]
     rows: int
+    #: The metrics of resampled events, never to be shown; empty where there is one event alone.
+    replicates: Replicates
+
+    @property
+    def uncertainties(self) -> dict[str, float]:
+        """The standard error of each metric; empty where it cannot be told."""
+        return standard_errors(self.replicates)
 
 
 async def evaluate(
@@ -74,7 +82,7 @@ async def evaluate(
 class _Findings:
     """What all jobs together have found."""
 
-    tallies: list[Tally]
+    tallies: list[GroupTally]
     problems: list[Problem]
     rows: int
 
@@ -82,7 +90,7 @@ class _Findings:
     def of(cls, results: Iterable[ScoringResult]) -> _Findings:
         results = list(results)
         return cls(
-            [result.tally for result in results if result.tally is not None],
+            [tally for result in results for tally in result.tallies or ()],
             [problem for result in results for problem in result.problems],
             sum(result.rows for result in results),
         )
@@ -127,7 +135,7 @@ class _Evaluation:
         made = await self.workers.conclude(findings.tallies)
         self._check_metrics(made.metrics)
         warnings = [*self._left_out(findings.rows), *made.warnings]
-        return Evaluation(dict(made.metrics), made.tally, warnings, findings.rows)
+        return Evaluation(dict(made.metrics), made.tally, warnings, findings.rows, made.replicates)
 
     def _left_out(self, rows: int) -> list[str]:
         """What a submitter of half a file should hear, since it is legal and costs score."""

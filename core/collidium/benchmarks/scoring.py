@@ -14,6 +14,7 @@ from collidium.benchmarks.blocks import Span, TruthBlock
 from collidium.benchmarks.problems import merge
 from collidium.benchmarks.reading import PredictionsReader
 from collidium.benchmarks.streaming import Findings, by_block, from_partitions, from_row_groups
+from collidium.benchmarks.uncertainty import GroupTally, Replicates, by_group, groups_of, merged, resampled
 from collidium.contracts.task import Block, EventRange, Problem, Tally, Task
 
 BlockPredictions = tuple[TruthBlock, pa.Table]
@@ -36,9 +37,10 @@ class ScoringJob:
 
 @dataclass(frozen=True, slots=True)
 class ScoringResult:
-    """``tally`` is None where there are problems. ``rows``: how many the job has answered for."""
+    """``tallies`` are None where there are problems. ``rows``: how many the job has answered for."""
 
-    tally: Tally | None
+    #: One for each group of events that the job has a part in, in order of events.
+    tallies: tuple[GroupTally, ...] | None
     problems: tuple[Problem, ...]
     rows: int
 
@@ -50,6 +52,7 @@ class Conclusion:
     tally: Tally
     metrics: Mapping[str, float]
     warnings: Sequence[str]
+    replicates: Replicates
 
 
 def score(job: ScoringJob) -> ScoringResult:
@@ -59,7 +62,8 @@ def score(job: ScoringJob) -> ScoringResult:
     fault of the task or of the truth.
     """
     findings = Findings()
-    tallies: list[Tally] = []
+    groups = groups_of(job.events)
+    tallies: list[GroupTally] = []
     with _blocks(job, findings) as blocks, _truth(job.truth) as truth:
         for block, predictions in blocks:
             tables = {
@@ -70,9 +74,9 @@ def score(job: ScoringJob) -> ScoringResult:
             if findings.problems:
                 findings.problems = merge(findings.problems)
             else:
-                tallies.append(job.task.score(data))
-    tally = None if findings.problems else job.task.merge(tallies)
-    return ScoringResult(tally, tuple(findings.problems), findings.rows)
+                tallies += [GroupTally(group, job.task.score(part)) for group, part in by_group(data, groups)]
+    found = None if findings.problems else tuple(merged(job.task, tallies))
+    return ScoringResult(found, tuple(findings.problems), findings.rows)
 
 
 def decode(job: ScoringJob) -> None:
@@ -85,11 +89,13 @@ def decode(job: ScoringJob) -> None:
             pass
 
 
-def conclude(request: tuple[Task, Sequence[Tally]]) -> Conclusion:
-    """Merge all tallies, in order of events, and compute the metrics."""
+def conclude(request: tuple[Task, Sequence[GroupTally]]) -> Conclusion:
+    """Merge all tallies, in order of events, and compute the metrics, also of resampled events."""
     task, tallies = request
-    tally = task.merge(tallies)
-    return Conclusion(tally, dict(task.metrics(tally)), list(task.warnings(tally)))
+    groups = [part.tally for part in merged(task, tallies)]
+    tally = task.merge(groups)
+    metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
+    return Conclusion(tally, metrics, warnings, resampled(task, groups))
 
 
 @contextmanager

@@ -15,8 +15,9 @@ from typing import NoReturn, TypeVar
 from collidium.benchmarks import scoring
 from collidium.benchmarks.predictions import Unreadable
 from collidium.benchmarks.reading import Disordered
+from collidium.benchmarks.uncertainty import GroupTally
 from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
-from collidium.contracts.task import Tally, Task
+from collidium.contracts.task import Task
 from collidium.errors import ScoringFailed
 
 logger = logging.getLogger(__name__)
@@ -70,14 +71,14 @@ class Workers:
             self.fail("the task raised an error", error)
         return done
 
-    async def conclude(self, tallies: Sequence[Tally]) -> scoring.Conclusion:
+    async def conclude(self, tallies: Sequence[GroupTally]) -> scoring.Conclusion:
         """Merge tallies, in order of events. Raises ScoringFailed."""
         request = (self.task, tallies)
         try:
             async with aclosing(self.executor.map(scoring.conclude, [request], self.limits)) as results:
                 return await anext(results)
         except Exception as error:  # as in score
-            self.fail("the task could not merge its tallies", error)
+            self.fail("the task could not make metrics of its tallies", error)
 
     def fail(self, reason: str, error: Exception | None = None) -> NoReturn:
         """Log for the operator what went wrong, and tell the submitter that it was not the predictions."""

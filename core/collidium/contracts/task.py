@@ -23,6 +23,9 @@ Tally = Any
 #: Tables of a block by name, for example ``{"tracker_hits": ..., "particles": ...}``.
 Tables = Mapping[str, pa.Table]
 
+#: Numbers of groups of events that were drawn with replacement, sorted; once for each replicate.
+Draws = Sequence[Sequence[int]]
+
 #: Makes predictions for a block of events from tables of the dataset, one row per event.
 Reconstruction = Callable[[Tables], pa.Table]
 
@@ -171,11 +174,23 @@ class Task(ABC):
 
     @abstractmethod
     def merge(self, tallies: Sequence[Tally]) -> Tally:
-        """One tally from several, in order of events: associative, and exact whatever the cut."""
+        """One tally from several, in order of events: associative, and exact whatever the cut.
+
+        Where events are resampled a tally comes several times in a row, and counts each time.
+        """
 
     @abstractmethod
     def metrics(self, tally: Tally) -> dict[str, float]:
         """The card's metrics; an empty denominator gives 0."""
+
+    def resample(self, tallies: Sequence[Tally], draws: Draws) -> Sequence[Mapping[str, float]]:
+        """The metrics of resampled events, one for each of ``draws``: their scatter is the standard error.
+
+        ``tallies`` are those of groups of events; a draw names the groups to be merged. Override it where
+        some hundred calls of ``merge`` and ``metrics`` take long beside scoring; the result may then be
+        approximate, but must be finite and the same every time.
+        """
+        return [self.metrics(self.merge([tallies[group] for group in draw])) for draw in draws]
 
     def warnings(self, tally: Tally) -> list[str]:
         """What a submitter should know although the submission is valid."""

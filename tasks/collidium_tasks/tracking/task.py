@@ -11,6 +11,7 @@ from collidium.contracts.task import (
     Block,
     Card,
     Column,
+    Draws,
     EventRange,
     Metric,
     Problem,
@@ -96,6 +97,9 @@ class TrackingTask(Task):
 
     def metrics(self, tally: EventTallies) -> dict[str, float]:
         return tallying.metrics(tally)
+
+    def resample(self, tallies: Sequence[EventTallies], draws: Draws) -> list[dict[str, float]]:
+        return tallying.resample(tallies, draws)
 
     def warnings(self, tally: EventTallies) -> list[str]:
         return tallying.warnings(tally)

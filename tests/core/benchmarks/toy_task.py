@@ -20,6 +20,7 @@ from collidium.contracts.task import (
     Block,
     Card,
     Column,
+    Draws,
     EventRange,
     Metric,
     Problem,
@@ -238,9 +239,20 @@ class InventsAMetric(Toy):
         return {"accuracy": 1.0, "missing": 0.0, "beauty": 1.0}
 
 
+class ResamplesToNaN(Toy):
+    def resample(self, tallies: Sequence[ToyTally], draws: Draws) -> list[dict[str, float]]:
+        return [{"accuracy": 1.0, "missing": float("nan")} for _ in draws]
+
+
+class ResamplesTooSeldom(Toy):
+    def resample(self, tallies: Sequence[ToyTally], draws: Draws) -> list[dict[str, float]]:
+        return [self.metrics(tallies[0])]
+
+
 BROKEN = (
     *(RaisesInCheck, RaisesInScore, RaisesInMerge, RaisesInMetrics, LoopsForEver, LoopsInMetrics),
     *(EatsMemory, Crashes, SaysNaN, SaysInfinity, ForgetsAMetric, InventsAMetric),
+    *(ResamplesToNaN, ResamplesTooSeldom),
 )
 
 
