@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collidium.client import Client
 
-#: The one setting that clients read; anything else is looked at more closely.
-OF_CLIENTS = "PLATFORM_BACKEND"
+#: The settings that clients read; anything else is looked at more closely.
+OF_CLIENTS = frozenset({"PLATFORM_BACKEND", "PLATFORM_HUB_URL"})
 
 
 def client(token: str | None = None) -> Client:
     """A client; raises ConfigurationError when the environment has settings that do not exist."""
     from collidium.client import Client
 
-    if any(name.startswith("PLATFORM_") and name != OF_CLIENTS for name in os.environ):
+    check_environment()
+    return Client(token=token)
+
+
+def check_environment() -> None:
+    """Raises ConfigurationError when the environment has settings that do not exist."""
+    if any(name.startswith("PLATFORM_") and name not in OF_CLIENTS for name in os.environ):
         # Not otherwise: reading the server's settings takes longer than most calls.
         from collidium import settings
 
         settings.load()
-    return Client(token=token)

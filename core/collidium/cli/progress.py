@@ -17,7 +17,7 @@ Progress = Callable[[int, int], None]
 def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -> Iterator[Progress | None]:
     """A bar that is told how far things are; when all is done it shows ``after``.
 
-    ``sizes`` shows bytes and speed. Gives None where nobody watches.
+    ``sizes`` shows bytes, speed and the time that is left. Gives None where nobody watches.
     """
     if not sys.stderr.isatty():
         yield None
@@ -27,7 +27,7 @@ def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -
 
     amounts: list[progress.ProgressColumn] = [progress.MofNCompleteColumn()]
     if sizes:
-        amounts = [progress.DownloadColumn(), progress.TransferSpeedColumn()]
+        amounts = [progress.DownloadColumn(), progress.TransferSpeedColumn(), progress.TimeRemainingColumn()]
     columns = [progress.TextColumn("{task.description}"), progress.BarColumn(), *amounts]
     bar = progress.Progress(
         *columns, progress.TimeElapsedColumn(), console=Console(stderr=True), transient=True

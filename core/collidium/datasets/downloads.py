@@ -84,8 +84,8 @@ class Download:
         free = shutil.disk_usage(self._shelf.directory).free
         if self._total > free:
             raise NoRoom(
-                f"{self._shelf.directory}: {_size(self._total)} are to be downloaded, and the disk has "
-                f"{_size(free)} left; ask for fewer events or tables, or choose another place"
+                f"{self._shelf.directory}: {size_text(self._total)} are to be downloaded, and the disk has "
+                f"{size_text(free)} left; ask for fewer events or tables, or choose another place"
             )
 
     def _work(self) -> None:
@@ -138,8 +138,12 @@ class Download:
                 self._progress(self._done, self._total)
 
 
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+def size_text(count: int) -> str:
+    """Bytes as people read them: ``12.3 MB``."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} B"
 
 
 def receive(

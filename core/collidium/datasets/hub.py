@@ -119,6 +119,8 @@ def download(
     place = locate(source, endpoint=endpoint, revision=revision, token=token)
     names, wanted = table_names(tables), event_range(events)
     if isinstance(place, Path):
+        if output is not None:
+            raise InvalidInput(f"{place}: is on this machine already, there is nothing to download")
         with catalogue(place) as found:
             return Fetched(place, "local", _choose(found, config, names, wanted))
     with _opened(place, output, cache, parallel) as (hub, repository, shelf):

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import click
 
+from collidium.cli.datasets.download import download
+from collidium.cli.datasets.info import info
+from collidium.cli.datasets.listing import list_
+from collidium.cli.datasets.tables import tables
+
 
 @click.group()
 def datasets() -> None:
-    """See which events a hub or a directory has, and get what you need of them."""
+    """See which events a hub or a directory has, and get what you need of them.
+
+    A SOURCE is a directory, a repository NAMESPACE/NAME of the hub, or the repository's address. The hub is
+    the one of --hub, else of PLATFORM_HUB_URL, else of HF_ENDPOINT, else the local hub of PLATFORM_BACKEND.
+    Private repositories need HF_TOKEN or `collidium login`.
+    """
+
+
+for command in (list_, tables, info, download):
+    datasets.add_command(command)
