@@ -89,6 +89,12 @@ class Runner(ABC):
     #: Seconds between two polls of a job; None: as often as the setting ``PLATFORM_POLL_SECONDS`` says.
     poll_seconds: float | None = None
 
+    def check(self) -> None:  # noqa: B027 -- most need nothing
+        """Raise :class:`~collidium.errors.ConfigurationError` where this machine lacks what every job needs.
+
+        Asked at the start of a process that follows requests, of the runner that the settings choose.
+        """
+
     @abstractmethod
     async def submit(self, job: Job) -> str:
         """Start the job and return its handle (at most 200 characters); the same request_id again returns the

@@ -18,8 +18,8 @@ class RunnerSettings(BaseSettings):
     """How simulation requests are computed."""
 
     pipeline_command: str = Field(
-        "collidium simulate --channel {channel} --events {events} --pileup {pileup} --seed {seed} "
-        "--first-event {first_event} --output {output}",
+        "collidium simulate --pipeline acts --runtime none --flat --channel {channel} --events {events} "
+        "--pileup {pileup} --seed {seed} --first-event {first_event} --output {output}",
         description="Command that simulates one part of a job where the runner computes, written as in a "
         "shell; the words in braces are filled in, each quoted.",
     )
@@ -49,6 +49,24 @@ class RunnerSettings(BaseSettings):
     )
     container_keep_days: float = Field(
         7, ge=1, le=3650, description="How long the output of a container is kept in the data directory."
+    )
+    local_jobs: int = Field(1, ge=1, le=1000, description="Jobs of the runner local that compute at once.")
+    local_niceness: int = Field(
+        10, ge=0, le=19, description="How far jobs of the runner local stand back for other programs."
+    )
+    local_memory_bytes: int = Field(
+        0,
+        ge=0,
+        description="Memory that each process of a job of the runner local may use; 0: no limit.",
+    )
+    local_time_factor: float = Field(
+        4, gt=0, le=1000, description="How much longer such a job may run than one node is expected to."
+    )
+    local_extra_seconds: float = Field(
+        900, ge=0, description="Time that every such job may run on top of that."
+    )
+    local_keep_days: float = Field(
+        7, ge=1, le=3650, description="How long the output of such a job is kept in the data directory."
     )
     sfapi_url: str = Field(
         "https://api.nersc.gov/api/v1.2", description="Address of the Superfacility API (runner sfapi)."

@@ -41,6 +41,11 @@ class PipelineCommand:
             raise ConfigurationError("PLATFORM_PIPELINE_COMMAND: {output} is missing")
         return cls(words)
 
+    @property
+    def program(self) -> str:
+        """The first word, which nothing is filled into."""
+        return "".join(text for text, _ in self.words[0])
+
     def arguments(self, values: Mapping[str, object]) -> list[str]:
         """The words with every placeholder filled in: for a program that is started without a shell."""
         return [

@@ -45,5 +45,6 @@ def _allow_many_connections() -> None:
 
 async def _rehearse(settings: Settings) -> None:
     """Open the platform before any worker does: what is wrong, or the schema lacks, is seen to once."""
-    async with Platform.open(settings):
-        pass
+    async with Platform.open(settings) as platform:
+        if settings.follow_requests:
+            platform.runner.check()

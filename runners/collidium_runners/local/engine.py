@@ -1,0 +1,184 @@
+"""The operating system as the engine of a spool. Everything here blocks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+from typing import Final
+
+from collidium.contracts.runner import Job, RunnerUnavailable
+from collidium.errors import ConfigurationError
+from collidium_runners.local.log import tail
+from collidium_runners.local.processes import PROC, boot
+from collidium_runners.local.records import Orders, Record, Started
+from collidium_runners.local.shepherd import STOP_SECONDS
+from collidium_runners.local.surroundings import search_path, surroundings
+from collidium_runners.pipeline.command import PipelineCommand
+from collidium_runners.pipeline.naming import job_name
+from collidium_runners.pipeline.sayings import last_line, one_line
+from collidium_runners.spool.engine import Run
+from collidium_runners.spool.folders import Folders
+
+_BEGIN_SECONDS: Final = 30
+#: A shepherd that was told to stop may take so much longer than its pipeline is given.
+_PATIENCE_SECONDS: Final = 5.0
+_LOG_LINES: Final = 20
+_KILLED: Final = 128 + SIGKILL
+
+_NO_PIPELINE: Final = "the machine has no pipeline to run; the platform's operators see why"
+_NOT_BEGUN: Final = "the machine cannot start the job now; the platform's operators see why"
+_RESTARTED: Final = "the machine was restarted while it ran"
+_KILLED_OUTSIDE: Final = "its processes were killed from outside"
+
+
+class ShepherdError(Exception):
+    """Why no shepherd began: for operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """Runs the pipeline's command as processes of this machine, and is the only engine there is."""
+
+    #: With a folder for each job, ``processes/<name>``.
+    directory: Path
+    command: PipelineCommand
+    niceness: int
+    memory_bytes: int
+    program: str = "local"
+    missing: str = "what was known of its processes was removed before it ended"
+
+    # -- which engine -------------------------------------------------------------------------------------
+
+    def choose(self) -> LocalEngine:
+        """Itself; raises RunnerUnavailable while it could start no job."""
+        self._executable()
+        return self
+
+    def get(self, program: str) -> LocalEngine:
+        """Itself."""
+        return self
+
+    def check(self) -> None:
+        """Raise ConfigurationError where this machine lacks what every job needs."""
+        if not (PROC / "self/stat").exists():
+            raise ConfigurationError("PLATFORM_RUNNER: local needs Linux, whose /proc tells of processes")
+        if self._found() is None:
+            raise ConfigurationError(self._not_found())
+
+    # -- jobs ---------------------------------------------------------------------------------------------
+
+    def start(self, job: Job, folders: Folders) -> None:
+        record = self._record(job_name(job.request_id))
+        if record.started:
+            return
+        output, scratch = folders.make(job.request_id)
+        words = self.command.of_job(job, str(output))
+        record.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        record.write_orders(
+            Orders(
+                words=[self._executable(), *words[1:]],
+                environment=surroundings(os.environ, scratch),
+                directory=str(scratch),
+                niceness=self.niceness,
+                memory_bytes=self.memory_bytes,
+            )
+        )
+        _begin(record)
+
+    def stop(self, name: str) -> None:
+        record = self._record(name)
+        started = record.started
+        if started is None:
+            return
+        started.shepherd.signal(SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS + _PATIENCE_SECONDS
+        while started.shepherd.is_alive:
+            if time.monotonic() > deadline:
+                _kill(started)
+                return
+            time.sleep(0.01)
+
+    def remove(self, name: str) -> None:
+        record = self._record(name)
+        if started := record.started:
+            _kill(started, spare=record.ended is not None)
+        shutil.rmtree(record.folder, ignore_errors=True)
+
+    def inspect(self, names: Sequence[str]) -> Mapping[str, Run]:
+        found = {name: self._run(self._record(name)) for name in names}
+        return {name: run for name, run in found.items() if run is not None}
+
+    def log(self, name: str) -> list[str]:
+        record = self._record(name)
+        written = tail(record.folder).decode(errors="replace")
+        lines = [one_line(line) for line in written.splitlines() if line.strip()]
+        return lines[-_LOG_LINES:]
+
+    def _record(self, name: str) -> Record:
+        return Record(self.directory / "processes" / name)
+
+    def _run(self, record: Record) -> Run | None:
+        started = record.started
+        if started is None:
+            return None
+        if started.shepherd.is_alive and record.ended is None:
+            return Run(started=started.at)
+        # It is written down before the shepherd ends.
+        if ended := record.ended:
+            return Run(is_over=True, exit_code=ended.exit_code, started=started.at, finished=ended.at)
+        _kill(started)
+        lost = _KILLED_OUTSIDE if started.shepherd.boot == boot() else _RESTARTED
+        return Run(is_over=True, exit_code=_KILLED, started=started.at, finished=time.time(), lost=lost)
+
+    # -- the pipeline -------------------------------------------------------------------------------------
+
+    def _found(self) -> str | None:
+        found = shutil.which(self.command.program, path=search_path(os.environ))
+        # Jobs have another working directory.
+        return found and str(Path(found).absolute())
+
+    def _executable(self) -> str:
+        found = self._found()
+        if found is None:
+            raise RunnerUnavailable(_NO_PIPELINE) from ConfigurationError(self._not_found())
+        return found
+
+    def _not_found(self) -> str:
+        return f"PLATFORM_PIPELINE_COMMAND: there is no program {self.command.program} on this machine"
+
+
+def _begin(record: Record) -> None:
+    """Start a shepherd; returns when it has begun, or another one had."""
+    try:
+        answer = subprocess.run(  # noqa: S603 -- ourselves
+            [sys.executable, "-P", "-m", "collidium_runners.local.shepherd", str(record.folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            env=surroundings(os.environ, record.folder),
+            cwd=record.folder,
+            timeout=_BEGIN_SECONDS,
+            check=False,
+            # An interrupt at the server's terminal is not meant for it.
+            start_new_session=True,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RunnerUnavailable(_NOT_BEGUN) from error
+    if answer.returncode:
+        raise RunnerUnavailable(_NOT_BEGUN) from ShepherdError(last_line(answer.stderr))
+
+
+def _kill(started: Started, *, spare: bool = False) -> None:
+    """End whatever is left of a job by force; ``spare``: its shepherd is about to end by itself."""
+    members = [*started.shepherd.descendants(), *started.shepherd.session()]
+    for process in members if spare else [started.shepherd, *members]:
+        process.signal(SIGKILL)

@@ -1,0 +1,112 @@
+"""Processes of this machine, by number and start: a number alone is given to others again (Linux)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+PROC: Final = Path("/proc")
+#: States of what runs no more, though its number is still taken.
+_DEAD: Final = frozenset("ZXx")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process, told from all that had its number before or will have it."""
+
+    pid: int
+    #: When it began, in clock ticks since the machine did.
+    start: int
+    #: The machine's run that it belongs to.
+    boot: str
+
+    @classmethod
+    def of(cls, pid: int) -> Self | None:
+        """The process that has this number now, None for none."""
+        status = _status(pid)
+        return cls(pid, status.start, boot()) if status else None
+
+    @property
+    def is_alive(self) -> bool:
+        return self.boot == boot() and (status := _status(self.pid)) is not None and self._is(status)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal; nothing happens when it has ended, whoever has its number now."""
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(self.pid)
+            try:
+                # Whom the descriptor stands for does not change any more.
+                if self.is_alive:
+                    signal.pidfd_send_signal(descriptor, number)
+            finally:
+                os.close(descriptor)
+
+    def session(self) -> list[Process]:
+        """Who is left of the session that this process led, without itself.
+
+        The kernel gives nobody the number of a session that still has members: if somebody else has it, there
+        are none.
+        """
+        leader = _status(self.pid)
+        if self.boot != boot() or (leader is not None and leader.start != self.start):
+            return []
+        return _those(lambda status: status.session == self.pid and status.pid != self.pid)
+
+    def descendants(self) -> list[Process]:
+        """The children of this process, their children, and so on; none when it has ended."""
+        if not self.is_alive:
+            return []
+        found = {self.pid}
+        family: list[Process] = []
+        while more := _those(lambda status: status.parent in found and status.pid not in found):
+            family += more
+            found.update(process.pid for process in more)
+        return family
+
+    def _is(self, status: _Status) -> bool:
+        return status.start == self.start and status.state not in _DEAD
+
+
+def boot() -> str:
+    """What this run of the machine is called."""
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Status:
+    pid: int
+    state: str
+    parent: int
+    session: int
+    start: int
+
+
+def _status(pid: int) -> _Status | None:
+    """What proc(5) tells in ``stat``; None when there is no such process."""
+    try:
+        told = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # After the program's name, in which anything may stand.
+    words = told.rpartition(")")[2].split()
+    return _Status(pid, state=words[0], parent=int(words[1]), session=int(words[3]), start=int(words[19]))
+
+
+def _those(wanted: Callable[[_Status], bool]) -> list[Process]:
+    here = boot()
+    return [
+        Process(status.pid, status.start, here)
+        for status in _all()
+        if wanted(status) and status.state not in _DEAD
+    ]
+
+
+def _all() -> Iterator[_Status]:
+    for folder in PROC.iterdir():
+        if folder.name.isdecimal() and (status := _status(int(folder.name))):
+            yield status

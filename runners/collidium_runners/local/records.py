@@ -1,0 +1,114 @@
+"""What engine and shepherd tell each other of a job: files in a folder of its own.
+
+::
+
+    job.json       what is to run, written by the engine
+    lock           held by the shepherd as long as it lives
+    started.json   who the shepherd is
+    ended.json     how the pipeline ended
+    log, log.1     the end of what it wrote
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from collidium_runners.local.processes import Process
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a shepherd is to run."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str]
+    directory: str
+    niceness: int
+    #: Of each process; 0: no limit.
+    memory_bytes: int
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        return cls(**told)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A shepherd at work; ``at`` in seconds since 1970."""
+
+    shepherd: Process
+    at: float
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        return cls(Process(**told["shepherd"]), told["at"])
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A pipeline's end; ``at`` in seconds since 1970."""
+
+    exit_code: int
+    at: float
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        return cls(**told)
+
+
+class Record:
+    """The files of one job."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lock = folder / "lock"
+
+    @property
+    def orders(self) -> Orders | None:
+        told = self._read("job.json")
+        return None if told is None else Orders.from_json(told)
+
+    @property
+    def started(self) -> Started | None:
+        told = self._read("started.json")
+        return None if told is None else Started.from_json(told)
+
+    @property
+    def ended(self) -> Ended | None:
+        told = self._read("ended.json")
+        return None if told is None else Ended.from_json(told)
+
+    def write_orders(self, orders: Orders) -> None:
+        self._write("job.json", asdict(orders))
+
+    def write_started(self, started: Started) -> None:
+        self._write("started.json", asdict(started))
+
+    def write_ended(self, ended: Ended) -> None:
+        self._write("ended.json", asdict(ended))
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            told: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return told
+
+    def _write(self, name: str, told: dict[str, Any]) -> None:
+        """Whole or not at all, and safe on disk afterwards."""
+        unfinished = self.folder / f"{name}.unfinished"
+        with unfinished.open("w", encoding="utf-8") as written:
+            json.dump(told, written)
+            written.flush()
+            os.fsync(written.fileno())
+        unfinished.replace(self.folder / name)
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,179 @@
+"""Watches over the processes of one job: ``python -m collidium_runners.local.shepherd FOLDER``.
+
+It outlives who starts it, and is there because only a parent hears how a process ended. It starts the
+pipeline once, copies what that writes into a log of bounded size, ends everything that belongs to the job
+when the pipeline ends or when it is told to stop (SIGTERM), and writes down the exit code. The command
+returns as soon as the shepherd's own process has begun.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from collidium_runners.local.log import Log
+from collidium_runners.local.processes import Process
+from collidium_runners.local.records import Ended, Orders, Record, Started
+
+#: Between the request to stop and the end by force.
+STOP_SECONDS: Final = 2.0
+#: How long another shepherd of the job may take to say that it is there.
+BEGIN_SECONDS: Final = 20.0
+#: Between two attempts to write down how the pipeline ended.
+RETRY_SECONDS: Final = 5.0
+
+_NOT_FOUND: Final = 127
+_NOT_EXECUTABLE: Final = 126
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main(folder: Path) -> int:
+    """Start a shepherd unless the job had one; returns once one has begun, 1 when none does."""
+    os.umask(0o077)
+    record = Record(folder)
+    if not _lock(record.lock):
+        return _wait_for_the_other(record)
+    if record.started:
+        return 0
+    began, begin = os.pipe()
+    if os.fork():
+        os.close(begin)
+        return 0 if os.read(began, 1) else 1
+    os.close(began)
+    os.setsid()
+    _watch(record, begin)
+    return 0
+
+
+def _lock(file: Path) -> bool:
+    """Hold the file until this process and its children have ended; False when somebody else does."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _wait_for_the_other(record: Record) -> int:
+    deadline = time.monotonic() + BEGIN_SECONDS
+    while not record.started:
+        if time.monotonic() > deadline:
+            return 1
+        time.sleep(0.01)
+    return 0
+
+
+def _watch(record: Record, begin: int) -> None:
+    orders, itself = record.orders, Process.of(os.getpid())
+    if orders is None or itself is None:
+        raise RuntimeError(f"{record.folder} holds no job")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    # Whatever the job's processes leave behind becomes a child of this one, and is ended with it.
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    herd = Herd(itself)
+    signal.signal(signal.SIGTERM, lambda *_: herd.stop())
+    record.write_started(Started(itself, time.time()))
+    os.write(begin, b"1")
+    os.close(begin)
+    ended = Ended(herd.run(orders, Log(record.folder)), time.time())
+    while not _written(record, ended):
+        # Nobody else will ever know.
+        time.sleep(RETRY_SECONDS)
+
+
+def _written(record: Record, ended: Ended) -> bool:
+    try:
+        record.write_ended(ended)
+    except FileNotFoundError:
+        return True  # the folder was removed: nobody wants to know
+    except OSError:  # a full disk
+        return False
+    return True
+
+
+class Herd:
+    """The processes of the job."""
+
+    def __init__(self, shepherd: Process) -> None:
+        self._shepherd = shepherd
+        self._stopped = False
+        self._pipeline: subprocess.Popen[bytes] | None = None
+
+    def run(self, orders: Orders, log: Log) -> int:
+        """Run the pipeline to its end; returns its exit code, above 128 that of a signal."""
+        if self._stopped:
+            return 128 + signal.SIGTERM
+        try:
+            self._pipeline = pipeline = subprocess.Popen(  # noqa: S603 -- a list of words, never a shell
+                orders.words,
+                env=orders.environment,
+                cwd=orders.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+                preexec_fn=lambda: _confine(orders),
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            log.write(f"{orders.words[0]}: {error}\n".encode())
+            return _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
+        if self._stopped:
+            self.stop()
+        assert pipeline.stdout is not None  # noqa: S101 -- a pipe, see above
+        copying = threading.Thread(target=log.copy, args=(pipeline.stdout,), daemon=True)
+        copying.start()
+        code = pipeline.wait()
+        self._end_what_is_left()
+        copying.join(STOP_SECONDS)
+        return code if code >= 0 else 128 - code
+
+    def stop(self) -> None:
+        """Ask the pipeline to end; soon it is ended by force, with all that it started."""
+        self._stopped = True
+        if self._pipeline is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._pipeline.pid, signal.SIGTERM)
+            force = threading.Timer(STOP_SECONDS, self._kill)
+            force.daemon = True
+            force.start()
+
+    def _kill(self) -> None:
+        for process in self._shepherd.descendants():
+            process.signal(signal.SIGKILL)
+
+    def _end_what_is_left(self) -> None:
+        with suppress(ChildProcessError):  # none is left
+            while True:
+                self._kill()
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+                time.sleep(0.005)
+
+
+def _confine(orders: Orders) -> None:
+    """In the pipeline's process, before it is the pipeline's."""
+    os.nice(orders.niceness)
+    if orders.memory_bytes:
+        # Not the address space, of which much may be reserved and never used.
+        resource.setrlimit(resource.RLIMIT_DATA, (orders.memory_bytes, orders.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
