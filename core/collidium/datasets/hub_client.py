@@ -38,6 +38,9 @@ _preparing: Final = threading.Lock()
 class HubError(RuntimeError):
     """The hub did not do what was asked; the message holds no secret."""
 
+    #: What the hub answered with; None where it did not answer.
+    status: int | None = None
+
 
 class HubUnavailable(HubError):
     """The hub cannot be reached, is busy or answered nonsense: trying later may work."""
@@ -131,6 +134,12 @@ def _forget_waits(response: Any) -> None:
 
 def _sorted(error: Exception, token: str) -> HubError:
     answered = _answered(error)
+    made = _kind(error, answered, token)
+    made.status = None if answered is None else int(answered.response.status_code)
+    return made
+
+
+def _kind(error: Exception, answered: Any, token: str) -> HubError:
     if answered is None:
         first = _first(error)
         kind = type(first).__name__

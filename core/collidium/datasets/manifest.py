@@ -27,3 +27,8 @@ def sha256_of(path: Path) -> str:
     """The checksum of a file, in hexadecimal. Blocks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_bytes(content: bytes) -> str:
+    """The checksum of bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()

@@ -106,23 +106,23 @@ def _parquet_files(directory: Path) -> Iterator[str]:
 def _tables(paths: Sequence[str], config: str | None) -> dict[str, dict[str, list[str]]]:
     """Config -> table -> paths. Raises UnusableDataset where it is not clear which config is meant."""
     configs = layout.configs(paths)
-    if not configs:
+    flat = configs.pop("", ())
+    if not configs and not flat:
         raise UnusableDataset("there are no parquet files of a dataset in the directory")
-    if list(configs) == [""]:
-        _check_name(config, configs[""])
-        return {str(config): {table: layout.shards(paths, table) for table in configs[""]}}
-    named = {name: tables for name, tables in configs.items() if name}
-    if config is not None and config not in named:
-        raise UnusableDataset(f"there is no config {config}; there are {', '.join(named)}")
-    folders = [path for path in paths if path.count("/") > path.startswith("data/")]
+    if not configs:
+        name = _checked_name(config, flat)
+        return {name: {table: layout.shards(paths, table) for table in flat}}
+    if config is not None and config not in configs:
+        raise UnusableDataset(f"there is no config {config}; there are {', '.join(configs)}")
+    in_folders = [path for path in paths if path.removeprefix("data/").count("/")]
     return {
-        name: {table: layout.shards(folders, table, name) for table in tables}
-        for name, tables in named.items()
+        name: {table: layout.shards(in_folders, table, name) for table in tables}
+        for name, tables in configs.items()
         if config in (None, name)
     }
 
 
-def _check_name(config: str | None, tables: Sequence[str]) -> None:
+def _checked_name(config: str | None, tables: Sequence[str]) -> str:
     if config is None:
         raise UnusableDataset(
             f"the tables {', '.join(tables)} lie in the directory itself, which does not say of which config "
@@ -130,6 +130,7 @@ def _check_name(config: str | None, tables: Sequence[str]) -> None:
         )
     if not _CONFIG.fullmatch(config):
         raise UnusableDataset(f"{config}: a config is called <channel>_pu<pileup>, for example ttbar_pu200")
+    return config
 
 
 # -- a file ---------------------------------------------------------------------------------------------

@@ -1,66 +1,36 @@
 """The public part of a benchmark: some events without anything that tells what made their hits.
 
-What is public is declared, everything else is withheld, also columns that nobody has thought of. Values that
-are withheld are not written at all: their lists are null. The order of a list would tell, too, because
-detector simulations write hits particle by particle: what stays is sorted by the values that are public, and
-hit ids are given anew in that order. Whoever holds the truth gets the same events in the same order with
-everything in them, to be scored against.
-
-Equal values are put in an order that follows from what is withheld, through a hash: it cannot be guessed
-without the truth, and is the same whenever the same events are published.
+:mod:`~collidium.datasets.public_part` says what that is. Values that are withheld are not written at all:
+their lists are null. Whoever holds the truth gets the same events in the same order with everything in them,
+to be scored against.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.dataset import refuse_missing
+from collidium.datasets.public_part import in_public_order, withheld_columns, without_truth
 from collidium.datasets.shards import BATCH_BYTES, EventIds, EventTable
-from collidium.datasets.survey import SurveyedConfig, is_list
+from collidium.datasets.survey import SurveyedConfig
 from collidium.datasets.writing import ShardWriter, folder
-from collidium.errors import UnusableDataset
 
 #: Called with the events that were written, and all that will be.
 Progress = Callable[[int, int], None]
-
-#: What a detector measures, and what is reconstructed from that alone: by the canonical names of columns.
-#: The time of a tracker hit is that of the simulation, exactly; no detector here measures it.
-PUBLIC: Final[Mapping[str, tuple[str, ...]]] = {
-    "tracker_hits": (
-        *("volume_id", "layer_id", "surface_id", "module_id", "cell_id", "detector"),
-        *("x", "y", "z", "hit_id"),
-    ),
-    "calo_hits": ("detector", "cell_id", "x", "y", "z", "total_energy"),
-    "tracks": ("theta", "phi", "qop", "d0", "z0", "track_id", "hit_ids"),
-    "particles": (),
-}
-#: Numbers of rows within an event, given anew where rows change their places.
-_NUMBERS: Final = frozenset({"hit_id", "track_id"})
-#: Columns without which there is no truth to withhold.
-_TRUTH: Final = {"tracker_hits": "particle_id"}
-
-
-def withheld_columns(table: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """Those of a table's ``columns``, by canonical names, that are not public."""
-    public = PUBLIC.get(table, ())
-    return tuple(name for name in columns if name != "event_id" and name not in public)
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
     """A dataset in two parts, each a directory in the hosted layout."""
 
+    events: EventRange
     public: Path
     truth: Path
     #: What is withheld, by table.
@@ -89,9 +59,8 @@ def withhold(
     told = _counter(progress, total)
     writing.truth(events, truth, told)
     writing.public(config.events, events, truth, public, told)
-    return Withheld(
-        public, truth, {name: withheld_columns(name, table.schema.names) for name, table in tables.items()}
-    )
+    columns = {name: withheld_columns(name, table.schema.names) for name, table in tables.items()}
+    return Withheld(events, public, truth, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,176 +119,6 @@ class _Writing:
         return sorted((directory / folder(self.config, table)).glob("*.parquet"))
 
 
-def without_truth(table: str, events: pa.Table) -> pa.Table:
-    """The events with a null for everything that is not public; columns have canonical names."""
-    for name in withheld_columns(table, events.column_names):
-        index = events.schema.get_field_index(name)
-        field = events.schema.field(index)
-        events = events.set_column(index, field, pa.nulls(events.num_rows, field.type))
-    return events
-
-
-def in_public_order(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Tables of the same events with every list in an order that public values and a secret hash decide.
-
-    Hits are numbered anew, and tracks name them by their new numbers. Raises UnusableDataset where there is
-    no truth to withhold, or where that cannot be done.
-    """
-    for name, table in tables.items():
-        _refuse_without_truth(name, table)
-    secrets = _secrets(tables)
-    made, orders = {}, {}
-    for name, table in tables.items():
-        order = _order(name, table, secrets)
-        if order is None:
-            made[name] = table
-        else:
-            made[name] = _numbered(_taken(table, order))
-            orders[name] = order
-    if "tracker_hits" in orders and "hit_ids" in tables.get("tracks", pa.table({})).column_names:
-        renaming = _Renaming(tables["tracker_hits"], orders["tracker_hits"])
-        made["tracks"] = renaming.of_tracks(made["tracks"])
-    return made
-
-
-# -- order ----------------------------------------------------------------------------------------------
-
-
-def _order(name: str, table: pa.Table, secrets: Sequence[bytes]) -> npt.NDArray[np.int64] | None:
-    """Rows of the flattened lists, event by event in their public order; None where nothing is public."""
-    public = [column for column in PUBLIC.get(name, ()) if column in table.column_names]
-    keys = [column for column in public if column not in _NUMBERS and _is_flat(table, column)]
-    if not keys:
-        return None
-    edges = _edges(table.column(keys[0]))
-    values = [_values(table, name, column, edges) for column in keys]
-    order = np.empty(edges[-1], np.int64)
-    for secret, start, stop in zip(secrets, edges[:-1], edges[1:], strict=True):
-        seed = hashlib.sha256(secret + name.encode()).digest()
-        chance = np.random.default_rng(np.frombuffer(seed, np.uint32)).permutation(stop - start)
-        sorting = np.lexsort([column[start:stop][chance] for column in reversed(values)])
-        order[start:stop] = start + chance[sorting]
-    return order
-
-
-def _secrets(tables: Mapping[str, pa.Table]) -> list[bytes]:
-    """For each event a hash of all that is withheld of it."""
-    withheld = [
-        table.column(column)
-        for name, table in sorted(tables.items())
-        for column in sorted(withheld_columns(name, table.column_names))
-    ]
-    events = next(iter(tables.values())).num_rows
-    return [_hash_of([column.slice(row, 1) for column in withheld]) for row in range(events)]
-
-
-def _hash_of(columns: Sequence[pa.ChunkedArray[Any]]) -> bytes:
-    digest = hashlib.sha256()
-    for values in columns:
-        flat: Any = values
-        while is_list(flat.type):
-            flat = _flat(flat)
-        # Whatever the type; only that it is always the same for the same values.
-        digest.update(
-            flat.to_numpy().tobytes() if pa.types.is_primitive(flat.type) else repr(flat.to_pylist()).encode()
-        )
-    return digest.digest()
-
-
-def _taken(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
-    """The table with the elements of every list in the order given."""
-    columns: dict[str, Any] = {}
-    for name in table.column_names:
-        column = table.column(name)
-        if not is_list(column.type):
-            columns[name] = column
-            continue
-        flat = _flat(column)
-        if len(flat) != len(order):
-            raise UnusableDataset(f"column {name} has lists of other lengths than the columns beside it")
-        columns[name] = _lists(_edges(column), flat.take(pa.array(order))).cast(column.type)
-    return pa.table(columns, schema=table.schema)
-
-
-def _numbered(table: pa.Table) -> pa.Table:
-    """The table with new ids of its rows, where it has any: their places."""
-    for name in _NUMBERS & set(table.column_names):
-        index = table.schema.get_field_index(name)
-        field = table.schema.field(index)
-        edges = _edges(table.column(name))
-        places = np.arange(edges[-1]) - np.repeat(edges[:-1], np.diff(edges))
-        table = table.set_column(index, field, _lists(edges, pa.array(places)).cast(field.type))
-    return table
-
-
-class _Renaming:
-    """Old ids of hits to new ones."""
-
-    def __init__(self, hits: pa.Table, order: npt.NDArray[np.int64]) -> None:
-        """``hits`` as they were, and the ``order`` into which they were brought."""
-        column = hits.column("hit_id" if "hit_id" in hits.column_names else "x")
-        self._edges = _edges(column)
-        places = np.arange(len(order)) - np.repeat(self._edges[:-1], np.diff(self._edges))
-        self._old = np.asarray(_flat(column)).astype(np.int64) if "hit_id" in hits.column_names else places
-        self._new = np.empty(len(order), np.int64)
-        self._new[order] = places
-
-    def of_tracks(self, tracks: pa.Table) -> pa.Table:
-        index = tracks.schema.get_field_index("hit_ids")
-        field = tracks.schema.field(index)
-        per_track = _flat(tracks.column("hit_ids"))
-        track_edges, hit_edges = _edges(tracks.column("hit_ids")), _edges(per_track)
-        ids = np.asarray(_flat(per_track)).astype(np.int64)
-        for row in range(tracks.num_rows):
-            rows = slice(hit_edges[track_edges[row]], hit_edges[track_edges[row + 1]])
-            event = int(tracks.column("event_id")[row].as_py())
-            ids[rows] = self._renamed(row, ids[rows], event)
-        inner = _lists(hit_edges, pa.array(ids))
-        return tracks.set_column(index, field, _lists(track_edges, inner).cast(field.type))
-
-    def _renamed(self, row: int, ids: npt.NDArray[np.int64], event: int) -> npt.NDArray[np.int64]:
-        hits = slice(self._edges[row], self._edges[row + 1])
-        sorting = np.argsort(self._old[hits], kind="stable")
-        known = self._old[hits][sorting]
-        places = np.minimum(np.searchsorted(known, ids), max(len(known) - 1, 0))
-        if len(ids) and (not len(known) or np.any(known[places] != ids)):
-            raise UnusableDataset(
-                f"table tracks, column hit_ids: names hits that event {event} does not have"
-            )
-        return self._new[hits][sorting][places]
-
-
-# -- lists ----------------------------------------------------------------------------------------------
-
-
-def _is_flat(table: pa.Table, column: str) -> bool:
-    kind = table.schema.field(column).type
-    return is_list(kind) and not pa.types.is_nested(kind.value_type)  # type: ignore[attr-defined]
-
-
-def _values(table: pa.Table, name: str, column: str, edges: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    lists = table.column(column)
-    flat = _flat(lists)
-    if flat.null_count or lists.null_count or not np.array_equal(_edges(lists), edges):
-        raise UnusableDataset(f"table {name}, column {column}: has nulls, or lists of other lengths")
-    return np.asarray(flat)
-
-
-def _flat(column: Any) -> Any:
-    flat = pc.list_flatten(column)
-    return flat.combine_chunks() if isinstance(flat, pa.ChunkedArray) else flat
-
-
-def _edges(column: Any) -> npt.NDArray[np.int64]:
-    """Where each list begins among the elements of all, and the end; a null list is empty."""
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
-    return np.concatenate([[0], np.cumsum(lengths)])
-
-
-def _lists(edges: npt.NDArray[np.int64], flat: Any) -> Any:
-    return pa.ListArray.from_arrays(pa.array(edges, pa.int32()), flat)
-
-
 # -- reading --------------------------------------------------------------------------------------------
 
 
@@ -336,18 +135,13 @@ def _blocks(
         yield block, dict(zip(tables, pieces, strict=True))
 
 
-def _refuse_without_truth(name: str, table: pa.Table) -> None:
-    column = _TRUTH.get(name)
-    if column is not None and (column not in table.column_names or table.column(column).null_count):
-        raise UnusableDataset(f"table {name} has no truth to withhold there: column {column} is not filled")
-
-
 def _plain(schema: pa.Schema) -> pa.Schema:
     """Names, types and units: a file's own notes may tell how its events were made."""
-    fields = [
-        field.with_metadata({b"unit": unit} if (unit := (field.metadata or {}).get(b"unit")) else None)
-        for field in schema
-    ]
+    fields = []
+    for field in schema:
+        unit = (field.metadata or {}).get(b"unit")
+        plain = field.remove_metadata()
+        fields.append(plain if unit is None else plain.with_metadata({b"unit": unit}))
     return pa.schema(fields)
 
 

@@ -1,0 +1,137 @@
+"""From a directory to the files that are published: looked through, truth withheld, named and hashed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.parquet as pq
+
+from collidium.datasets.cards import CARD
+from collidium.datasets.edition import ConfigFiles
+from collidium.datasets.manifest import DatasetFile, sha256_of
+from collidium.datasets.survey import SurveyedConfig, survey
+from collidium.datasets.withholding import Withheld, withhold
+from collidium.datasets.writing import folder, shard_name
+from collidium.errors import UnusableDataset
+
+if TYPE_CHECKING:
+    from collidium.datasets.publishing import Withholding
+
+#: Called with what is being done, how much of it is done, and how much there is.
+Tell = Callable[[str, int, int], None]
+
+_CARD_BYTES: Final = 1024**2
+_SEED_TOLD: Final = (
+    f"{CARD} is not published: it names a seed, and whoever knows the seed can make the events again, truth "
+    "and all. A card without it was written instead."
+)
+_SEED: Final = re.compile(r"\bseeds?\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is to be sent."""
+
+    configs: Sequence[ConfigFiles]
+    #: Each file as it is published, and where it lies.
+    files: Mapping[DatasetFile, Path]
+    #: The publisher's own card.
+    readme: str | None
+    left_out: Sequence[str]
+    notes: Sequence[str]
+
+
+def prepare(
+    directory: Path, config: str | None, withholding: Withholding | None, scratch: Path, tell: Tell
+) -> Prepared:
+    """Look the dataset through and make what is published of it; blocks.
+
+    With truth to withhold, the public part lies in ``scratch`` and the truth at its place when this returns.
+    Raises UnusableDataset.
+    """
+    found = survey(directory, config, lambda done, total: tell("checking", done, total))
+    readme = _read_card(directory / CARD)
+    notes = []
+    if withholding is not None and readme is not None and _SEED.search(readme):
+        readme = None
+        notes.append(_SEED_TOLD)
+    files: dict[DatasetFile, Path] = {}
+    configs = []
+    for surveyed in found.configs:
+        withheld = None if withholding is None else _withhold(withholding, surveyed, scratch, tell)
+        named = _named(surveyed) if withheld is None else _below(withheld.public, surveyed.name)
+        described = {_describe(path, name): path for name, path in named}
+        files |= described
+        configs.append(_config_files(surveyed, list(described), withheld))
+    return Prepared(configs, files, readme, found.left_out, notes)
+
+
+def _named(config: SurveyedConfig) -> Iterator[tuple[str, Path]]:
+    """What each shard is called in the repository."""
+    for table, shards in sorted(config.tables.items()):
+        for number, shard in enumerate(shards):
+            yield f"{folder(config.name, table)}/{shard_name(number, len(shards))}", shard.path
+
+
+def _below(directory: Path, config: str) -> Iterator[tuple[str, Path]]:
+    for path in sorted((directory / "data").glob(f"{config}_*/*.parquet")):
+        yield path.relative_to(directory).as_posix(), path
+
+
+def _describe(path: Path, name: str) -> DatasetFile:
+    return DatasetFile(name, sha256_of(path), path.stat().st_size, pq.read_metadata(path).num_rows)
+
+
+def _config_files(
+    config: SurveyedConfig, files: Sequence[DatasetFile], withheld: Withheld | None
+) -> ConfigFiles:
+    events = config.events
+    return ConfigFiles(
+        name=config.name,
+        events=len(events),
+        first_event=int(events[0]) if len(events) else 0,
+        last_event=int(events[-1]) if len(events) else 0,
+        files=files,
+        withheld=None if withheld is None else str(withheld.events),
+        withheld_columns=None if withheld is None else withheld.columns,
+    )
+
+
+def _withhold(withholding: Withholding, config: SurveyedConfig, scratch: Path, tell: Tell) -> Withheld:
+    made = withhold(
+        config,
+        withholding.events,
+        public=scratch / "public",
+        truth=scratch / "truth",
+        progress=lambda done, total: tell("withholding", done, total),
+    )
+    for table in config.tables:
+        _move(made.truth / folder(config.name, table), withholding.truth / folder(config.name, table))
+    return made
+
+
+def _move(source: Path, place: Path) -> None:
+    """Put a folder of truth at its place, for its owner alone, instead of one that is there."""
+    top = place.parents[1]
+    top.mkdir(parents=True, exist_ok=True)
+    top.chmod(0o700)
+    place.parent.mkdir(exist_ok=True)
+    if place.exists():
+        shutil.rmtree(place)
+    source.rename(place)
+
+
+def _read_card(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    if path.stat().st_size > _CARD_BYTES:
+        raise UnusableDataset(f"{path}: is larger than {_CARD_BYTES:,} bytes, too large for a card")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UnusableDataset(f"{path}: is no text in UTF-8") from error

@@ -1,0 +1,263 @@
+"""Publishes a dataset of a directory as a repository of a hub: checked first, then whole or not at all.
+
+Safe to repeat: contents that the hub has are not sent again, and what is published already makes no new
+commit. A repository that holds anything but what was published this way is never written to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from collidium.contracts.task import EventRange
+from collidium.daemon_threads import in_thread
+from collidium.datasets import edition as editions
+from collidium.datasets import hub_repository, tags
+from collidium.datasets.cards import CARD
+from collidium.datasets.edition import ConfigFiles, Edition
+from collidium.datasets.hub_client import Hub, HubContested, HubUnavailable
+from collidium.datasets.hub_failures import hub_failures
+from collidium.datasets.hub_repository import Contents, Target
+from collidium.datasets.manifest import MANIFEST, DatasetFile
+from collidium.datasets.preparing import Prepared, Tell, prepare
+from collidium.errors import Conflict, InvalidInput, Unauthenticated, UnusableDataset
+from collidium.held_files import scratch_directory, sweep
+
+if TYPE_CHECKING:
+    from huggingface_hub import CommitOperationAdd
+
+#: Files that are sent at a time.
+UPLOADS: Final = 4
+#: A larger manifest is none of ours.
+_MANIFEST_BYTES: Final = 32 * 1024**2
+
+_NAME: Final = re.compile(
+    r"(?:(?P<namespace>[A-Za-z0-9][\w.-]*)/)?(?P<name>[A-Za-z0-9][\w.-]{0,95})", re.ASCII
+)
+_TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Withholding:
+    """Events whose truth is not published, and the directory that it is written to instead."""
+
+    events: EventRange
+    truth: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What is to be published, and as what."""
+
+    directory: Path
+    #: ``NAME`` in the token's own namespace, or ``NAMESPACE/NAME``.
+    repo: str
+    #: One config of several, or that of tables that lie in the directory itself.
+    config: str | None = None
+    private: bool = False
+    #: Name for this version of the repository.
+    tag: str | None = None
+    #: Title of the commit.
+    message: str | None = None
+    #: Part of the events goes without its truth.
+    withholding: Withholding | None = None
+    #: Marks the repository on the hub.
+    platform_tag: str = "collidium"
+
+    def __post_init__(self) -> None:
+        """Raises InvalidInput for what can be seen to be wrong before anything is read."""
+        if not _NAME.fullmatch(self.repo):
+            raise InvalidInput(f"{self.repo!r} cannot be the name of a repository: NAME or NAMESPACE/NAME")
+        if self.tag is not None and not _TAG.fullmatch(self.tag):
+            raise InvalidInput(f"{self.tag!r} cannot be a tag: letters, digits and . _ + - alone")
+        if self.withholding is not None:
+            inside, outside = self.withholding.truth.resolve(), self.directory.resolve()
+            if inside == outside or outside in inside.parents or inside in outside.parents:
+                raise InvalidInput(
+                    f"{self.withholding.truth}: the truth must not lie beside what is published"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What stands in the repository now."""
+
+    repo: str
+    url: str
+    #: The commit, 40 hexadecimal digits.
+    revision: str
+    tag: str | None
+    #: False where all of it was there already.
+    changed: bool
+    private: bool
+    configs: Sequence[ConfigFiles]
+    #: Parquet files of the directory that belong to no table.
+    left_out: Sequence[str]
+    #: What the publisher should know.
+    notes: Sequence[str]
+
+
+async def publish(publication: Publication, hub: Hub, tell: Tell | None = None) -> Published:
+    """Check the dataset, send it, show it in one commit, and tag that.
+
+    ``tell`` is called from other threads with what is done (``checking``, ``withholding``, ``sending``), how
+    much of it, and how much there is in all.
+
+    Raises UnusableDataset with everything that is wrong with the dataset; Unauthenticated, Forbidden,
+    Conflict (somebody else's repository or tag), Unreachable, Unavailable and UpstreamError as the hub
+    answers. Then nothing is seen of it on the hub.
+    """
+    if not hub.token:
+        raise Unauthenticated(f"publishing needs your token of the hub {hub.endpoint}")
+    tell = tell or (lambda what, done, total: None)
+    with hub_failures(hub.endpoint):
+        target = Target(hub, await _full_name(publication.repo, hub), publication.private)
+        async with _scratch(publication.withholding) as scratch:
+            there = await hub_repository.look(target, scratch, manifest_bytes=_MANIFEST_BYTES)
+            old = _refuse_unless_ours(there, target)
+            await tags.refuse_older(publication.tag, there, target)
+            prepared = await in_thread(
+                lambda: prepare(
+                    publication.directory, publication.config, publication.withholding, scratch, tell
+                ),
+                "publishing",
+            )
+            made = editions.make(
+                target.repo,
+                prepared.configs,
+                old,
+                readme=prepared.readme,
+                platform_tag=publication.platform_tag,
+            )
+            if there is not None and _stands(made, there):
+                revision, changed = there.head, False
+            else:
+                await tags.refuse_any(publication.tag, there, target)
+                there = there or await _created(target, scratch)
+                title = publication.message or f"Publish {', '.join(c.name for c in prepared.configs)}"
+                revision = await _write(prepared, made, there, target, title, scratch, tell)
+                changed = True
+            if publication.tag is not None:
+                await tags.put(publication.tag, revision, target)
+    return Published(
+        repo=target.repo,
+        url=target.url,
+        revision=revision,
+        tag=publication.tag,
+        changed=changed,
+        private=publication.private or (there.private if there else False),
+        configs=prepared.configs,
+        left_out=prepared.left_out,
+        notes=prepared.notes,
+    )
+
+
+@asynccontextmanager
+async def _scratch(withholding: Withholding | None) -> AsyncIterator[Path]:
+    """A directory for what is made on the way: beside the truth, where it takes as much room as the data."""
+    place = Path(tempfile.gettempdir()) if withholding is None else withholding.truth.absolute().parent
+    await asyncio.to_thread(sweep, place)
+    async with scratch_directory(place) as directory:
+        yield directory
+
+
+# -- the repository -------------------------------------------------------------------------------------
+
+
+async def _full_name(repo: str, hub: Hub) -> str:
+    owner = await hub.ask(lambda api: str(api.whoami()["name"]))  # refuses a bad token before any work
+    return repo if "/" in repo else f"{owner}/{repo}"
+
+
+def _refuse_unless_ours(there: Contents | None, target: Target) -> Mapping[str, ConfigFiles]:
+    """The configs that were published there before. Raises Conflict for a repository of anything else."""
+    if there is None:
+        return {}
+    if target.private and not there.private:
+        raise Conflict(f"the dataset {target.repo} was to be private, but is there already and public")
+    old = None if there.manifest is None else editions.read_manifest(there.manifest)
+    if old is None and there.files:
+        raise Conflict(
+            f"the hub has a dataset {target.repo} already that was not published this way: choose another "
+            "name, or delete it there first"
+        )
+    return old or {}
+
+
+def _stands(made: Edition, there: Contents) -> bool:
+    """Whether the repository holds the edition; its owner may have deleted files."""
+    return there.manifest == made.manifest and all(_is_there(file, there) for file in made.files)
+
+
+def _is_there(file: DatasetFile, there: Contents) -> bool:
+    return there.files.get(file.path) == file.size_bytes
+
+
+async def _created(target: Target, scratch: Path) -> Contents:
+    made = await hub_repository.open_repository(target, scratch, manifest_bytes=_MANIFEST_BYTES)
+    if made.files:
+        raise HubContested(f"somebody else made the dataset {target.repo} at the same time")
+    return made
+
+
+async def _write(
+    prepared: Prepared,
+    made: Edition,
+    there: Contents,
+    target: Target,
+    title: str,
+    scratch: Path,
+    tell: Tell,
+) -> str:
+    """Send what the repository lacks and show the edition in one commit, which is returned."""
+    old = editions.read_manifest(there.manifest) if there.manifest is not None else None
+    known = {file for config in (old or {}).values() for file in config.files if file.path in there.files}
+    additions = await _send(
+        {file: path for file, path in prepared.files.items() if file not in known}, target, tell
+    )
+    texts = {CARD: made.card, MANIFEST: made.manifest}
+    removed = [path for path in made.removed if path in there.files]
+    try:
+        return await hub_repository.commit(target, there.head, title, additions, texts, removed)
+    except HubUnavailable:
+        # An answer that got lost, or another process that was faster with the same.
+        now = await hub_repository.look(target, scratch, manifest_bytes=_MANIFEST_BYTES)
+        if now is None or not _stands(made, now):
+            raise
+        return now.head
+
+
+async def _send(files: Mapping[DatasetFile, Path], target: Target, tell: Tell) -> list[CommitOperationAdd]:
+    total = sum(file.size_bytes for file in files)
+    sent = dict.fromkeys(files, 0)
+    slots = asyncio.Semaphore(UPLOADS)
+    tell("sending", 0, total)
+
+    def watch(file: DatasetFile) -> Callable[[int], None]:
+        def told(done: int) -> None:
+            sent[file] = done
+            tell("sending", sum(sent.values()), total)
+
+        return told
+
+    async def send(file: DatasetFile, path: Path) -> CommitOperationAdd:
+        async with slots:
+            told = watch(file)
+            addition = await hub_repository.upload(target, file.path, path, file.size_bytes, told)
+            if addition.upload_info.sha256.hex() != file.sha256:
+                raise UnusableDataset(f"{path} was changed while it was being published")
+            told(file.size_bytes)
+        return addition
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(send(file, path)) for file, path in files.items()]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None  # the others were told to stop
+    return [task.result() for task in tasks]
