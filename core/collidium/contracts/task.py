@@ -10,6 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, ClassVar, Final, Literal
 
 import pyarrow as pa
@@ -81,6 +82,8 @@ class Metric:
     description: str
     #: Credits for a new best, where ``higher_is_better``; None takes the platform's setting.
     reward: int | None = None
+    #: The lowest and the highest value that there can be, whatever is submitted.
+    bounds: tuple[float, float] = (-inf, inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,13 @@ class Task(ABC):
         show the way: ``collidium demo`` submits every one.
         """
         return {}
+
+    def oracle(self, truth: Tables) -> pa.Table | None:
+        """The best predictions that there can be, from prepared truth; None where nobody can tell them.
+
+        For tests alone: nothing may score better, and the conformance suite sees that it is so.
+        """
+        return None
 
 
 class UnusableTruth(ValueError):

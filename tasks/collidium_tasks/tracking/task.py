@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from collidium.contracts.task import (
@@ -55,22 +56,26 @@ CARD = Card(
             higher_is_better=True,
             description="Weight of the hits that correct tracks have of their particle, over the weight of "
             "all hits.",
+            bounds=(0, 1),
         ),
         Metric(
             name="fake_rate",
             higher_is_better=False,
             description="Fraction of tracks of which no particle owns at least half the hits.",
+            bounds=(0, 1),
         ),
         Metric(
             name="duplicate_rate",
             higher_is_better=False,
             description="Fraction of particles that dominate more than one track.",
+            bounds=(0, 1),
         ),
         Metric(
             name="physics_eff_pt1",
             higher_is_better=True,
             description="Fraction of primary particles with transverse momentum above 1 GeV that dominate a "
             "track which holds at least 3 of their hits.",
+            bounds=(0, 1),
         ),
     ),
 )
@@ -103,6 +108,11 @@ class TrackingTask(Task):
 
     def warnings(self, tally: EventTallies) -> list[str]:
         return tallying.warnings(tally)
+
+    def oracle(self, truth: Tables) -> pa.Table:
+        hits = truth["hits"]
+        track_id = np.asarray(hits.column("particle"), dtype=np.int64) - 1  # noise, 0, belongs to no track
+        return hits.select(["event_id", "hit_id"]).append_column("track_id", pa.array(track_id))
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         return {"naive": naive.reconstruct, "helix": helix.reconstruct}
