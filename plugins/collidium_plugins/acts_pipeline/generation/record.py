@@ -43,7 +43,8 @@ def interaction(record: Any, keeps: Callable[[Any], bool]) -> Interaction:
         for index, entry in enumerate(entries)
         if (keeps(entry) if entry.isFinal() else _decays_are_of_interest(entries, entry))
     ]
-    parents = _parents(entries, wanted)
+    ancestry = _Ancestry(entries, wanted)
+    parents = {index: ancestry.of(index) for index in wanted}
     kept = _with_kept_daughters(entries, wanted, parents)
     places = {index: place for place, index in enumerate(kept)}
     primary: dict[int, bool] = {}
@@ -76,22 +77,44 @@ def _decays_are_of_interest(entries: Sequence[Any], entry: Any) -> bool:
     return flavour > 0 and not any(heavy_flavour(entries[daughter].id()) == flavour for daughter in daughters)
 
 
-def _parents(entries: Sequence[Any], wanted: Sequence[int]) -> dict[int, int]:
-    """Of each wanted entry the nearest wanted one that it comes from, or -1; strings have no parents."""
-    chosen = set(wanted)
-    parents = {}
-    for index in wanted:
+class _Ancestry:
+    """Of each entry the nearest wanted one that it comes from."""
+
+    def __init__(self, entries: Sequence[Any], wanted: Sequence[int]) -> None:
+        self._entries, self._wanted = entries, frozenset(wanted)
+        self._known: dict[int, int] = {}
+
+    def of(self, index: int) -> int:
+        """The nearest wanted one that the entry comes from, -1 for none.
+
+        What a string made comes from a particle if both of the string's ends do: partons of a W do not mix
+        with others, those of a top quark or a proton do.
+        """
+        path = []
         at = index
         while True:
-            entry = entries[at]
-            at = 0 if entry.statusAbs() in _FRAGMENTATION else entry.mother1()
-            if at in chosen:
+            if at in self._known:
+                found = self._known[at]
                 break
-            if at <= 2:  # the beams
-                at = -1
+            path.append(at)
+            entry = self._entries[at]
+            mother = entry.mother1()
+            if entry.statusAbs() in _FRAGMENTATION:
+                ends = {self._at_or_above(mother), self._at_or_above(entry.mother2())}
+                found = ends.pop() if len(ends) == 1 else -1
                 break
-        parents[index] = at
-    return parents
+            if mother in self._wanted:
+                found = mother
+                break
+            if mother <= 2:  # the beams
+                found = -1
+                break
+            at = mother
+        self._known.update(dict.fromkeys(path, found))
+        return found
+
+    def _at_or_above(self, index: int) -> int:
+        return index if index in self._wanted else self.of(index)
 
 
 def _with_kept_daughters(entries: Sequence[Any], wanted: Sequence[int], parents: dict[int, int]) -> list[int]:

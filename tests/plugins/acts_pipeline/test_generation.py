@@ -1,0 +1,151 @@
+"""Channels, hard scatters and what is kept of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pythia8mc")
+
+from collidium.settings import Settings
+from collidium_plugins.acts_pipeline import PIPELINE, seeds
+from collidium_plugins.acts_pipeline.events import Particles
+from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, MINIMUM_BIAS, REFUSED, SINGLE_MUON
+from collidium_plugins.acts_pipeline.generation.events import Generator
+from collidium_plugins.acts_pipeline.generation.pythia import GenerationFailed, Pythia
+from collidium_plugins.acts_pipeline.generation.record import everything, heavy_flavour, seen
+
+#: What a channel's events have among their decayed particles, or among their final ones.
+SIGNATURES = {
+    "ttbar": 5,
+    "ggf": None,
+    "diphoton": 22,
+    "jets": None,
+    "zmumu": 13,
+    "zee": 11,
+    "higgs_portal": 9000025,
+    "susy_gmsb": 1000039,
+    "hidden_valley": 4900211,
+    "zprime": None,
+}
+
+
+def particles_of(channel: str, event_id: int = 0, seed: int = 42) -> Particles:
+    return Generator(channel, 0, seed, None).generate(event_id).particles
+
+
+def test_every_channel_of_the_platform_is_generated_or_refused_with_a_reason() -> None:
+    known = set(Settings().channels)
+    assert known == set(CHANNELS) | set(REFUSED)
+    assert set(PIPELINE.channels or ()) == set(CHANNELS)
+    assert "gg → HH" in PIPELINE.refused["dihiggs"]
+
+
+@pytest.mark.parametrize("channel", [name for name in CHANNELS if name != SINGLE_MUON])
+def test_a_channel_has_what_it_promises(channel: str) -> None:
+    generator = Generator(channel, 0, 42, None)
+    events = [generator.generate(event_id).particles for event_id in range(3)]
+    for particles in events:
+        final = ~decayed(particles)
+        assert final.sum() > 20
+        assert particles.energy[final].sum(dtype=np.float64) == pytest.approx(14_000, rel=1e-3)
+        assert abs(particles.charge[final].sum() - 2) < 1e-3  # the protons'
+        momentum = np.hypot(np.hypot(particles.px, particles.py, dtype=float), particles.pz)
+        assert np.hypot(momentum, particles.mass) == pytest.approx(particles.energy, rel=1e-5)
+    if signature := SIGNATURES[channel]:
+        kinds = np.concatenate([np.abs(particles.pdg_id) for particles in events])
+        if signature == 5:
+            assert any(heavy_flavour(kind) == 5 for kind in kinds.tolist())
+        else:
+            assert signature in kinds
+
+
+def decayed(particles: Particles) -> np.ndarray:
+    return np.isin(particles.particle_id, particles.parent_id[particles.parent_id > 0].astype(np.uint64))
+
+
+def test_parents_are_decayed_particles_of_the_same_vertex_and_come_first() -> None:
+    particles = particles_of("ttbar")
+    child = np.flatnonzero(particles.parent_id > 0)
+    parent = particles.parent_id[child] - 1
+    assert (parent < child).all()
+    assert set(np.unique(particles.particle_id)) == set(range(1, len(particles) + 1))
+    assert (particles.parent_id[particles.parent_id <= 0] == -1).all()
+    flavours = {heavy_flavour(int(particles.pdg_id[place])) for place in parent}
+    assert 5 in flavours  # a top decays to a b
+
+
+def test_what_a_k_short_decays_to_is_not_primary() -> None:
+    particles = particles_of("jets", event_id=1)
+    of_kshort = np.isin(particles.parent_id, particles.particle_id[particles.pdg_id == 310].astype(np.int64))
+    assert of_kshort.any()
+    assert not particles.primary[of_kshort].any()
+    assert particles.primary[particles.parent_id == -1].all()
+
+
+def test_long_lived_particles_decay_far_from_the_beams() -> None:
+    particles = particles_of("susy_gmsb")
+    gravitino = particles.pdg_id == 1000039
+    assert gravitino.sum() == 2
+    assert np.hypot(particles.vx, particles.vy)[gravitino].min() > 0.1
+    assert np.all(particles.time[gravitino] > particles.time[0])
+
+
+def test_a_z_has_its_mass() -> None:
+    particles = particles_of("zmumu")
+    muons = particles.parent_id == particles.particle_id[particles.pdg_id == 23].astype(np.int64)
+    muons &= np.abs(particles.pdg_id) == 13
+    total = [getattr(particles, name)[muons].sum(dtype=float) for name in ("energy", "px", "py", "pz")]
+    assert muons.sum() == 2
+    assert 50 < np.sqrt(total[0] ** 2 - sum(part**2 for part in total[1:])) < 150
+
+
+def test_the_gun_shoots_one_muon() -> None:
+    shots = [particles_of(SINGLE_MUON, event_id) for event_id in range(200)]
+    assert all(len(shot) == 1 and abs(shot.pdg_id[0]) == 13 for shot in shots)
+    pt = np.array([np.hypot(shot.px[0], shot.py[0]) for shot in shots])
+    eta = np.array([np.arcsinh(shot.pz[0] / np.hypot(shot.px[0], shot.py[0])) for shot in shots])
+    assert 1 <= pt.min() < 10 < 90 < pt.max() <= 100
+    assert eta.min() < -2
+    assert eta.max() > 2
+    assert {float(shot.charge[0]) for shot in shots} == {-1.0, 1.0}
+    assert all(shot.charge[0] * shot.pdg_id[0] < 0 for shot in shots)
+
+
+@pytest.mark.parametrize("channel", [*(name for name in CHANNELS if name != SINGLE_MUON), "minimum bias"])
+def test_nothing_leaks_from_one_event_into_another(channel: str) -> None:
+    """Seeded anew, Pythia makes the same event whatever it made before: bit for bit."""
+    settings = MINIMUM_BIAS if channel == "minimum bias" else CHANNELS[channel]
+    keeps = seen if channel == "minimum bias" else everything
+    one = Pythia(settings)
+    other = one if channel == "minimum bias" else Pythia(settings)  # the former takes seconds to set up
+    there = [one.generate(seeds.for_pythia("test", event), keeps) for event in range(12)]
+    for event in (7, 3, 11, 0):
+        again = other.generate(seeds.for_pythia("test", event), keeps)
+        for name in type(again).__slots__:
+            assert getattr(again, name).tobytes() == getattr(there[event], name).tobytes()
+
+
+def test_events_of_other_seeds_and_ids_differ() -> None:
+    same, seed, event = particles_of("zee"), particles_of("zee", seed=43), particles_of("zee", event_id=1)
+    assert np.array_equal(same.px, particles_of("zee").px)
+    assert not np.array_equal(same.px[:5], seed.px[:5])
+    assert not np.array_equal(same.px[:5], event.px[:5])
+
+
+@pytest.mark.parametrize(
+    ("pdg", "flavour"),
+    [
+        *((511, 5), (-521, 5), (5122, 5), (541, 5), (553, 5), (421, 4), (-4122, 4), (443, 4)),
+        *((211, 0), (310, 0), (3122, 0), (5, 0), (5503, 0), (4103, 0), (1000022, 0), (9000025, 0), (22, 0)),
+    ],
+)
+def test_flavour_of_hadrons(pdg: int, flavour: int) -> None:
+    assert heavy_flavour(pdg) == flavour
+
+
+def test_settings_that_pythia_does_not_know_are_refused() -> None:
+    from collidium_plugins.acts_pipeline.generation.channels import Channel
+
+    with pytest.raises(GenerationFailed, match="Top:gg2ttbarr"):
+        Pythia(Channel("nothing", ("Top:gg2ttbarr = on",)))
