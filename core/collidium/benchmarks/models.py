@@ -49,6 +49,8 @@ class Submission(Model):
     size_bytes = fields.BigIntField()
     rows = fields.BigIntField()
     scores: Any = fields.JSONField()
+    #: Standard errors by metric. None for what was scored before there were any.
+    uncertainties: Any = fields.JSONField(null=True)
     #: The primary metric, larger is better: what the leaderboard sorts by.
     rank_score = fields.FloatField(null=True)
     warnings: Any = fields.JSONField(default=list)
@@ -57,11 +59,34 @@ class Submission(Model):
     scorer_version = fields.CharField(max_length=32)
     truth_version = fields.CharField(max_length=64)
     submitted_at = fields.DatetimeField()
+    #: When an operator verified what the submitter measured. None: nobody has.
+    verified_at = fields.DatetimeField(null=True)
 
     class Meta(Model.Meta):
         table = "submissions"
         unique_together = (("account_id", "task", "sha256", "scorer_version", "truth_version"),)
         indexes = (("task", "truth_version", "rank_score", "submitted_at", "id"),)
+
+
+class Scoring(Model):
+    """What one scorer made of a submission against one truth. What counts stands in its row, too."""
+
+    id = fields.BigIntField(primary_key=True)
+    submission_id = fields.CharField(max_length=32)
+    scorer_version = fields.CharField(max_length=32)
+    truth_version = fields.CharField(max_length=64)
+    scores: Any = fields.JSONField()
+    uncertainties: Any = fields.JSONField(null=True)
+    #: Metrics of resampled events, by which gains are judged. Never shown.
+    replicates: Any = fields.JSONField(null=True)
+    warnings: Any = fields.JSONField(default=list)
+    scored_at = fields.DatetimeField()
+    #: When the scores became those of the submission. None: they were only tried.
+    applied_at = fields.DatetimeField(null=True)
+
+    class Meta(Model.Meta):
+        table = "scorings"
+        unique_together = (("submission_id", "scorer_version", "truth_version"),)
 
 
 class Best(Model):

@@ -4,12 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from collidium import accounts
+from collidium.benchmarks import scorings
 from collidium.benchmarks.models import Best, Submission
 from collidium.benchmarks.quotas import reward_reference, rewards_today
+from collidium.benchmarks.uncertainty import Replicates, standard_error_of_gain
 from collidium.contracts.task import Card, Metric
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class RewardRules:
+    """What the platform's settings say about rewards."""
+
+    #: Credits for a new best, where the task has no number of its own.
+    default: Decimal
+    #: Rewards of one account for one metric of a task in a UTC day.
+    per_day: int
+    #: How many of its standard errors a gain must be above to be paid for.
+    significance: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> RewardRules:
+        return cls(settings.benchmark_reward, settings.rewards_per_day, settings.reward_significance)
 
 
 def reward_of(metric: Metric, default: Decimal) -> Decimal:
@@ -28,43 +51,70 @@ async def reward_bests(
     card: Card,
     submission: Submission,
     floors: Mapping[str, float],
-    *,
-    default_reward: Decimal,
-    per_day: int,
+    replicates: Replicates,
+    rules: RewardRules,
 ) -> Decimal:
-    """Raise every best that the submission beats, pay for it, and return the credits earned.
-
-    An account that was rewarded ``per_day`` times for a metric since midnight is paid no more for it that
-    day; the best is raised all the same.
+    """Raise every best that the submission beats, pay for it as ``rules`` say, and return the credits earned.
 
     A best is beaten by a strictly larger finite value, on a metric whose higher_is_better is true; where
-    there is none yet, the task's floor (its naive baseline) must be beaten, and zero.
+    there is none yet, the task's floor (its naive baseline) must be beaten, and zero. A best that is not paid
+    for is raised all the same. ``replicates`` are those of the submission.
     """
-    raised = [metric for metric in card.metrics if await _raise_best(metric, submission, floors)]
-    paid_today = await rewards_today(submission, [metric.name for metric in raised])
+    gains = [gain for metric in card.metrics if (gain := await _raise_best(metric, submission, floors))]
+    paid_today = await rewards_today(submission, [gain.metric.name for gain in gains])
     earned = Decimal(0)
-    for metric in raised:
-        if paid_today[metric.name] < per_day:
-            reward = reward_of(metric, default_reward)
-            await _pay(submission, metric.name, reward)
+    for gain in gains:
+        name = gain.metric.name
+        if paid_today[name] < rules.per_day and await _is_significant(
+            gain, submission, replicates, rules.significance
+        ):
+            reward = reward_of(gain.metric, rules.default)
+            await _pay(submission, name, reward)
             earned += reward
     return earned
 
 
-async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[str, float]) -> bool:
-    """Whether the submission beats the best of a metric, which is then its own."""
+@dataclass(frozen=True, slots=True)
+class _Gain:
+    """By how much a best was beaten; ``beaten`` is the submission that held it, None for a floor."""
+
+    metric: Metric
+    value: float
+    beaten: str | None
+
+
+async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[str, float]) -> _Gain | None:
+    """Make a best the submission's own if it beats it."""
     value = submission.scores.get(metric.name)
     if not metric.higher_is_better or value is None or not math.isfinite(value):
-        return False
+        return None
     task, truth_version = submission.task, submission.truth_version
     best = await Best.get_or_none(task=task, truth_version=truth_version, metric=metric.name)
-    if value <= (best.value if best else floor_of(metric, floors)):
-        return False
+    before = best.value if best else floor_of(metric, floors)
+    if value <= before:
+        return None
+    gain = _Gain(metric, value - before, best.submission_id if best else None)
     best = best or Best(task=task, truth_version=truth_version, metric=metric.name)
     best.value = value
     best.submission_id = submission.id
     await best.save()
-    return True
+    return gain
+
+
+async def _is_significant(
+    gain: _Gain, submission: Submission, replicates: Replicates, significance: float
+) -> bool:
+    """Whether a gain is above so many of its standard errors; never, where these cannot be told."""
+    if not significance:
+        return True
+    name = gain.metric.name
+    if name not in replicates:
+        return False
+    beaten: Replicates = {}
+    if gain.beaten is not None:
+        versions = submission.scorer_version, submission.truth_version
+        beaten = await scorings.replicates_of(gain.beaten, *versions)
+    return gain.value > significance * standard_error_of_gain(replicates[name], beaten.get(name, ()))
 
 
 async def _pay(submission: Submission, metric: str, reward: Decimal) -> None:

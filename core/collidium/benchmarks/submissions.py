@@ -18,10 +18,10 @@ from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks import engine, quotas, tasklist, truth_versions
+from collidium.benchmarks import engine, quotas, scorings, tasklist, truth_versions
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.predictions import ExtraColumns, largest
-from collidium.benchmarks.rewards import reward_bests
+from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import InvalidInput, NotFound, Unavailable
@@ -57,6 +57,8 @@ class SubmissionView:
     hub_username: str
     submitted_at: datetime
     scores: Mapping[str, float]
+    #: Standard errors by metric; empty where they are not known.
+    uncertainties: Mapping[str, float]
     credits_earned: Decimal
     warnings: Sequence[str]
     model_repo: str | None
@@ -211,16 +213,15 @@ async def _keep_once(
     primary = task.card.primary_metric
     submission.rows = evaluation.rows
     submission.scores = evaluation.metrics
+    submission.uncertainties = evaluation.uncertainties
     submission.rank_score = evaluation.metrics[primary.name] * (1 if primary.higher_is_better else -1)
     submission.warnings = list(evaluation.warnings)
+    rules = RewardRules.of(settings)
     submission.credits_earned = await reward_bests(
-        task.card,
-        submission,
-        floors,
-        default_reward=settings.benchmark_reward,
-        per_day=settings.rewards_per_day,
+        task.card, submission, floors, evaluation.replicates, rules
     )
     await submission.save(force_create=True)
+    await scorings.keep(submission, evaluation, submission.submitted_at, applied_at=submission.submitted_at)
     listed.revision += 1
     await listed.save(update_fields=["revision"])
     return Outcome(view(submission), deduplicated=False)
@@ -255,6 +256,7 @@ def view(row: Submission) -> SubmissionView:
         hub_username=row.hub_username,
         submitted_at=row.submitted_at,
         scores=row.scores,
+        uncertainties=row.uncertainties or {},
         credits_earned=row.credits_earned,
         warnings=row.warnings,
         model_repo=row.model_repo,

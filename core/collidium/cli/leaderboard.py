@@ -9,7 +9,7 @@ import click
 
 from collidium.cli.calling import client
 from collidium.cli.listing import limit_option
-from collidium.cli.output import json_option, print_json, print_table
+from collidium.cli.output import cell, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from collidium.client import Place, TaskCard
@@ -43,7 +43,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
             (
                 place.rank,
                 place.hub_username,
-                *(place.scores.get(metric) for metric in metrics),
+                *(_score(place, metric) for metric in metrics),
                 place.credits_earned,
                 place.model_repo,
                 place.submitted_at,
@@ -52,3 +52,9 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
         ),
         title=title,
     )
+
+
+def _score(place: Place, metric: str) -> str:
+    """A score and its standard error, of which two digits say enough."""
+    score, error = place.scores.get(metric), place.uncertainties.get(metric)
+    return cell(score) if score is None or error is None else f"{cell(score)} ± {error:.2g}"

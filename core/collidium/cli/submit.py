@@ -38,7 +38,11 @@ def submit(task: str, file: Path, model_repo: str | None, as_json: bool) -> None
 
 
 def _show(receipt: Receipt) -> None:
-    print_table(("metric", "score"), receipt.scores.items())
+    errors = receipt.uncertainties
+    print_table(
+        ("metric", "score", "standard error"),
+        ((metric, score, errors.get(metric)) for metric, score in receipt.scores.items()),
+    )
     print_record(
         {
             "submission": receipt.submission_id,

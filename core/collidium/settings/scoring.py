@@ -23,6 +23,12 @@ class ScoringSettings(BaseSettings):
     rewards_per_day: int = Field(
         3, ge=0, le=10_000, description="Rewards of one account for one metric of a task in a UTC day."
     )
+    reward_significance: float = Field(
+        0,
+        ge=0,
+        le=100,
+        description="A reward is paid for a gain above so many of its standard errors; 0: for every gain.",
+    )
     evaluations_in_flight: int = Field(
         4, ge=1, le=1000, description="Files of one account that a server process takes at once."
     )

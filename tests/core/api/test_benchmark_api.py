@@ -56,6 +56,7 @@ def test_the_loop(alone: httpx.Client, oracle: pa.Table) -> None:
         "duplicate_rate": 0.0,
         "physics_eff_pt1": 1.0,
     }
+    assert receipt["uncertainties"] == dict.fromkeys(receipt["scores"], 0.0)
     assert receipt["credits_earned"] == 100
     assert receipt["deduplicated"] is False
     assert len(receipt["sha256"]) == 64
@@ -87,6 +88,22 @@ def test_the_card_shows_the_truths_events_and_floors(alice: httpx.Client) -> Non
     assert list(metrics) == ["trackml_weighted_efficiency", "fake_rate", "duplicate_rate", "physics_eff_pt1"]
     assert 0 < metrics["trackml_weighted_efficiency"]["floor"] < 1
     assert metrics["fake_rate"]["reward"] == 0
+
+
+def test_scores_stand_with_their_errors_everywhere_and_resampled_events_nowhere(
+    caller: SignIn, oracle: pa.Table
+) -> None:
+    alice = caller("alice")
+    answer = submit(alice, spoiled(oracle, 0.7))
+    receipt = answer.json()
+    errors = receipt["uncertainties"]
+    assert set(errors) == set(receipt["scores"])
+    assert 0 < errors["trackml_weighted_efficiency"] < 0.1
+    (place,) = (board := alice.get("/v1/leaderboard/tracking")).json()
+    record = alice.get(f"/v1/submissions/{receipt['submission_id']}")
+    assert place["uncertainties"] == record.json()["uncertainties"] == errors
+    assert submit(alice, spoiled(oracle, 0.7)).json()["uncertainties"] == errors
+    assert not any("replicates" in shown.text for shown in (answer, board, record))
 
 
 def test_the_same_file_by_the_same_account_is_one_submission(caller: SignIn, oracle: pa.Table) -> None:

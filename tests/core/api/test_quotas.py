@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from threading import Event
+from typing import Any
 
 import httpx
 import numpy as np
@@ -103,6 +104,38 @@ def test_tiny_steps_are_paid_only_so_often_a_day(start_server: StartServer, orac
         # What was not paid was raised all the same: what alice has reached is no best of bob's.
         assert bob.post(SUBMIT, content=files[4]).json()["credits_earned"] == 0
         assert bob.post(SUBMIT, content=files[5]).json()["credits_earned"] > 0
+    assert server.run("ledger", "audit").returncode == 0
+
+
+def test_only_a_gain_above_its_error_is_paid_where_the_operator_says_so(
+    start_server: StartServer, oracle: pa.Table
+) -> None:
+    server = start_server({"PLATFORM_REWARD_SIGNIFICANCE": "3"})
+    import_truth(server)
+
+    def without(client: httpx.Client, hits: int) -> dict[str, Any]:
+        """Submit the oracle without its last hits."""
+        tracks = oracle["track_id"].to_numpy().copy()
+        tracks[len(tracks) - hits :] = -1
+        made = client.post(SUBMIT, content=parquet(oracle.set_column(2, "track_id", pa.array(tracks))))
+        return dict(made.json())
+
+    with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
+        first = without(alice, 2000)
+        assert first["credits_earned"] > 0, "far above the floor"
+        second = without(alice, 1990)
+        assert (
+            second["scores"]["trackml_weighted_efficiency"] > first["scores"]["trackml_weighted_efficiency"]
+        )
+        assert second["credits_earned"] == 0, "the gain is all in one event: who knows what others would show"
+        again = without(bob, 1990)
+        assert again["scores"] == second["scores"]
+        assert again["credits_earned"] == 0
+        board = alice.get("/v1/leaderboard/tracking").json()
+        assert [place["submission_id"] for place in board[:2]] == [
+            second["submission_id"],
+            again["submission_id"],
+        ]
     assert server.run("ledger", "audit").returncode == 0
 
 

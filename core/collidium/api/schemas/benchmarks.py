@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from collidium.api.schemas.base import Answer, Credits
+
+#: Metric -> standard error.
+StandardErrors = Annotated[
+    dict[str, float],
+    Field(description="Standard errors of the scores, by a bootstrap over events; empty where unknown."),
+]
 
 
 class Events(Answer):
@@ -57,6 +63,7 @@ class Receipt(Answer):
 
     submission_id: str
     scores: dict[str, float]
+    uncertainties: StandardErrors
     credits_earned: Credits
     deduplicated: bool
     warnings: list[str]
@@ -82,6 +89,7 @@ class SubmissionModel(Answer):
     hub_username: str
     submitted_at: datetime
     scores: dict[str, float]
+    uncertainties: StandardErrors
     credits_earned: Credits
     warnings: list[str]
     model_repo: str | None
@@ -100,6 +108,7 @@ class Place(BaseModel):
     hub_username: str
     submitted_at: datetime
     scores: dict[str, float]
+    uncertainties: StandardErrors
     credits_earned: Credits
     model_repo: str | None
     scorer_version: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
@@ -56,7 +56,7 @@ class TaskCard:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The answer to predictions that were submitted."""
+    """The answer to predictions that were submitted; ``uncertainties`` are standard errors of scores."""
 
     submission_id: str
     scores: Mapping[str, float]
@@ -67,6 +67,7 @@ class Receipt:
     sha256: str | None = None
     scorer_version: str | None = None
     truth_version: str | None = None
+    uncertainties: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Submission:
     sha256: str | None = None
     scorer_version: str | None = None
     truth_version: str | None = None
+    uncertainties: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
@@ -110,3 +112,4 @@ class Place:
     model_repo: str | None = None
     scorer_version: str | None = None
     truth_version: str | None = None
+    uncertainties: Mapping[str, float] = field(default_factory=dict)
