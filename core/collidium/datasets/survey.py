@@ -84,8 +84,8 @@ def survey(directory: Path, config: str | None = None, progress: Progress | None
                 done += (directory / path).stat().st_size
                 if progress:
                     progress(done, total)
-        if all(len(surveyed.get(table, ())) == len(shards) for table, shards in tables.items()):
-            problems += _contradictions(directory, name, surveyed)
+        whole = [table for table, shards in tables.items() if len(surveyed.get(table, ())) == len(shards)]
+        problems += _contradictions(directory, name, surveyed, whole)
         configs.append(SurveyedConfig(name, {table: _in_order(of) for table, of in surveyed.items()}))
     if problems:
         number = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -213,14 +213,14 @@ def _uneven(batch: pa.RecordBatch, lists: Sequence[str], events: EventIds) -> st
 
 
 def _contradictions(
-    directory: Path, config: str, tables: Mapping[str, Sequence[SurveyedShard]]
+    directory: Path, config: str, tables: Mapping[str, Sequence[SurveyedShard]], whole: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Where the shards of a table, and the tables of a config, do not go together."""
+    """Where the shards of a table, and the tables of a config that are ``whole``, do not go together."""
     for table, shards in tables.items():
         yield from _of_table(directory, table, shards)
-    every = np.unique(np.concatenate([_events(shards) for shards in tables.values()]))
-    for table, shards in tables.items():
-        missing = np.setdiff1d(every, _events(shards))
+    every = np.unique(np.concatenate([np.empty(0, np.int64), *(_events(tables[table]) for table in whole)]))
+    for table in whole:
+        missing = np.setdiff1d(every, _events(tables[table]))
         if len(missing):
             examples = ", ".join(map(str, missing[:5].tolist()))
             yield _problem(
