@@ -54,6 +54,14 @@ class Particles:
     def __len__(self) -> int:
         return len(self.particle_id)
 
+    def followed_by(self, others: Particles) -> Particles:
+        """These particles and then the others."""
+        both = {
+            name: np.concatenate([getattr(self, name), getattr(others, name)])
+            for name in (column.name for column in fields(self))
+        }
+        return Particles(**both)
+
 
 #: What became of a particle in the tracker: it was not simulated (it had decayed before, cannot be seen or
 #: is too slow), it left the tracker, or it ended there by turning into others.
@@ -204,12 +212,14 @@ _TYPES: Final[Mapping[type, Mapping[str, pa.DataType]]] = {
 
 def schema(kind: type[Event]) -> pa.Schema:
     """One row is one event of that kind; columns are named ``<part>.<column>``."""
-    columns = [
-        pa.field(f"{part}.{name}", column)
+    names: list[tuple[str, pa.DataType]] = [
+        (f"{part}.{name}", column)
         for part, type_ in kind.PARTS.items()
         for name, column in _TYPES[type_].items()
     ]
-    return pa.schema([pa.field("event_id", pa.uint32(), nullable=False), *columns])
+    return pa.schema(
+        [pa.field("event_id", pa.uint32(), nullable=False), *(pa.field(*name) for name in names)]
+    )
 
 
 def to_table(events: Iterable[Event], kind: type[Event] = GeneratedEvent) -> pa.Table:  # type: ignore[assignment]

@@ -1,0 +1,70 @@
+"""Runs algorithms of ACTS on one event in memory, without its sequencer.
+
+The sequencer would number events from the place where a run begins, and print. Here the random numbers of an
+event come from the number that it is given, and what is read and written are objects of this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import acts.examples
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL
+from collidium_plugins.acts_pipeline.failures import StageFailed
+
+
+class Algorithms:
+    """Algorithms that read from and write to one whiteboard per event, in their order."""
+
+    def __init__(
+        self, algorithms: Sequence[Any], *, inputs: Mapping[str, type], outputs: Mapping[str, type]
+    ) -> None:
+        """``inputs`` and ``outputs``: the names of what comes in and of what is wanted, with their types."""
+        self._algorithms = list(algorithms)
+        # Handles know their algorithm by its address: it has to live as long as they do.
+        self._door = acts.examples.IAlgorithm("Collidium", LOG_LEVEL)
+        handles = acts.examples.WriteDataHandle, acts.examples.ReadDataHandle
+        self._inputs, self._outputs = (
+            {name: self._handle(handle, name, type_) for name, type_ in named.items()}
+            for handle, named in zip(handles, (inputs, outputs), strict=True)
+        )
+
+    def run(self, event_id: int, random: int, **inputs: Any) -> dict[str, Any]:
+        """The outputs for one event; ``random``, 64 bits, is all that random numbers depend on.
+
+        What is put in belongs to ACTS afterwards. Raises StageFailed, naming the event and the algorithm.
+        """
+        whiteboard = acts.examples.WhiteBoard(LOG_LEVEL)
+        context = acts.examples.AlgorithmContext(0, random, whiteboard, 0)
+        for name, value in inputs.items():
+            self._inputs[name](context, value)
+        for algorithm in self._algorithms:
+            try:
+                code = algorithm.execute(context)
+            except (RuntimeError, ValueError, IndexError) as error:  # what exceptions of C++ become
+                raise StageFailed(f"event {event_id}: {algorithm.name()} of ACTS failed: {error}") from error
+            if code != acts.examples.ProcessCode.SUCCESS:
+                raise StageFailed(f"event {event_id}: {algorithm.name()} of ACTS failed; it does not say why")
+        return {name: handle(whiteboard) for name, handle in self._outputs.items()}
+
+    def _handle(self, kind: Any, name: str, type_: type) -> Any:
+        handle = kind(self._door, type_, name)
+        handle.initialize(name)
+        return handle
+
+
+def columns(table: Any) -> dict[str, npt.NDArray[Any]]:
+    """The columns of one event's table of ACTS, as arrays; lists of lists are joined."""
+    batch = pa.record_batch(table)
+    return {name: _entries(batch.column(name)) for name in batch.schema.names}
+
+
+def _entries(column: pa.Array[Any]) -> npt.NDArray[Any]:
+    while isinstance(column, pa.ListArray):
+        column = pc.list_flatten(column)
+    return column.to_numpy(zero_copy_only=False)

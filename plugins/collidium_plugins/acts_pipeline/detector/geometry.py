@@ -1,0 +1,194 @@
+"""The tracker as ACTS knows it: a tracking geometry with material, in a magnetic field."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import acts
+import acts.json
+import numpy as np
+import numpy.typing as npt
+
+from collidium_plugins.acts_pipeline.detector import layout, material
+from collidium_plugins.acts_pipeline.detector.units import TESLA
+
+#: Tesla, along z.
+FIELD: Final = 2.0
+#: ACTS speaks of single particles that it gave up at level ERROR; that is no error of ours.
+LOG_LEVEL: Final = acts.logging.FATAL
+
+_BEAM_PIPE: Final = "BeamPipe"
+_SUPPORT_TUBE: Final = "SupportTube"
+#: From the modules of a layer to the walls of its volume, and from those outside to the end of the world, mm.
+_CLEARANCE: Final = 1.0
+_MARGIN: Final = 10.0
+_FACE: Final = acts.CylinderVolumeBounds.Face
+_AXES: Final = acts.AxisDirection
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detector:
+    """The tracker; ids of ACTS, surfaces, and the planes of the modules."""
+
+    tracking_geometry: Any
+    field: Any
+    #: Geometry ids of modules, sorted; the planes have the same order.
+    modules: npt.NDArray[np.uint64]
+    centres: npt.NDArray[np.float64]
+    normals: npt.NDArray[np.float64]
+    #: Of each module a plane that is no part of the geometry; see :func:`_copies`.
+    planes: Mapping[Any, Any]
+    #: ACTS's own objects, by the value of the id.
+    ids: Mapping[int, Any]
+    #: Of the tracker, mm: from there on particles have left it.
+    radius: float
+
+
+def build() -> Detector:
+    """Build the tracker; half a second."""
+    blueprint = _blueprint()
+    context = acts.GeometryContext.dangerouslyDefaultConstruct()
+    geometry = blueprint.construct(acts.BlueprintOptions(), context, level=LOG_LEVEL)
+    surfaces: list[Any] = []
+    geometry.visitSurfaces(surfaces.append)
+    surfaces.sort(key=lambda surface: surface.geometryId.value)
+    _give_material(geometry, surfaces)
+    origin, any_direction = acts.Vector3(0, 0, 0), acts.Vector3(0, 0, 1)
+    _, radius, *_ = geometry.highestTrackingVolume.volumeBounds.values()
+    return Detector(
+        tracking_geometry=geometry,
+        field=acts.ConstantBField(acts.Vector3(0, 0, FIELD * TESLA)),
+        modules=np.array([surface.geometryId.value for surface in surfaces], np.uint64),
+        centres=np.array([_numbers(surface.center(context)) for surface in surfaces]),
+        normals=np.array([_numbers(surface.normal(context, origin, any_direction)) for surface in surfaces]),
+        planes=_copies(surfaces, context),
+        ids={surface.geometryId.value: surface.geometryId for surface in surfaces},
+        radius=radius - _MARGIN,
+    )
+
+
+def identifier(
+    volume: npt.NDArray[Any], layer: npt.NDArray[Any], surface: npt.NDArray[Any]
+) -> npt.NDArray[np.uint64]:
+    """The geometry ids of ACTS of modules, from the ids of the hosted tables."""
+    parts = ((volume, _VOLUME_BITS), (layer, _LAYER_BITS), (surface, _SURFACE_BITS))
+    value = np.zeros(len(volume), np.uint64)
+    for ids, bits in parts:
+        value |= ids.astype(np.uint64) << bits
+    return value
+
+
+def _shift(**part: int) -> np.uint64:
+    """By how many bits ACTS shifts a part of a geometry id."""
+    return np.uint64(acts.GeometryIdentifier(**part).value.bit_length() - 1)
+
+
+_VOLUME_BITS: Final = _shift(volume=1)
+_LAYER_BITS: Final = _shift(layer=1)
+_SURFACE_BITS: Final = _shift(sensitive=1)
+
+
+def _blueprint() -> Any:
+    root = acts.Blueprint(envelope=acts.ExtentEnvelope(r=[0.0, _MARGIN], z=[_MARGIN, _MARGIN]))
+    tracker = root.addCylinderContainer("Tracker", direction=_AXES.AxisR)
+    tracker.attachmentStrategy = acts.VolumeAttachmentStrategy.Gap  # the tubes stay where they are
+    pixels, *strips = layout.systems()
+    _add_tube(tracker, _BEAM_PIPE, 0.0, layout.BEAM_PIPE_RADIUS)
+    _add_system(tracker, pixels)
+    radius = layout.SUPPORT_TUBE_RADIUS
+    _add_tube(tracker, _SUPPORT_TUBE, radius - _CLEARANCE, radius)
+    for system in strips:
+        _add_system(tracker, system)
+    return root
+
+
+def _add_tube(parent: Any, name: str, inner: float, outer: float) -> None:
+    """An empty volume that has material on its outside."""
+    material_node = parent.addMaterial(f"{name}Material")
+    everywhere = acts.AxisSpec.DeferredEquidistant(1)
+    material_node.configureFace(_FACE.OuterCylinder, everywhere, everywhere, materialKey=name)
+    bounds = acts.CylinderVolumeBounds(inner, outer, layout.HALF_LENGTH)
+    material_node.addStaticVolume(acts.Transform3.Identity(), bounds, name)
+
+
+def _add_system(parent: Any, system: layout.System) -> None:
+    along = parent.addCylinderContainer(system.name, direction=_AXES.AxisZ)
+    for volume in system.volumes:
+        ids = along.withGeometryIdentifier()
+        ids.setAllVolumeIdsTo(volume.volume_id)
+        direction = _AXES.AxisR if volume.barrel else _AXES.AxisZ
+        container = ids.addCylinderContainer(volume.name, direction=direction)
+        for layer in volume.layers:
+            _add_layer(container, volume, layer)
+
+
+def _add_layer(container: Any, volume: layout.Volume, layer: layout.Layer) -> None:
+    ids = container.withGeometryIdentifier()
+    ids.setLayerIdTo(layer.layer_id)
+    node = ids.addLayer(f"{volume.name}{layer.layer_id}")
+    kinds, lookup = acts.LayerBlueprintNode.LayerType, acts.SurfaceArrayNavigationPolicy
+    node.surfaces = [_surface(module) for module in layer.modules]
+    node.layerType = kinds.Cylinder if layer.barrel else kinds.Disc
+    node.envelope = acts.ExtentEnvelope(r=[_CLEARANCE] * 2, z=[_CLEARANCE] * 2)
+    node.navigationPolicyFactory = (
+        acts.NavigationPolicyFactory.make()
+        .add(acts.TryAllNavigationPolicy, acts.TryAllNavigationPolicy.Config(portals=True, sensitives=False))
+        .add(
+            lookup,
+            lookup.Config(
+                layerType=lookup.LayerType.Cylinder if layer.barrel else lookup.LayerType.Disc,
+                bins=layer.bins,
+            ),
+        )
+    )
+
+
+def _surface(module: layout.Module) -> Any:
+    normal = np.cross(module.x, module.y)
+    rotation = acts.RotationMatrix3(acts.Vector3(*module.x), acts.Vector3(*module.y), acts.Vector3(*normal))
+    transform = acts.Transform3(acts.Vector3(*module.centre), rotation)
+    if len(module.half_lengths) == 2:
+        bounds = acts.RectangleBounds(*module.half_lengths)
+    else:
+        bounds = acts.TrapezoidBounds(*module.half_lengths, 0.0)
+    surface = acts.Surface.createPlane(transform, bounds)
+    surface.assignIsSensitive(True)
+    return surface
+
+
+def _copies(surfaces: list[Any], context: Any) -> dict[Any, Any]:
+    """Planes like the modules, for digitisation.
+
+    ACTS digitises what lies within a module's thickness of its plane. Modules without an element of a CAD
+    geometry have none, so that rounding alone would lose hits; planes that are no modules have a tolerance.
+    """
+    return {
+        surface.geometryId: acts.Surface.createPlane(
+            surface.localToGlobalTransform(context), type(surface.bounds)(surface.bounds.values())
+        )
+        for surface in surfaces
+    }
+
+
+def _give_material(geometry: Any, surfaces: list[Any]) -> None:
+    slabs = {_BEAM_PIPE: material.BEAM_PIPE, _SUPPORT_TUBE: material.SUPPORT_TUBE}
+    slabs |= {str(volume): slab for volume, slab in material.MODULES.items()}
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "material.json"
+        path.write_text(json.dumps(material.document(slabs)))
+        keyed = acts.json.TrackingGeometryMaterialJsonConverter().fromFile(path).keyedSurfaces
+    everything = acts.TrackingGeometryMaterial()
+    everything.surfaceMaterials = {
+        surface.geometryId: keyed[str(surface.geometryId.volume)].material for surface in surfaces
+    }
+    everything.keyedSurfaces = {name: keyed[name] for name in (_BEAM_PIPE, _SUPPORT_TUBE)}
+    everything.apply(geometry)
+
+
+def _numbers(vector: Any) -> tuple[float, float, float]:
+    return vector[0], vector[1], vector[2]

@@ -1,0 +1,230 @@
+"""Where the modules of the tracker lie: those of the Open Data Detector, as numbers.
+
+Source: the public description of the Open Data Detector (https://gitlab.cern.ch/acts/OpenDataDetector, its
+XML files for pixels, short and long strips), from which only dimensions are taken. Volume and layer ids are
+those of the hosted datasets. Lengths are in mm, angles in rad.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+Vector = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A flat sensor: its centre, and the directions of its local axes; sensors measure along x first.
+
+    It is a rectangle (half lengths x, y), or a trapezoid (half lengths x at -y, x at +y, and y).
+    """
+
+    centre: Vector
+    x: Vector
+    y: Vector
+    half_lengths: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Modules around the beam at nearly one radius (barrel), or at nearly one z (disc)."""
+
+    layer_id: int
+    barrel: bool
+    modules: tuple[Module, ...]
+    #: How many modules there are along the two directions in which they are looked up: φ and z, or r and φ.
+    bins: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """Layers of one technology in the negative end, the barrel or the positive end."""
+
+    name: str
+    volume_id: int
+    layers: tuple[Layer, ...]
+
+    @property
+    def barrel(self) -> bool:
+        return self.layers[0].barrel
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A technology: negative end, barrel and positive end."""
+
+    name: str
+    volumes: tuple[Volume, Volume, Volume]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sensor:
+    """A sensor of a module: how far along the normal, and turned in its plane by which angle."""
+
+    offset: float = 0.0
+    stereo: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Barrel:
+    #: Radius and number of staves of each layer.
+    layers: tuple[tuple[float, int], ...]
+    tilt: float
+    #: Modules along z, and from one to the next.
+    along: int
+    step: float
+    half_lengths: tuple[float, float]
+    sensors: tuple[_Sensor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ring:
+    """Modules at one radius of a disc; every other one lies ``gap`` before or behind the ring's middle."""
+
+    radius: float
+    number: int
+    #: From the disc's middle to the ring's, along the direction away from the interaction point.
+    offset: float
+    gap: float
+    half_lengths: tuple[float, float, float]
+    sensors: tuple[_Sensor, ...] = (_Sensor(),)
+    phi: float = 0.0
+
+
+_PIXELS: Final = _Barrel(
+    layers=((34.0, 16), (70.0, 32), (116.0, 52), (172.0, 78)),
+    tilt=0.12,
+    along=14,
+    step=72.5,
+    half_lengths=(8.4, 36.0),
+    sensors=(_Sensor(offset=-1.8),),
+)
+_PIXEL_DISCS: Final = (620.0, 720.0, 840.0, 980.0, 1120.0, 1320.0, 1520.0)
+_PIXEL_RINGS: Final = (
+    _Ring(76.0, 24, -3.5, 0.6, (8.5, 14.5, 34.0), (_Sensor(offset=-0.3),)),
+    _Ring(139.0, 36, 3.5, 0.6, (10.5, 16.5, 34.0), (_Sensor(offset=-0.3),)),
+)
+
+_SHORT_STRIPS: Final = _Barrel(
+    layers=((260.0, 40), (360.0, 56), (500.0, 78), (660.0, 102)),
+    tilt=-0.15,
+    along=21,
+    step=108.5,
+    half_lengths=(24.0, 54.0),
+    sensors=(_Sensor(),),
+)
+_SHORT_STRIP_DISCS: Final = (1300.0, 1550.0, 1850.0, 2200.0, 2550.0, 2950.0)
+_SHORT_STRIP_RINGS: Final = (
+    _Ring(318.0, 42, -5.0, 2.5, (18.4, 32.2, 78.0)),
+    _Ring(470.0, 42, 5.0, 2.5, (30.2, 44.0, 78.0), phi=0.0748),
+    _Ring(622.0, 42, -5.0, 2.5, (40.8, 56.4, 78.0)),
+)
+
+_LONG_STRIPS: Final = _Barrel(
+    layers=((820.0, 60), (1020.0, 80)),
+    tilt=-0.15,
+    along=21,
+    step=108.5,
+    half_lengths=(48.0, 54.0),
+    sensors=(_Sensor(offset=-3.31, stereo=0.04), _Sensor(offset=3.3)),
+)
+_LONG_STRIP_DISCS: Final = (1300.0, 1600.0, 1900.0, 2250.0, 2600.0, 3000.0)
+_BACK_TO_BACK: Final = (_Sensor(offset=2.5, stereo=0.02), _Sensor(offset=-2.5, stereo=-0.02))
+_LONG_STRIP_RINGS: Final = (
+    _Ring(820.0, 48, -15.0, 8.0, (53.2, 58.6, 78.0), _BACK_TO_BACK),
+    _Ring(990.0, 48, 15.0, 8.0, (64.6, 70.0, 78.0), _BACK_TO_BACK),
+)
+
+#: The beam pipe and the tube between pixels and strips: radius of the material, mm.
+BEAM_PIPE_RADIUS: Final = 24.0
+SUPPORT_TUBE_RADIUS: Final = 203.0
+#: Half length of both, and of the simulated space.
+HALF_LENGTH: Final = 3100.0
+
+
+def systems() -> tuple[System, ...]:
+    """The tracker, from the inside out: 18,824 sensors."""
+    return (
+        _system("Pixel", (16, 17, 18), _PIXELS, _PIXEL_DISCS, _PIXEL_RINGS),
+        _system("ShortStrip", (23, 24, 25), _SHORT_STRIPS, _SHORT_STRIP_DISCS, _SHORT_STRIP_RINGS),
+        _system("LongStrip", (28, 29, 30), _LONG_STRIPS, _LONG_STRIP_DISCS, _LONG_STRIP_RINGS),
+    )
+
+
+def _system(
+    name: str,
+    volume_ids: tuple[int, int, int],
+    barrel: _Barrel,
+    discs: Sequence[float],
+    rings: Sequence[_Ring],
+) -> System:
+    negative, middle, positive = volume_ids
+    return System(
+        name,
+        (
+            Volume(f"{name}EndcapN", negative, _discs([-z for z in reversed(discs)], rings)),
+            Volume(f"{name}Barrel", middle, _cylinders(barrel)),
+            Volume(f"{name}EndcapP", positive, _discs(discs, rings)),
+        ),
+    )
+
+
+def _numbered(position: int) -> int:
+    """Layers that hold modules have the even ids, from 2."""
+    return 2 * (position + 1)
+
+
+def _cylinders(barrel: _Barrel) -> tuple[Layer, ...]:
+    return tuple(
+        Layer(
+            _numbered(position),
+            True,
+            tuple(_around(barrel, radius, staves)),
+            bins=(staves, barrel.along),
+        )
+        for position, (radius, staves) in enumerate(barrel.layers)
+    )
+
+
+def _around(barrel: _Barrel, radius: float, staves: int) -> Iterator[Module]:
+    first = -0.5 * (barrel.along - 1) * barrel.step
+    for stave in range(staves):
+        phi = 2.0 * math.pi * stave / staves
+        normal = (math.cos(phi + barrel.tilt), math.sin(phi + barrel.tilt))
+        for sensor in barrel.sensors:
+            cosine, sine = math.cos(sensor.stereo), math.sin(sensor.stereo)
+            x = (-normal[1] * cosine, normal[0] * cosine, sine)
+            y = (normal[1] * sine, -normal[0] * sine, cosine)
+            across = radius * math.cos(phi) + sensor.offset * normal[0]
+            up = radius * math.sin(phi) + sensor.offset * normal[1]
+            for place in range(barrel.along):
+                yield Module((across, up, first + place * barrel.step), x, y, barrel.half_lengths)
+
+
+def _discs(positions: Sequence[float], rings: Sequence[_Ring]) -> tuple[Layer, ...]:
+    return tuple(
+        Layer(
+            _numbered(position),
+            False,
+            tuple(module for ring in rings for module in _on_disc(ring, z)),
+            bins=(len(rings), max(ring.number for ring in rings)),
+        )
+        for position, z in enumerate(positions)
+    )
+
+
+def _on_disc(ring: _Ring, z: float) -> Iterator[Module]:
+    away = math.copysign(1.0, z)
+    for place in range(ring.number):
+        phi = ring.phi + 2.0 * math.pi * place / ring.number
+        out = (math.cos(phi), math.sin(phi))
+        middle = z + away * ring.offset + (ring.gap if place % 2 == 0 else -ring.gap)
+        for sensor in ring.sensors:
+            cosine, sine = math.cos(sensor.stereo), math.sin(sensor.stereo)
+            x = (-out[1] * cosine + out[0] * sine, out[0] * cosine + out[1] * sine, 0.0)
+            y = (out[1] * sine + out[0] * cosine, -out[0] * sine + out[1] * cosine, 0.0)
+            centre = (ring.radius * out[0], ring.radius * out[1], middle + away * sensor.offset)
+            yield Module(centre, x, y, ring.half_lengths)

@@ -1,0 +1,113 @@
+"""Particles that are made in the detector: pairs from photons, and photons that electrons radiate.
+
+ACTS says of each which generated particle it descends from, in which generation, and by which process. The
+parent is found from that, and from where and with what energy it begins.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import acts
+import acts.fatras
+import numpy as np
+import numpy.typing as npt
+
+from collidium_plugins.acts_pipeline.detector.units import GEV, NANOSECOND
+from collidium_plugins.acts_pipeline.events import Particles
+
+_CONVERSION: Final = acts.fatras.GenerationProcess.ePhotonConversion
+_PHOTON: Final = 22
+
+
+def particle_ids(simulated: Sequence[Any], generated: int) -> npt.NDArray[np.uint64]:
+    """The id of each particle: its own, and for those made in the detector the next ones, in their order."""
+    own = np.array([0 if _made(one) else one.particleId.particle for one in simulated], np.uint64)
+    new = own == 0
+    own[new] = generated + np.arange(1, new.sum() + 1, dtype=np.uint64)
+    return own
+
+
+def made(simulated: Sequence[Any], ids: npt.NDArray[np.uint64]) -> Particles:
+    """The particles that were made; ``ids`` as :func:`particle_ids` gives them."""
+    places = [place for place, one in enumerate(simulated) if _made(one)]
+    new = [simulated[place] for place in places]
+    families = _families(zip(simulated, ids.tolist(), strict=True), new)
+    rows = np.array([_row(one) for one in new], np.float32).reshape(-1, 10)
+    mass, energy, charge, px, py, pz, vx, vy, vz, time = rows.T
+    return Particles(
+        particle_id=ids[np.array(places, np.int64)],
+        pdg_id=np.array([int(one.pdg) for one in new], np.int64),
+        mass=mass,
+        energy=energy,
+        charge=charge,
+        px=px,
+        py=py,
+        pz=pz,
+        vx=vx,
+        vy=vy,
+        vz=vz,
+        time=time,
+        primary=np.zeros(len(new), np.bool_),
+        vertex_primary=np.array([one.particleId.vertexPrimary for one in new], np.uint16),
+        parent_id=np.array([_parent(one, families) for one in new], np.int64),
+    )
+
+
+_Family = tuple[int, int]
+
+
+def _made(particle: Any) -> bool:
+    return bool(particle.particleId.generation > 0)
+
+
+def _family(particle: Any) -> _Family:
+    return particle.particleId.vertexPrimary, particle.particleId.particle
+
+
+def _families(
+    everybody: Iterable[tuple[Any, int]], new: Sequence[Any]
+) -> Mapping[_Family, list[tuple[Any, int]]]:
+    """The families that somebody was born into, each with its members and their ids."""
+    wanted = {_family(one) for one in new}
+    families: dict[_Family, list[tuple[Any, int]]] = defaultdict(list)
+    for one, particle_id in everybody:
+        family = _family(one)
+        if family in wanted:
+            families[family].append((one, particle_id))
+    return families
+
+
+def _parent(child: Any, families: Mapping[_Family, list[tuple[Any, int]]]) -> int:
+    """A pair comes from the photon that ends where it begins, a photon from whoever lost the most energy."""
+    generation = child.particleId.generation - 1
+    candidates = [
+        (one, particle_id)
+        for one, particle_id in families[_family(child)]
+        if one.particleId.generation == generation
+    ]
+    if child.process == _CONVERSION:
+        photons = [candidate for candidate in candidates if candidate[0].pdg == _PHOTON]
+        return min(photons or candidates, key=lambda candidate: _distance(candidate[0], child))[1]
+    charged = [candidate for candidate in candidates if candidate[0].charge != 0]
+    return max(charged or candidates, key=lambda candidate: candidate[0].energyLoss)[1]
+
+
+def _distance(parent: Any, child: Any) -> float:
+    """Squared, from the parent's end to the child's beginning."""
+    end, begin = parent.finalState.fourPosition, child.fourPosition
+    return float(sum((end[axis] - begin[axis]) ** 2 for axis in range(3)))
+
+
+def _row(particle: Any) -> tuple[float, ...]:
+    position, momentum = particle.fourPosition, particle.fourMomentum
+    return (
+        particle.mass / GEV,
+        particle.energy / GEV,
+        particle.charge,
+        *(momentum[axis] / GEV for axis in range(3)),
+        *(position[axis] for axis in range(3)),
+        position[3] / NANOSECOND,
+    )

@@ -1,0 +1,155 @@
+"""Simulation of particles in the tracker: FATRAS, the fast simulation of ACTS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import acts
+import acts.arrow
+import acts.examples
+import acts.examples.arrow
+import acts.fatras
+import numpy as np
+import numpy.typing as npt
+
+from collidium_plugins.acts_pipeline import seeds
+from collidium_plugins.acts_pipeline.detector import geometry, layout, secondaries
+from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
+from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
+from collidium_plugins.acts_pipeline.detector.units import GEV, NANOSECOND
+from collidium_plugins.acts_pipeline.events import (
+    ENDED,
+    LEFT,
+    NOT_SIMULATED,
+    Ends,
+    GeneratedEvent,
+    Particles,
+    SimulatedEvent,
+    SimulatedHits,
+)
+
+#: Particles slower than this are not simulated, and no slower ones are made; GeV.
+LEAST_MOMENTUM: Final = 0.05
+#: Particles beyond it miss the tracker.
+MOST_ABS_ETA: Final = 4.0
+
+_NEUTRINOS: Final = (12, 14, 16)
+#: How near to the outside of the tracker particles are that left it, mm.
+_TOLERANCE: Final = 1.0
+
+
+class Simulation:
+    """Simulates events in the tracker."""
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+        fatras = acts.examples.FatrasSimulation(
+            level=LOG_LEVEL,
+            inputParticles="generated",
+            outputParticles="particles",
+            outputSimHits="hits",
+            randomNumbers=acts.examples.RandomNumbers(seed=0),
+            trackingGeometry=detector.tracking_geometry,
+            magneticField=detector.field,
+            pMin=LEAST_MOMENTUM * GEV,
+        )
+        hits = acts.examples.arrow.ArrowSimHitOutputConverter(
+            level=LOG_LEVEL, inputSimHits="hits", inputParticles="particles", outputTable="hit_table"
+        )
+        self._algorithms = Algorithms(
+            [fatras, hits],
+            inputs={"generated": acts.examples.SimParticleContainer},
+            outputs={
+                "particles": acts.examples.SimParticleContainer,
+                "hit_table": acts.arrow.ArrowTable,
+            },
+        )
+
+    def simulate(self, event: GeneratedEvent, seed: int) -> SimulatedEvent:
+        """What becomes of the event's particles. Depends on event, seed and event id; raises StageFailed."""
+        random = seeds.for_acts("fatras", seed, event.event_id)
+        result = self._algorithms.run(event.event_id, random, generated=_sent(event.particles))
+        simulated = list(result["particles"])
+        ids = secondaries.particle_ids(simulated, len(event.particles))
+        particles = event.particles.followed_by(secondaries.made(simulated, ids))
+        return SimulatedEvent(
+            event.event_id,
+            particles,
+            self._ends(simulated, ids, len(particles)),
+            self._crossings(columns(result["hit_table"]), ids),
+        )
+
+    def _crossings(self, hits: dict[str, npt.NDArray[Any]], ids: npt.NDArray[np.uint64]) -> SimulatedHits:
+        """ACTS tells single precision: hits are put back onto their modules, as digitisation wants them."""
+        module = geometry.identifier(hits["volume_id"], hits["layer_id"], hits["surface_id"])
+        place = np.searchsorted(self._detector.modules, module)
+        position = np.stack([hits["true_x"], hits["true_y"], hits["true_z"]], axis=1).astype(np.float64)
+        normal = self._detector.normals[place]
+        height = np.einsum("ij,ij->i", position - self._detector.centres[place], normal)
+        x, y, z = (position - height[:, None] * normal).T
+        return SimulatedHits(
+            x=x,
+            y=y,
+            z=z,
+            time=(hits["time"] / NANOSECOND).astype(np.float32),
+            particle_id=ids[hits["particle_id"].astype(np.int64)],
+            volume_id=hits["volume_id"],
+            layer_id=hits["layer_id"],
+            surface_id=hits["surface_id"],
+        )
+
+    def _ends(self, simulated: Sequence[Any], ids: npt.NDArray[np.uint64], total: int) -> Ends:
+        rows = np.zeros((total, 8), np.float32)
+        fate = np.full(total, NOT_SIMULATED, np.uint8)
+        if simulated:
+            places = ids.astype(np.int64) - 1
+            rows[places] = [_row(particle.finalState) for particle in simulated]
+            fate[places] = np.where(self._is_outside(rows[places]), LEFT, ENDED)
+        x, y, z, time, px, py, pz, energy = np.ascontiguousarray(rows.T)
+        return Ends(fate, x, y, z, time, px, py, pz, energy)
+
+    def _is_outside(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
+        x, y, z = np.abs(rows[:, :3].T)
+        outside: npt.NDArray[np.bool_] = np.hypot(x, y) > self._detector.radius - _TOLERANCE
+        outside |= z > layout.HALF_LENGTH - _TOLERANCE
+        return outside
+
+
+def is_simulated(particles: Particles) -> npt.NDArray[np.bool_]:
+    """Which ones are simulated: those that live, can be seen, are not too slow and not too near the beam."""
+    decayed = np.isin(particles.particle_id, particles.parent_id[particles.parent_id > 0].astype(np.uint64))
+    visible = ~np.isin(np.abs(particles.pdg_id), _NEUTRINOS)
+    components = np.array([particles.px, particles.py, particles.pz], np.float64)
+    momentum = np.sqrt(np.square(components).sum(axis=0))
+    into_tracker = np.abs(components[2]) < np.tanh(MOST_ABS_ETA) * momentum
+    chosen: npt.NDArray[np.bool_] = visible & ~decayed & into_tracker & (momentum > LEAST_MOMENTUM)
+    return chosen
+
+
+def _sent(particles: Particles) -> Any:
+    """The particles to simulate, as ACTS takes them; their ids are a part of its barcodes."""
+    chosen = is_simulated(particles)
+    names = ("particle_id", "vertex_primary", "pdg_id", "charge", "mass", "px", "py", "pz", "vx", "vy", "vz")
+    lists = [getattr(particles, name)[chosen].tolist() for name in names]
+    times = (particles.time[chosen] * NANOSECOND).tolist()
+    container = acts.examples.SimParticleContainer()
+    for particle_id, vertex, kind, charge, mass, px, py, pz, x, y, z, time in zip(*lists, times, strict=True):
+        barcode = acts.fatras.Barcode()
+        barcode.vertexPrimary, barcode.particle = vertex, particle_id
+        particle = acts.examples.SimParticle(barcode, acts.PdgParticle(kind), charge, mass * GEV)
+        momentum = (px * px + py * py + pz * pz) ** 0.5
+        particle.fourPosition = acts.Vector4(x, y, z, time)
+        particle.direction = acts.Vector3(px / momentum, py / momentum, pz / momentum)
+        particle.absoluteMomentum = momentum * GEV
+        container.insert(particle)
+    return container
+
+
+def _row(state: Any) -> tuple[float, ...]:
+    position, momentum = state.fourPosition, state.fourMomentum
+    return (
+        *(position[axis] for axis in range(3)),
+        position[3] / NANOSECOND,
+        *(momentum[axis] / GEV for axis in range(4)),
+    )
