@@ -103,13 +103,15 @@ class _Shard:
         self.path = path
         try:
             with pq.ParquetFile(path) as file:
-                self.columns = canonical(table, file.schema_arrow.names)
+                stored = file.schema_arrow
+                self.columns = canonical(table, stored.names)
                 if "event_id" not in self.columns:
                     raise UnusableDataset(f"{path.name}: has no column event_id")
                 self.schema = pa.schema(
-                    [file.schema_arrow.field(old).with_name(new) for new, old in self.columns.items()]
+                    [stored.field(old).with_name(new) for new, old in self.columns.items()]
                 )
                 self.event_ids = _event_ids(path, file.read(columns=["event_id"]).column(0))
+                self._footer = file.metadata
                 groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         except (pa.ArrowException, OSError) as error:
             raise UnusableDataset(f"{path.name}: cannot be read as parquet: {error}") from error
@@ -130,7 +132,7 @@ class _Shard:
         end = int(np.searchsorted(self.edges, last, side="left"))
         stored = [self.columns[name] for name in names]
         try:
-            with pq.ParquetFile(self.path) as file:
+            with pq.ParquetFile(self.path, metadata=self._footer) as file:
                 table = file.read_row_groups(list(range(begin, end)), columns=stored)
         except (pa.ArrowException, OSError) as error:
             raise UnusableDataset(f"{self.path.name}: cannot be read as parquet: {error}") from error
