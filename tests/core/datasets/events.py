@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,13 +32,12 @@ def tables_of(events: range, *, hits: int = 300, seed: int = 42) -> dict[str, pa
 
 def reordered(table: pa.Table, orders: list[np.ndarray]) -> pa.Table:
     """The table with the elements of the n-th event's lists in the n-th order."""
-    columns = {
-        name: table.column(name)
-        if name == "event_id"
-        else [[values[place] for place in order] for values, order in zip(lists, orders, strict=True)]
-        for name in table.column_names
-        for lists in [table.column(name).to_pylist()]
-    }
+    columns: dict[str, Any] = {"event_id": table.column("event_id")}
+    for name in table.column_names[1:]:
+        lists: list[Any] = table.column(name).to_pylist()
+        columns[name] = [
+            [values[place] for place in order] for values, order in zip(lists, orders, strict=True)
+        ]
     return pa.table(columns, schema=table.schema)
 
 

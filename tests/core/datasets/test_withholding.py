@@ -1,0 +1,365 @@
+"""The public part of a benchmark, as somebody sees it who wants the truth; and the truth itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from tests.core.datasets import events
+from tests.core.datasets.events import CONFIG, tables_of
+
+from collidium.contracts.task import EventRange
+from collidium.datasets import Dataset
+from collidium.datasets.schemas import SCHEMAS
+from collidium.datasets.survey import survey
+from collidium.datasets.withholding import Withheld, withhold
+from collidium.demo import EVENTS_DIRECTORY
+from collidium.errors import UnusableDataset
+
+EVALUATION = EventRange(5, 8)
+#: Tells how an event was made; in no file may it be public.
+NOTE = {b"seed": b"4711"}
+
+
+def split(tables: dict[str, pa.Table], directory: Path, evaluation: EventRange = EVALUATION) -> Withheld:
+    source = events.write(directory / "events", tables)
+    (config,) = survey(source).configs
+    return withhold(config, evaluation, public=directory / "public", truth=directory / "truth")
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pa.Table]:
+    """Ten events; in the closed ones some hits of different particles are measured at the same place."""
+    made = tables_of(range(10), hits=600)
+    hits = made["tracker_hits"]
+    for name in ("x", "y", "z", "volume_id", "layer_id", "surface_id", "detector"):
+        lists = [[values[n - n % 4] for n in range(len(values))] for values in hits.column(name).to_pylist()]
+        index = hits.schema.get_field_index(name)
+        hits = hits.set_column(
+            index, hits.schema.field(index), pa.array(lists, hits.schema.field(index).type)
+        )
+    return made | {"tracker_hits": hits}
+
+
+def changed(table: pa.Table, name: str, lists: list[Any]) -> pa.Table:
+    index = table.schema.get_field_index(name)
+    field = table.schema.field(index)
+    return table.set_column(index, field, pa.array(lists, field.type))
+
+
+@pytest.fixture(scope="module")
+def parts(tables: dict[str, pa.Table], tmp_path_factory: pytest.TempPathFactory) -> Withheld:
+    return split(tables, tmp_path_factory.mktemp("withheld"))
+
+
+def read(directory: Path, table: str, of: EventRange) -> pa.Table:
+    blocks = Dataset(directory, CONFIG).read([table], of)
+    return pa.concat_tables([tables[table] for _, tables in blocks])
+
+
+def shards(directory: Path) -> list[Path]:
+    return sorted(directory.rglob("*.parquet"))
+
+
+def hits_of(directory: Path, event: int) -> dict[str, np.ndarray]:
+    row = read(directory, "tracker_hits", EventRange(event, event + 1))
+    return {
+        name: np.array(row.column(name)[0].as_py())
+        for name in row.column_names
+        if row.column(name)[0].is_valid and name != "event_id"
+    }
+
+
+# -- what an attacker has -------------------------------------------------------------------------------
+
+
+def test_nothing_but_what_a_detector_gives_is_in_closed_events(parts: Withheld) -> None:
+    left = {
+        name: {
+            column
+            for column in table.column_names
+            if column != "event_id" and table.column(column).null_count < table.num_rows
+        }
+        for name in SCHEMAS
+        for table in [read(parts.public, name, EVALUATION)]
+    }
+    assert left == {
+        "tracker_hits": {"x", "y", "z", "volume_id", "layer_id", "surface_id", "detector"},
+        "calo_hits": {"detector", "x", "y", "z", "total_energy"},
+        "tracks": {"track_id", "d0", "z0", "phi", "theta", "qop", "hit_ids"},
+        "particles": set(),
+    }
+
+
+def test_values_are_gone_from_the_files_not_hidden(parts: Withheld, tables: dict[str, pa.Table]) -> None:
+    """No eight bytes of a file, compressed or not, are the id of a closed event's particle."""
+    closed = tables["particles"].slice(EVALUATION.start, len(EVALUATION))
+    ids = {int(one) for one in pc.list_flatten(closed.column("particle_id")).to_pylist()}
+    opened = tables["particles"].filter(
+        pc.invert(pc.is_in(tables["particles"]["event_id"], closed["event_id"]))
+    )
+    ids -= {int(one) for one in pc.list_flatten(opened.column("particle_id")).to_pylist()}
+    assert len(ids) > 50
+    for path in shards(parts.public):
+        with pq.ParquetFile(path) as file:
+            plain = pa.BufferOutputStream()
+            pq.write_table(file.read(), plain, compression="none", use_dictionary=False)
+        for content in (path.read_bytes(), plain.getvalue().to_pybytes()):
+            for shift in range(8):
+                end = len(content) - (len(content) - shift) % 8
+                assert not ids & set(np.frombuffer(content[shift:end], "<u8").tolist())
+
+
+def test_metadata_and_statistics_tell_nothing(parts: Withheld) -> None:
+    for path in shards(parts.public):
+        metadata = pq.read_metadata(path)
+        assert set(metadata.metadata or {}) <= {b"ARROW:schema"}
+        schema = pq.read_schema(path)
+        assert not schema.metadata
+        assert all(set(field.metadata or {}) <= {b"unit", b"PARQUET:field_id"} for field in schema)
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            for index in range(group.num_columns):
+                column = group.column(index)
+                assert column.path_in_schema == "event_id" or not column.is_stats_set
+
+
+def test_row_groups_are_of_open_events_or_of_closed_ones(parts: Withheld) -> None:
+    for path in shards(parts.public):
+        with pq.ParquetFile(path) as file:
+            for number in range(file.num_row_groups):
+                ids = file.read_row_group(number, ["event_id"]).column(0).to_pylist()
+                assert len({EVALUATION.start <= event < EVALUATION.stop for event in ids}) == 1
+
+
+def test_the_order_of_hits_follows_from_what_is_public(parts: Withheld) -> None:
+    names = ("volume_id", "layer_id", "surface_id", "detector", "x", "y", "z")
+    for event in range(EVALUATION.start, EVALUATION.stop):
+        hits = hits_of(parts.public, event)
+        rows = list(zip(*(hits[name].tolist() for name in names), strict=True))
+        assert rows == sorted(rows)
+
+
+def test_hits_at_one_place_lie_in_an_order_that_says_nothing(
+    parts: Withheld, tables: dict[str, pa.Table]
+) -> None:
+    """As the simulation writes them, a hit of a pair has the smaller id of the two as a rule."""
+
+    def rising(of: Iterator[dict[str, np.ndarray]]) -> float:
+        pairs = [
+            int(a) < int(b)
+            for hits in of
+            for (a, b), same in zip(
+                pairwise(hits["particle_id"]), np.diff(hits["x"], append=np.nan)[:-1] == 0, strict=True
+            )
+            if same and a != b
+        ]
+        assert len(pairs) > 50
+        return float(np.mean(pairs))
+
+    original = (
+        {name: np.array(tables["tracker_hits"].column(name)[event].as_py()) for name in ("x", "particle_id")}
+        for event in range(EVALUATION.start, EVALUATION.stop)
+    )
+    published = (hits_of(parts.truth, event) for event in range(EVALUATION.start, EVALUATION.stop))
+    assert rising(original) == 1.0
+    assert 0.35 < rising(published) < 0.65
+
+
+@pytest.mark.parametrize("table", ["tracker_hits", "calo_hits", "tracks"])
+def test_places_in_lists_are_not_correlated_with_particles(
+    parts: Withheld, tables: dict[str, pa.Table], table: str
+) -> None:
+    column = {"calo_hits": "contrib_particle_ids", "tracks": "majority_particle_id"}.get(table, "particle_id")
+
+    def correlation(made: pa.Table) -> float:
+        found = []
+        for lists in made.column(column).to_pylist():
+            ids = [one[0] if isinstance(one, list) else one for one in lists]
+            ranks = np.unique([one for one in ids if one], return_inverse=True)[1]
+            found.append(abs(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]))
+        return float(np.mean(found))
+
+    closed = tables[table].slice(EVALUATION.start, len(EVALUATION))
+    assert correlation(closed) > 0.99
+    assert correlation(read(parts.truth, table, EVALUATION)) < 0.3
+
+
+def test_ids_of_hits_and_tracks_are_their_places(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
+    hits = tables["tracker_hits"]
+    old_ids = [[7 * n + 3 for n in range(len(x))] for x in hits.column("x").to_pylist()]
+    with_ids = hits.append_column("hit_id", pa.array(old_ids, pa.list_(pa.uint32())))
+    named = tables["tracks"].column("hit_ids").to_pylist()
+    renamed = [[[7 * n + 3 for n in ids] for ids in of] for of in named]
+    tracks = changed(tables["tracks"], "hit_ids", renamed)
+    made = {"tracker_hits": with_ids, "particles": tables["particles"], "tracks": tracks}
+    folder = tmp_path / "events"
+    for name, table in made.items():
+        (folder / f"data/{CONFIG}_{name}").mkdir(parents=True)
+        pq.write_table(table, folder / f"data/{CONFIG}_{name}/train-00000-of-00001.parquet")
+    (config,) = survey(folder).configs
+    parts = withhold(config, EVALUATION, public=tmp_path / "public", truth=tmp_path / "truth")
+    for event in range(EVALUATION.start, EVALUATION.stop):
+        hits_there = hits_of(parts.public, event)
+        assert hits_there["hit_id"].tolist() == list(range(len(hits_there["x"])))
+    closed = read(parts.public, "tracks", EVALUATION)
+    for ids in closed.column("track_id").to_pylist():
+        assert ids == list(range(len(ids)))
+    owners_agree(read(parts.truth, "tracks", EVALUATION), parts.truth)
+
+
+def owners_agree(tracks: pa.Table, truth: Path) -> None:
+    """Every hit that a track names is of the track's particle: all of these tracks are right."""
+    for event, of, lists in zip(
+        tracks.column("event_id").to_pylist(),
+        tracks.column("majority_particle_id").to_pylist(),
+        tracks.column("hit_ids").to_pylist(),
+        strict=True,
+    ):
+        owners = hits_of(truth, event)["particle_id"]
+        assert len(lists) > 5
+        for particle, hits in zip(of, lists, strict=True):
+            assert set(owners[hits].tolist()) == {particle}
+
+
+# -- what the others have -------------------------------------------------------------------------------
+
+
+def test_tracks_name_the_hits_that_they_named(parts: Withheld) -> None:
+    owners_agree(read(parts.truth, "tracks", EVALUATION), parts.truth)
+    public, truth = (read(where, "tracks", EVALUATION) for where in (parts.public, parts.truth))
+    assert public.column("hit_ids").equals(truth.column("hit_ids"))
+
+
+def test_open_events_are_untouched(parts: Withheld, tables: dict[str, pa.Table]) -> None:
+    for name, table in tables.items():
+        for of in (EventRange(0, EVALUATION.start), EventRange(EVALUATION.stop, 10)):
+            assert read(parts.public, name, of).equals(table.slice(of.start, len(of)))
+
+
+def test_every_shard_has_the_schema_of_the_format(parts: Withheld) -> None:
+    for directory in (parts.public, parts.truth):
+        for path in shards(directory):
+            table = path.parent.name.removeprefix(f"{CONFIG}_")
+            schema = pq.read_schema(path)
+            assert schema.equals(SCHEMAS[table])
+            assert [field.metadata for field in schema] == [field.metadata for field in SCHEMAS[table]]
+    assert [pq.read_metadata(path).num_rows for path in shards(parts.public)] == [4, 4, 2] * 4
+
+
+def test_the_truth_is_the_closed_events_with_the_same_values(
+    parts: Withheld, tables: dict[str, pa.Table]
+) -> None:
+    for name, table in tables.items():
+        made, before = read(parts.truth, name, EVALUATION), table.slice(EVALUATION.start, len(EVALUATION))
+        assert made.num_rows == len(EVALUATION)
+        columns = [c for c in table.column_names if c not in {"event_id", "track_id", "hit_ids"}]
+        for new, old in zip(
+            made.select(columns).to_pylist(), before.select(columns).to_pylist(), strict=True
+        ):
+            assert rows_of(new) == rows_of(old)
+    for column in ("x", "y", "z", "surface_id"):
+        public, truth = (read(p, "tracker_hits", EVALUATION) for p in (parts.public, parts.truth))
+        assert public.column(column).equals(truth.column(column))
+
+
+def rows_of(event: dict[str, list[Any]]) -> list[str]:
+    return sorted(map(repr, zip(*event.values(), strict=True)))
+
+
+def test_the_same_events_are_split_in_the_same_way(
+    tmp_path: Path, parts: Withheld, tables: dict[str, pa.Table]
+) -> None:
+    source = events.write(tmp_path / "events", tables, events_per_shard=3)
+    (config,) = survey(source).configs
+    again = withhold(config, EVALUATION, public=tmp_path / "public", truth=tmp_path / "truth")
+    for name in tables:
+        assert read(again.truth, name, EVALUATION).equals(read(parts.truth, name, EVALUATION))
+    same = split(tables, tmp_path / "same")
+    for old, new in zip(shards(parts.public), shards(same.public), strict=True):
+        assert old.read_bytes() == new.read_bytes()
+
+
+def test_columns_that_nobody_has_heard_of_are_withheld(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
+    hits = tables["tracker_hits"]
+    barcodes = hits.column("particle_id")
+    folder = tmp_path / "events" / "data"
+    made = {
+        "tracker_hits": hits.append_column("barcode", barcodes).append_column("weight", hits["x"]),
+        "vertices": tables["particles"].select(["event_id", "vx"]),
+    }
+    for name, table in made.items():
+        (folder / f"{CONFIG}_{name}").mkdir(parents=True)
+        pq.write_table(table.replace_schema_metadata(NOTE), folder / f"{CONFIG}_{name}" / "train.parquet")
+    (config,) = survey(folder.parent).configs
+    parts = withhold(config, EVALUATION, public=tmp_path / "public", truth=tmp_path / "truth")
+    assert parts.columns["vertices"] == ("vx",)
+    closed = read(parts.public, "tracker_hits", EVALUATION)
+    assert closed.column("barcode").null_count == closed.column("weight").null_count == len(EVALUATION)
+    assert read(parts.public, "vertices", EVALUATION).column("vx").null_count == len(EVALUATION)
+    for path in shards(parts.public):
+        assert not pq.read_schema(path).metadata
+
+
+def test_a_position_of_another_name_is_public_unless_there_is_a_better_one(tmp_path: Path) -> None:
+    parts = split_real(tmp_path, {"x": "tx", "y": "ty", "z": "tz"})
+    closed = read(parts.public, "tracker_hits", EventRange(3, 5))
+    assert closed.column("x").null_count == 0
+    both = pq.read_table(EVENTS_DIRECTORY / "tracker_hits.parquet")
+    both = both.append_column("tx", both["x"])
+    parts = split_real(tmp_path / "both", {}, tracker_hits=both)
+    assert "tx" not in read(parts.public, "tracker_hits", EventRange(3, 5)).column_names
+
+
+def split_real(directory: Path, names: dict[str, str], **tables: pa.Table) -> Withheld:
+    """The five real events, with other names of columns."""
+    folder = directory / "events" / "data"
+    for name in ("tracker_hits", "particles", "tracks"):
+        table = tables.get(name, pq.read_table(EVENTS_DIRECTORY / f"{name}.parquet"))
+        table = table.rename_columns([names.get(column, column) for column in table.column_names])
+        (folder / f"{CONFIG}_{name}").mkdir(parents=True)
+        pq.write_table(table, folder / f"{CONFIG}_{name}" / "train-00000-of-00001.parquet")
+    (config,) = survey(folder.parent).configs
+    return withhold(config, EventRange(3, 5), public=directory / "public", truth=directory / "truth")
+
+
+def test_real_events_keep_their_tracks(tmp_path: Path) -> None:
+    """Their hits have ids with gaps, and tracks name them by these."""
+    parts = split_real(tmp_path, {})
+    old = pq.read_table(EVENTS_DIRECTORY / "tracks.parquet").slice(3)
+    new = read(parts.truth, "tracks", EventRange(3, 5))
+    hits = pq.read_table(EVENTS_DIRECTORY / "tracker_hits.parquet").slice(3)
+    for event in range(2):
+        at = dict(zip(hits["hit_id"][event].as_py(), hits["x"][event].as_py(), strict=True))
+        there = hits_of(parts.truth, 3 + event)["x"].tolist()
+        before = [[at[hit] for hit in ids] for ids in old["hit_ids"][event].as_py()]
+        after = [[there[hit] for hit in ids] for ids in new["hit_ids"][event].as_py()]
+        assert sorted(after) == sorted(before)
+
+
+# -- refused --------------------------------------------------------------------------------------------
+
+
+def test_events_that_are_not_there(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
+    with pytest.raises(UnusableDataset, match="lacks 2 of the 4 events 8:12"):
+        split(tables, tmp_path, EventRange(8, 12))
+
+
+def test_truth_that_is_withheld_already(tmp_path: Path, parts: Withheld) -> None:
+    (config,) = survey(parts.public).configs
+    with pytest.raises(UnusableDataset, match="no truth to withhold"):
+        withhold(config, EVALUATION, public=tmp_path / "public", truth=tmp_path / "truth")
+
+
+def test_tracks_of_hits_that_are_not_there(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
+    named = tables["tracks"].column("hit_ids").to_pylist()
+    spoiled = changed(tables["tracks"], "hit_ids", [[[*ids, 10**6] for ids in of] for of in named])
+    with pytest.raises(UnusableDataset, match="names hits that event 5 does not have"):
+        split(tables | {"tracks": spoiled}, tmp_path)
