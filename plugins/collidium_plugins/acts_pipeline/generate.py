@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from collidium_plugins.acts_pipeline import events, files
+from collidium_plugins.acts_pipeline import files
+from collidium_plugins.acts_pipeline.events import to_table
 from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
 from collidium_plugins.acts_pipeline.generation.events import Generator
 from collidium_plugins.acts_pipeline.generation.pool import Pool, collisions
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 from collidium_plugins.acts_pipeline.order import Order
-from collidium_plugins.acts_pipeline.phase import Phase
+from collidium_plugins.acts_pipeline.phase import ChunkPhase, Phase
 
 GENERATED: Final = "generated"
 _POOL: Final = "pool"
@@ -61,31 +64,18 @@ class Collisions(Phase):
         return self._folder / f"collisions-{task:05}.arrow"
 
 
-class Generate(Phase):
-    """The events, chunk by chunk, into ``generated/``."""
+class Generate(ChunkPhase):
+    """The events, chunk by chunk."""
 
     name = "events"
+    targets = (GENERATED,)
 
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self._chunks = order.chunks()
-        self._folder = order.folder(GENERATED)
-
-    @property
-    def sizes(self) -> list[int]:
-        return [len(chunk) for chunk in self._chunks]
-
-    def is_done(self, task: int) -> bool:
-        return self._order.chunk(GENERATED, self._chunks[task]).exists()
-
-    def do(self, task: int) -> None:
-        chunk = self._chunks[task]
-        made = events.to_table(self._generator.generate(event_id) for event_id in chunk)
-        files.write(self._order.chunk(GENERATED, chunk), made)
+    def make(self, events: range, sources: Sequence[pa.Table]) -> Sequence[pa.Table]:
+        return [to_table(self._generator.generate(event_id) for event_id in events)]
 
     @cached_property
     def _generator(self) -> Generator:
-        order = self._order
+        order = self.order
         pool = Pool(sorted(order.folder(_POOL).glob("*.arrow"))) if order.pileup else None
         return Generator(order.channel, order.pileup, order.seed, pool)
 

@@ -51,10 +51,10 @@ def fly(charge: Floats, momentum: Floats, vertex: Floats, time: Floats, energy: 
     to_barrel = _to_radius(vertex[:, 0], vertex[:, 1], angle, bend)
     with np.errstate(divide="ignore"):
         to_endcap = (np.copysign(ECAL_LENGTH, slope) - vertex[:, 2]) / slope
-    path = np.minimum(to_barrel, to_endcap)
+    path = np.minimum(np.minimum(to_barrel, to_endcap), _FARTHEST)
     side = np.where(to_barrel <= to_endcap, 0, np.sign(slope)).astype(np.int64)
 
-    x, y, heading = _along(vertex[:, 0], vertex[:, 1], angle, bend, np.minimum(path, _FARTHEST))
+    x, y, heading = _along(vertex[:, 0], vertex[:, 1], angle, bend, path)
     whole = path * np.hypot(1.0, slope)
     stays = (whole < _FARTHEST) & ((side == 0) | (np.hypot(x, y) > HOLE))
     norm = np.hypot(1.0, slope)
