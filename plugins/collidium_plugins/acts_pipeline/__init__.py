@@ -24,13 +24,15 @@ _ARGUMENTS: Final = (
 )
 
 
-def _stage(name: str, title: str, reads: str, leaves: str, overhead: float, seconds: float) -> Stage:
+def _stage(
+    name: str, title: str, reads: Sequence[str], leaves: Sequence[str], overhead: float, seconds: float
+) -> Stage:
     return Stage(
         name=name,
         title=title,
         command=("{python}", "-m", __name__, name, *_ARGUMENTS),
-        inputs=(reads,) if reads else (),
-        outputs=(leaves,),
+        inputs=tuple(reads),
+        outputs=tuple(leaves),
         overhead_seconds=overhead,
         seconds_per_event=seconds,
     )
@@ -41,10 +43,16 @@ PIPELINE: Final = Pipeline(
     title="Pythia and ACTS (FATRAS), in seconds and without a container",
     version=VERSION,
     stages=(
-        _stage("generate", "hard scatter, parton shower and pileup", "", "generated", 2.0, 0.02),
-        _stage("simulate", "detector simulation", "generated", "simulated", 2.0, 0.05),
-        _stage("reconstruct", "digitisation and reconstruction", "simulated", "reconstructed", 2.0, 0.1),
-        _stage("write", "tables of the hosted format", "reconstructed", TABLES, 1.0, 0.01),
+        _stage("generate", "hard scatter, parton shower and pileup", [], ["generated"], 1.5, 0.02),
+        _stage("simulate", "detector simulation", ["generated"], ["simulated", "deposits"], 3.0, 0.05),
+        _stage(
+            "reconstruct",
+            "digitisation and reconstruction",
+            ["simulated", "deposits"],
+            ["reconstructed"],
+            *(3.0, 0.1),
+        ),
+        _stage("write", "tables of the hosted format", ["reconstructed", "deposits"], [TABLES], 1.0, 0.01),
     ),
     channels={name: channel.title for name, channel in CHANNELS.items()},
     refused=REFUSED,
