@@ -59,12 +59,16 @@ class Algorithms:
 
 
 def columns(table: Any) -> dict[str, npt.NDArray[Any]]:
-    """The columns of one event's table of ACTS, as arrays; lists of lists are joined."""
+    """The columns of one event's table of ACTS, as arrays.
+
+    Of a column of lists of lists, the entries are joined, and ``<name>.lengths`` says how long each list is.
+    """
     batch = pa.record_batch(table)
-    return {name: _entries(batch.column(name)) for name in batch.schema.names}
-
-
-def _entries(column: pa.Array[Any]) -> npt.NDArray[Any]:
-    while isinstance(column, pa.ListArray):
-        column = pc.list_flatten(column)
-    return column.to_numpy(zero_copy_only=False)
+    found: dict[str, npt.NDArray[Any]] = {}
+    for name in batch.schema.names:
+        entries = pc.list_flatten(batch.column(name))
+        if pa.types.is_list(entries.type):
+            found[f"{name}.lengths"] = pc.list_value_length(entries).to_numpy(zero_copy_only=False)
+            entries = pc.list_flatten(entries)
+        found[name] = entries.to_numpy(zero_copy_only=False)
+    return found

@@ -1,0 +1,71 @@
+"""Digitisation: what modules measure of the hits, by smearing in ACTS.
+
+Pixels measure both coordinates; short strips measure the second one coarsely, long strips do not measure it.
+Where nothing is measured the hit lies in the middle of the module, as in the hosted datasets.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import acts.examples
+import acts.examples.json
+
+from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
+
+_PIXEL: Final = (0.015, 0.015)
+_SHORT_STRIP: Final = (0.043, 1.2)
+_LONG_STRIP: Final = (0.072,)
+#: Standard deviations of the local coordinates that modules of a volume measure, mm.
+RESOLUTIONS: Final[Mapping[int, tuple[float, ...]]] = {
+    **dict.fromkeys((16, 17, 18), _PIXEL),
+    **dict.fromkeys((23, 24, 25), _SHORT_STRIP),
+    **dict.fromkeys((28, 29, 30), _LONG_STRIP),
+}
+#: No measurement is further off than so many of them.
+_FURTHEST: Final = 3.0
+
+
+def digitisation(detector: Detector, hits: str, **outputs: str) -> Any:
+    """The algorithm that makes measurements of ``hits``; ``outputs`` are names of its results."""
+    return acts.examples.DigitizationAlgorithm(
+        level=LOG_LEVEL,
+        digitizationConfigs=_configuration(),
+        surfaceByIdentifier=dict(detector.planes),
+        randomNumbers=acts.examples.RandomNumbers(seed=1),
+        inputSimHits=hits,
+        doMerge=False,
+        **outputs,
+    )
+
+
+def _configuration() -> Any:
+    """ACTS takes it from a file alone."""
+    document = {
+        "acts-geometry-hierarchy-map": {
+            "format-version": 0,
+            "value-identifier": "digitization-configuration",
+        },
+        "entries": [
+            {"volume": volume, "value": {"smearing": [_smearing(*one) for one in enumerate(resolutions)]}}
+            for volume, resolutions in RESOLUTIONS.items()
+        ],
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "digitisation.json"
+        path.write_text(json.dumps(document))
+        return acts.examples.json.readDigiConfigFromJson(str(path))
+
+
+def _smearing(index: int, resolution: float) -> dict[str, Any]:
+    return {
+        "index": index,
+        "mean": 0.0,
+        "stddev": resolution,
+        "type": "GaussClipped",
+        "range": [-_FURTHEST, _FURTHEST],
+    }

@@ -1,0 +1,131 @@
+"""From crossings of modules to measured hits and tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import acts
+import acts.arrow
+import acts.examples
+import acts.examples.arrow
+import acts.fatras
+import numpy as np
+import numpy.typing as npt
+
+from collidium_plugins.acts_pipeline import seeds
+from collidium_plugins.acts_pipeline.detector import geometry
+from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
+from collidium_plugins.acts_pipeline.detector.digitisation import digitisation
+from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
+from collidium_plugins.acts_pipeline.detector.tracking import track_finding
+from collidium_plugins.acts_pipeline.detector.truth import majority
+from collidium_plugins.acts_pipeline.detector.units import GEV
+from collidium_plugins.acts_pipeline.events import (
+    ReconstructedEvent,
+    SimulatedEvent,
+    SimulatedHits,
+    TrackerHits,
+    Tracks,
+)
+
+#: The hosted column ``detector``: negative end, barrel and positive end of pixels, short and long strips.
+DETECTORS: Final[Mapping[int, int]] = {16: 0, 17: 1, 18: 2, 23: 3, 24: 4, 25: 5, 28: 6, 29: 7, 30: 8}
+
+
+class Reconstruction:
+    """Digitises and reconstructs simulated events."""
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+        tables = acts.examples.arrow
+        self._algorithms = Algorithms(
+            [
+                digitisation(
+                    detector,
+                    "hits",
+                    outputMeasurementSubset="measured",
+                    outputClusters="clusters",
+                    outputSimHitMeasurementsMap="hit_measurements",
+                    outputMeasurementSimHitsMap="measurement_hits",
+                ),
+                *track_finding(detector, "measured", "tracks"),
+                tables.ArrowSimHitOutputConverter(
+                    level=LOG_LEVEL,
+                    inputSimHits="hits",
+                    inputClusters="clusters",
+                    inputSimHitMeasurementsMap="hit_measurements",
+                    outputTable="hit_table",
+                ),
+                tables.ArrowTrackOutputConverter(
+                    level=LOG_LEVEL,
+                    inputTracks="tracks",
+                    inputMeasurementSimHitsMap="measurement_hits",
+                    outputTable="track_table",
+                ),
+            ],
+            inputs={"hits": acts.examples.SimHitContainer},
+            outputs={"hit_table": acts.arrow.ArrowTable, "track_table": acts.arrow.ArrowTable},
+        )
+
+    def reconstruct(self, event: SimulatedEvent, seed: int) -> ReconstructedEvent:
+        """What is measured and reconstructed. Depends on event, seed and event id; raises StageFailed."""
+        random = seeds.for_acts("digitisation", seed, event.event_id)
+        result = self._algorithms.run(event.event_id, random, hits=self._container(event.crossings))
+        measured = columns(result["hit_table"])
+        kept = np.isfinite(measured["x"])
+        hits = _hits(event.crossings, measured, kept)
+        tracks = _tracks(columns(result["track_table"]), kept, hits.particle_id)
+        return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, tracks)
+
+    def _container(self, crossings: SimulatedHits) -> Any:
+        """The hits as ACTS takes them, in their order; smearing does not ask for particle or direction."""
+        modules = geometry.identifier(crossings.volume_id, crossings.layer_id, crossings.surface_id)
+        ids, hit, vector = self._detector.ids, acts.examples.SimHit, acts.Vector4
+        nobody, nowhere = acts.fatras.Barcode(), acts.Vector4(0.0, 0.0, 1.0, 1.0)
+        container = acts.examples.SimHitContainer()
+        places = (crossings.x, crossings.y, crossings.z)
+        for module, x, y, z in zip(modules.tolist(), *(axis.tolist() for axis in places), strict=True):
+            container.insert(hit(ids[module], nobody, vector(x, y, z, 0.0), nowhere, nowhere))
+        return container
+
+
+def _hits(
+    crossings: SimulatedHits, measured: Mapping[str, npt.NDArray[Any]], kept: npt.NDArray[np.bool_]
+) -> TrackerHits:
+    of_volume = np.zeros(256, np.uint8)
+    of_volume[list(DETECTORS)] = list(DETECTORS.values())
+    volume = crossings.volume_id[kept]
+    return TrackerHits(
+        x=measured["x"][kept],
+        y=measured["y"][kept],
+        z=measured["z"][kept],
+        true_x=crossings.x[kept].astype(np.float32),
+        true_y=crossings.y[kept].astype(np.float32),
+        true_z=crossings.z[kept].astype(np.float32),
+        time=crossings.time[kept],
+        particle_id=crossings.particle_id[kept],
+        volume_id=volume,
+        layer_id=crossings.layer_id[kept],
+        surface_id=crossings.surface_id[kept],
+        detector=of_volume[volume],
+    )
+
+
+def _tracks(
+    found: Mapping[str, npt.NDArray[Any]], kept: npt.NDArray[np.bool_], owners: npt.NDArray[np.uint64]
+) -> Tracks:
+    """``kept`` says of each crossing whether it became a hit, ``owners`` whose hit each is."""
+    number = np.cumsum(kept, dtype=np.int64) - 1
+    hit_ids = number[found["hit_ids"]].astype(np.uint32)
+    counts = found["hit_ids.lengths"].astype(np.uint16)
+    return Tracks(
+        d0=found["d0"],
+        z0=found["z0"],
+        phi=found["phi"],
+        theta=found["theta"],
+        qop=(found["qop"] * GEV).astype(np.float32),
+        majority_particle_id=majority(owners[hit_ids], counts),
+        num_hits=counts,
+        hit_ids=hit_ids,
+    )

@@ -1,0 +1,121 @@
+"""Finding tracks with ACTS: seeds of three pixel hits, Kalman filter, choice among overlapping tracks."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import acts
+import acts.examples
+
+from collidium_plugins.acts_pipeline.detector.geometry import FIELD, LOG_LEVEL, Detector
+from collidium_plugins.acts_pipeline.detector.units import GEV, NANOSECOND, TESLA
+
+_PIXELS: Final = (16, 17, 18)
+_STRIPS: Final = (23, 24, 25, 28, 29, 30)
+_DEGREE: Final[float] = acts.UnitConstants.degree
+
+#: GeV: slower particles are not looked for, and slower tracks are not kept.
+SEED_PT: Final = 0.5
+TRACK_PT: Final = 0.4
+LEAST_MEASUREMENTS: Final = 7
+MOST_HOLES: Final = 2
+MOST_SHARED_HITS: Final = 3
+#: mm along the beams from the centre where particles come from.
+_COLLISIONS: Final = 200.0
+#: χ² up to which a measurement belongs to a track, and up to which it is kept as an outlier.
+_CHI2: Final = (15.0, 25.0)
+
+
+def track_finding(detector: Detector, measurements: str, tracks: str) -> list[Any]:
+    """The algorithms that find tracks in the measurements of an event, in their order."""
+    return [
+        *_seeding(detector, measurements),
+        _filter(detector, measurements),
+        acts.examples.GreedyAmbiguityResolutionAlgorithm(
+            level=LOG_LEVEL,
+            inputTracks="found_tracks",
+            outputTracks=tracks,
+            maximumSharedHits=MOST_SHARED_HITS,
+            maximumIterations=1_000_000,
+            nMeasurementsMin=LEAST_MEASUREMENTS,
+        ),
+    ]
+
+
+def _seeding(detector: Detector, measurements: str) -> list[Any]:
+    space_points = acts.examples.SpacePointMaker(
+        level=LOG_LEVEL,
+        inputMeasurements=measurements,
+        outputSpacePoints="space_points",
+        trackingGeometry=detector.tracking_geometry,
+        geometrySelection=[acts.GeometryIdentifier(volume=volume) for volume in _PIXELS],
+    )
+    triplets = acts.examples.GridTripletSeedingAlgorithm(
+        level=LOG_LEVEL,
+        inputSpacePoints="space_points",
+        outputSeeds="triplets",
+        bFieldInZ=FIELD * TESLA,
+        minPt=SEED_PT * GEV,
+        cotThetaMax=27.3,  # |η| = 4
+        impactMax=3.0,
+        rMin=25.0,
+        rMax=200.0,
+        zMin=-2000.0,
+        zMax=2000.0,
+        rMinMiddle=60.0,
+        rMaxMiddle=150.0,
+        deltaRMin=5.0,
+        deltaRMax=150.0,
+        collisionRegionMin=-_COLLISIONS,
+        collisionRegionMax=_COLLISIONS,
+        sigmaScattering=5.0,
+        radLengthPerSeed=0.1,
+        maxSeedsPerSpM=3,
+        # Confirmation by a fourth hit loses a tenth of the particles here.
+        seedConfirmation=False,
+    )
+    parameters = acts.examples.TrackParamsEstimationAlgorithm(
+        level=LOG_LEVEL,
+        inputSeeds="triplets",
+        outputSeeds="seeds",
+        outputTrackParameters="seed_parameters",
+        trackingGeometry=detector.tracking_geometry,
+        magneticField=detector.field,
+        initialSigmas=[1.0, 1.0, _DEGREE, _DEGREE, 0.0, NANOSECOND],
+        initialSigmaQoverPt=0.1 / GEV,
+        initialSigmaPtRel=0.1,
+        initialVarInflation=[1.0] * 6,
+    )
+    return [space_points, triplets, parameters]
+
+
+def _filter(detector: Detector, measurements: str) -> Any:
+    geometry, field = detector.tracking_geometry, detector.field
+    algorithm = acts.examples.TrackFindingAlgorithm
+    chi2, outlier = _CHI2
+    selection = acts.TrackSelector.Config()
+    selection.ptMin = TRACK_PT * GEV
+    selection.minMeasurements = LEAST_MEASUREMENTS
+    selection.maxHoles = MOST_HOLES
+    selection.maxOutliers = 2
+    return algorithm(
+        level=LOG_LEVEL,
+        inputMeasurements=measurements,
+        inputSeeds="seeds",
+        inputInitialTrackParameters="seed_parameters",
+        outputTracks="found_tracks",
+        findTracks=algorithm.makeTrackFinderFunction(geometry, field, LOG_LEVEL),
+        trackingGeometry=geometry,
+        magneticField=field,
+        measurementSelectorCfg=acts.MeasurementSelector.Config(
+            [(acts.GeometryIdentifier(), ([], [chi2], [outlier], [1]))]
+        ),
+        trackSelectorCfg=selection,
+        twoWay=True,
+        seedDeduplication=True,
+        stayOnSeed=True,
+        pixelVolumeIds=list(_PIXELS),
+        stripVolumeIds=list(_STRIPS),
+        maxPixelHoles=1,
+        maxStripHoles=2,
+    )

@@ -1,0 +1,79 @@
+"""The hosted tables of reconstructed events: particles, tracker hits and tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from collidium.datasets.schemas import SCHEMAS
+from collidium_plugins.acts_pipeline.detector.truth import perigee
+from collidium_plugins.acts_pipeline.events import ReconstructedEvent, lists
+
+#: One array per event.
+Arrays = Sequence[npt.NDArray[Any]]
+
+
+def particles(events: Sequence[ReconstructedEvent], num_calo_hits: Arrays, field: float) -> pa.Table:
+    """Table ``particles``; ``num_calo_hits`` has an entry for each particle, ``field`` is in tesla."""
+    passed = [perigee(event.particles, field) for event in events]
+    computed: dict[str, Arrays | pa.Array[Any]] = {
+        "perigee_d0": [d0 for d0, _ in passed],
+        "perigee_z0": [z0 for _, z0 in passed],
+        "num_tracker_hits": [_num_tracker_hits(event) for event in events],
+        "num_calo_hits": num_calo_hits,
+    }
+    return _table("particles", events, [event.particles for event in events], computed)
+
+
+def tracker_hits(events: Sequence[ReconstructedEvent]) -> pa.Table:
+    """Table ``tracker_hits``."""
+    return _table("tracker_hits", events, [event.hits for event in events], {})
+
+
+def tracks(events: Sequence[ReconstructedEvent]) -> pa.Table:
+    """Table ``tracks``; those of an event are numbered from 0."""
+    parts = [event.tracks for event in events]
+    computed: dict[str, Arrays | pa.Array[Any]] = {
+        "track_id": [np.arange(len(part), dtype=np.uint16) for part in parts],
+        "hit_ids": _nested([part.num_hits for part in parts], [part.hit_ids for part in parts]),
+    }
+    return _table("tracks", events, parts, computed)
+
+
+def _table(
+    name: str,
+    events: Sequence[ReconstructedEvent],
+    parts: Sequence[Any],
+    computed: Mapping[str, Arrays | pa.Array[Any]],
+) -> pa.Table:
+    """One row per event; columns that are not computed are attributes of ``parts``."""
+    schema = SCHEMAS[name]
+    columns: list[pa.Array[Any]] = [pa.array([event.event_id for event in events], pa.uint32())]
+    for field in list(schema)[1:]:
+        column = computed.get(field.name)
+        if column is None:
+            column = [getattr(part, field.name) for part in parts]
+        columns.append(column.cast(field.type) if isinstance(column, pa.Array) else lists(column, field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _nested(lengths: Arrays, entries: Arrays) -> pa.Array[Any]:
+    """Lists of lists: ``lengths`` says of each event how long its lists are, ``entries`` are those of all."""
+    each = np.concatenate([np.empty(0, np.int32), *lengths])
+    inner = pa.ListArray.from_arrays(
+        _offsets(each), pa.array(np.concatenate([np.empty(0, np.uint32), *entries]))
+    )
+    return pa.ListArray.from_arrays(_offsets([len(one) for one in lengths]), inner)
+
+
+def _offsets(lengths: Sequence[int] | npt.NDArray[Any]) -> pa.Int32Array:
+    return pa.array(np.cumsum([0, *lengths], dtype=np.int32), pa.int32())
+
+
+def _num_tracker_hits(event: ReconstructedEvent) -> npt.NDArray[np.uint16]:
+    counts = np.bincount(event.hits.particle_id.astype(np.int64), minlength=len(event.particles) + 1)
+    return counts[1:].astype(np.uint16)
