@@ -1,10 +1,10 @@
 """Simulation requests: ordering events, following their jobs, and handing over what they made."""
 
+from collidium.order import PRESETS, Order
 from collidium.simulations import reports
 from collidium.simulations.follower import following
-from collidium.simulations.orders import Estimate, Order, estimate
+from collidium.simulations.orders import Estimate, estimate
 from collidium.simulations.placing import Placed, Wishes, place
-from collidium.simulations.presets import PRESETS
 from collidium.simulations.requests import (
     cancel,
     cancel_as_operator,

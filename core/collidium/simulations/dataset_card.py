@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from collidium.datasets import cards
 from collidium.datasets.manifest import MANIFEST, DatasetFile
-from collidium.simulations.orders import Order
+from collidium.order import Order
 
 __all__ = ["MANIFEST", "Provenance", "dataset_card", "is_manifest_of", "manifest"]
 

@@ -23,7 +23,7 @@ from collidium.datasets.manifest import DatasetFile, sha256_of
 from collidium.datasets.shards import EventTable
 from collidium.errors import UnusableDataset
 from collidium.failpoints import reached
-from collidium.simulations.orders import Order
+from collidium.order import Order
 
 #: ``<table>.parquet`` or ``<table>-00000-of-00004.parquet``.
 _NAME: Final = re.compile(

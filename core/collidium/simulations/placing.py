@@ -18,9 +18,10 @@ from collidium import accounts, operations, outbox
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict, Forbidden, InvalidInput, Unavailable
 from collidium.failpoints import reached
+from collidium.order import Order
 from collidium.simulations import abuse, totals, transitions
 from collidium.simulations.models import IdempotencyKey, Reader, SimulationRequest
-from collidium.simulations.orders import Order, check, estimate
+from collidium.simulations.orders import check, estimate
 from collidium.simulations.states import State, Step
 from collidium.simulations.views import RequestView, view
 

@@ -16,7 +16,7 @@ import pytest
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import StorageUnavailable
 from collidium.datasets.manifest import DatasetFile
-from collidium.simulations.orders import Order
+from collidium.order import Order
 from collidium.simulations.output import InvalidOutput, keep
 from collidium_plugins.storage_local import LocalStorage
 

@@ -21,9 +21,9 @@ from collidium.datasets.dataset import Dataset
 from collidium.datasets.hub import HubDataset, fetch
 from collidium.datasets.hub_client import Hub
 from collidium.datasets.manifest import DatasetFile
+from collidium.order import Order
 from collidium.simulations import publication
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, manifest
-from collidium.simulations.orders import Order
 from collidium.simulations.output import InvalidOutput, storage_key
 from collidium.simulations.publication import HubRefused, HubUnavailable, Target, publish
 from collidium_plugins.storage_local import LocalStorage

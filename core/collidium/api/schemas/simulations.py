@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from collidium.api.answers import Page
 from collidium.api.schemas.base import Answer, Credits
+from collidium.order import DEFAULT_SEED, LARGEST_SEED
 from collidium.simulations import State
-from collidium.simulations.orders import DEFAULT_SEED, LARGEST_SEED
 
 
 class OrderBody(BaseModel):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from collidium.datasets.hub_client import Hub
 from collidium.datasets.manifest import DatasetFile
 from collidium.failpoints import reached
+from collidium.order import Order
 from collidium.simulations import output, publication, transitions
 from collidium.simulations.dataset_card import Provenance
 from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
-from collidium.simulations.orders import Order
 from collidium.simulations.states import State
 from collidium.simulations.steps.ending import end, scratch_of
 
