@@ -7,11 +7,11 @@ that any process of this machine follows them. Every process that follows reques
 
 from __future__ import annotations
 
+from collidium.containers.engine import Engines
 from collidium.contracts.runner import Runner
 from collidium.hookspecs import hookimpl
 from collidium.settings import Settings
 from collidium_runners.container.containers import Allowance
-from collidium_runners.container.engine import Engines
 from collidium_runners.container.pipelines import Pipeline, PipelineEngines
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.spool.jobs import SpooledJobs

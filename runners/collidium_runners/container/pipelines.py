@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from collidium.containers.engine import Engine, Engines
 from collidium.contracts.runner import Job, RunnerRefused, RunnerUnavailable
 from collidium.errors import ConfigurationError
-from collidium_runners.container.containers import OUTPUT, Allowance, options
-from collidium_runners.container.engine import Engine, Engines
+from collidium_runners.container.containers import OUTPUT, Allowance, options, run_of
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.pipeline.naming import job_name
 from collidium_runners.spool.engine import Run
@@ -50,7 +50,7 @@ class PipelineContainers:
         self.engine.remove(name)
 
     def inspect(self, names: Sequence[str]) -> Mapping[str, Run]:
-        return self.engine.inspect(names)
+        return {name: run_of(container) for name, container in self.engine.inspect(names).items()}
 
     def log(self, name: str) -> list[str]:
         return self.engine.log(name)

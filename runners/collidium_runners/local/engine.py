@@ -15,6 +15,7 @@ from typing import Final
 
 from collidium.contracts.runner import Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
+from collidium.sayings import last_line, one_line
 from collidium_runners.local.log import tail
 from collidium_runners.local.processes import PROC, boot
 from collidium_runners.local.records import Orders, Record, Started
@@ -22,7 +23,6 @@ from collidium_runners.local.shepherd import STOP_SECONDS
 from collidium_runners.local.surroundings import search_path, surroundings
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.pipeline.naming import job_name
-from collidium_runners.pipeline.sayings import last_line, one_line
 from collidium_runners.spool.engine import Run
 from collidium_runners.spool.folders import Folders
 

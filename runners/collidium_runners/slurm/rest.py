@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.http_client import HttpClient
+from collidium.sayings import one_line
 from collidium_runners.batch.objections import objection
-from collidium_runners.pipeline.sayings import one_line
 from collidium_runners.slurm.answers import rest_tasks
 from collidium_runners.slurm.door import Door, SeenTask, Submission
 from collidium_runners.slurm.token import TokenFile

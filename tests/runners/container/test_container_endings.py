@@ -6,9 +6,10 @@ from decimal import Decimal
 
 import pytest
 
+from collidium.containers.engine import _containers, _is_missing
+from collidium.containers.states import container_of
 from collidium.contracts.runner import JobState, RunnerUnavailable
 from collidium_runners.container.containers import run_of
-from collidium_runners.container.engine import _containers, _is_missing
 from collidium_runners.spool.endings import ending
 from collidium_runners.spool.engine import Run
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG
@@ -19,7 +20,7 @@ GIBIBYTE = 1024**3
 def ended(
     code: int, *, stopped: str | None = None, tables: bool = True, out_of_memory: bool = False
 ) -> tuple[JobState, str | None]:
-    _, run = run_of(
+    _, container = container_of(
         {
             "Name": "c",
             "State": {
@@ -31,6 +32,7 @@ def ended(
             },
         }
     )
+    run = run_of(container)
     status = ending(run, stopped, ["one", "two"], tables=tables, memory=2 * GIBIBYTE, seconds=90.0)
     assert status.node_hours == Decimal("1.000")
     return status.state, status.reason

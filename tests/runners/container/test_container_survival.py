@@ -19,10 +19,10 @@ from tests.runners.saying import unavailable
 from tests.waiting import eventually, until
 
 from collidium import settings
+from collidium.containers.engine import Engine, Engines
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, RunnerUnavailable
 from collidium.testing.container import NoPodman, Podman
 from collidium_runners.container import container_runner
-from collidium_runners.container.engine import Engine, Engines
 from collidium_runners.spool.spool import CANCELLED, Entry, Spool
 
 Order = Callable[..., Job]

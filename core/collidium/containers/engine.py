@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from collidium.containers.states import Container, ContainerState, container_of
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
-from collidium_runners.container.containers import ContainerState, run_of
-from collidium_runners.pipeline.sayings import last_line, one_line
-from collidium_runners.spool.engine import Run
+from collidium.sayings import last_line, one_line
 
 #: Tried in this order.
 PROGRAMS: Final = ("docker", "podman")
@@ -37,6 +36,14 @@ class EngineError(Exception):
     """What engines wrote as their error, or why there are none: for operators."""
 
 
+class EngineUnavailable(RunnerUnavailable):
+    """No engine answers; a runner may let it pass as it is."""
+
+
+class EngineRefused(RunnerRefused):
+    """The engine will not do this; a runner may let it pass as it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """An engine that answered."""
@@ -47,9 +54,9 @@ class Engine:
 
     @classmethod
     def probe(cls, program: str) -> Engine:
-        """Ask it; raises :class:`RunnerUnavailable` where no engine answers: a client alone is none."""
+        """Ask it; raises :class:`EngineUnavailable` where no engine answers: a client alone is none."""
         if shutil.which(program) is None:
-            raise RunnerUnavailable(f"{program} is not installed")
+            raise EngineUnavailable(f"{program} is not installed")
         _require_answer(program)
         answers = [_run([program, "info", "--format", template], _PROBE_SECONDS) for template in _ROOTLESS]
         told = " ".join(answer.stdout for answer in answers if answer.returncode == 0)
@@ -59,12 +66,12 @@ class Engine:
         """Whether the image is on this machine."""
         try:
             self._ask("image", "inspect", image)
-        except RunnerRefused:
+        except EngineRefused:
             return False
         return True
 
     def create(self, options: Sequence[str], image: str, words: Sequence[str]) -> None:
-        """Make a container that does not run yet; raises RunnerRefused, too, when its name is taken."""
+        """Make a container that does not run yet; raises EngineRefused, too, when its name is taken."""
         self._ask("create", *options, image, *words)
 
     def start(self, name: str, directory: Path) -> None:
@@ -75,17 +82,17 @@ class Engine:
         """End a container, by force if it must be; nothing happens when it has ended or is not there."""
         try:
             self._ask_if_there("stop", "-t", str(STOP_SECONDS), name)
-        except RunnerRefused as error:
-            raise RunnerUnavailable("the job's container does not stop") from error
+        except EngineRefused as error:
+            raise EngineUnavailable("the job's container does not stop") from error
 
     def remove(self, name: str) -> None:
         """Remove a container, running or not; nothing happens when it is not there.
 
-        Raises RunnerRefused when it stays.
+        Raises EngineRefused when it stays.
         """
         self._ask_if_there("rm", "--force", "--volumes", name)
 
-    def inspect(self, names: Sequence[str]) -> dict[str, Run]:
+    def inspect(self, names: Sequence[str]) -> dict[str, Container]:
         """Those of the containers that there are, by name."""
         if not names:
             return {}
@@ -108,12 +115,12 @@ class Engine:
             return answer.stdout
         # It said no, or nobody is there who could say anything.
         _require_answer(self.program)
-        raise RunnerRefused(f"{self.program} {words[0]}: {last_line(answer.stderr)}")
+        raise EngineRefused(f"{self.program} {words[0]}: {last_line(answer.stderr)}")
 
     def _ask_if_there(self, *words: str) -> None:
         try:
             self._ask(*words)
-        except RunnerRefused:
+        except EngineRefused:
             if self.inspect(words[-1:]):
                 raise
 
@@ -126,14 +133,14 @@ class Engines:
         self._known: dict[str, Engine] = {}
 
     def choose(self) -> Engine:
-        """The engine of new jobs; raises :class:`RunnerUnavailable` that says what is wrong with each."""
+        """The engine of new jobs; raises :class:`EngineUnavailable` that says what is wrong with each."""
         problems = []
         for program in self._programs:
             try:
                 return self.get(program)
-            except RunnerUnavailable as error:
+            except EngineUnavailable as error:
                 problems.append(f"{error}: {error.__cause__}" if error.__cause__ else str(error))
-        raise RunnerUnavailable("no container engine answers") from EngineError("; ".join(problems))
+        raise EngineUnavailable("no container engine answers") from EngineError("; ".join(problems))
 
     def get(self, program: str) -> Engine:
         """The engine that a job was given to, whatever the settings say by now."""
@@ -149,9 +156,9 @@ def _require_answer(program: str) -> None:
         raise _silent(program, answer.stderr)
 
 
-def _silent(program: str, complaint: str) -> RunnerUnavailable:
+def _silent(program: str, complaint: str) -> EngineUnavailable:
     """The error of an engine that does not answer, with what it wrote as its cause."""
-    error = RunnerUnavailable(f"{program} does not answer")
+    error = EngineUnavailable(f"{program} does not answer")
     error.__cause__ = EngineError(last_line(complaint))
     return error
 
@@ -171,17 +178,17 @@ def _run(words: Sequence[str], seconds: float, cwd: Path | None = None) -> subpr
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
-        raise RunnerUnavailable(f"{words[0]} {words[1]} did not answer in {seconds:.0f} s") from None
+        raise EngineUnavailable(f"{words[0]} {words[1]} did not answer in {seconds:.0f} s") from None
     except OSError as error:
-        raise RunnerUnavailable(f"{words[0]} cannot be run: {error.strerror}") from None
+        raise EngineUnavailable(f"{words[0]} cannot be run: {error.strerror}") from None
 
 
-def _containers(told: str) -> dict[str, Run]:
+def _containers(told: str) -> dict[str, Container]:
     try:
         found: Iterable[ContainerState] = json.loads(told or "[]")
-        return dict(run_of(one) for one in found)
+        return dict(container_of(one) for one in found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RunnerUnavailable("the container engine answered nonsense") from error
+        raise EngineUnavailable("the container engine answered nonsense") from error
 
 
 def _is_missing(name: str, told: str) -> bool:

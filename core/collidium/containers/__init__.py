@@ -1,0 +1,1 @@
+"""Container engines of this machine: for stages of local simulations, and for the container runner."""
