@@ -11,6 +11,7 @@ from collidium import __version__, plugins
 from collidium.api import (
     accounts,
     admin,
+    admin_benchmarks,
     admin_requests,
     benchmarks,
     bodies,
@@ -34,6 +35,7 @@ BLUEPRINTS: Final = (
     webhooks.blueprint,
     benchmarks.blueprint,
     admin.blueprint,
+    admin_benchmarks.blueprint,
     admin_requests.blueprint,
     reports.blueprint,
     health.blueprint,

@@ -24,6 +24,7 @@ class ListedMetric:
     description: str
     reward: Decimal
     floor: float
+    self_reported: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ def _metrics(task: Task, floors: dict[str, float], default_reward: Decimal) -> t
             description=metric.description,
             reward=reward_of(metric, default_reward),
             floor=floor_of(metric, floors),
+            self_reported=metric.self_reported,
         )
         for metric in task.card.metrics
     )

@@ -28,11 +28,13 @@ async def require_submission_left(account_id: int, task_name: str, per_day: int,
 
 
 async def rewards_today(submission: Submission, metrics: Iterable[str]) -> dict[str, int]:
-    """How often the submission's account was rewarded since midnight for each metric of the task."""
+    """How often the account was rewarded for each metric of the task, of all it submitted that day."""
+    midnight = _midnight(submission.submitted_at)
     ids = await Submission.filter(
         account_id=submission.account_id,
         task=submission.task,
-        submitted_at__gte=_midnight(submission.submitted_at),
+        submitted_at__gte=midnight,
+        submitted_at__lt=midnight + timedelta(days=1),
         credits_earned__gt=0,
     ).values_list("id", flat=True)
     return {

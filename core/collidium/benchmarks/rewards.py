@@ -58,9 +58,11 @@ async def reward_bests(
 
     A best is beaten by a strictly larger finite value, on a metric whose higher_is_better is true; where
     there is none yet, the task's floor (its naive baseline) must be beaten, and zero. A best that is not paid
-    for is raised all the same. ``replicates`` are those of the submission.
+    for is raised all the same. What was self-reported counts once the submission is verified. ``replicates``
+    are those of the submission.
     """
-    gains = [gain for metric in card.metrics if (gain := await _raise_best(metric, submission, floors))]
+    believed = [m for m in card.metrics if not m.self_reported or submission.verified_at is not None]
+    gains = [gain for metric in believed if (gain := await _raise_best(metric, submission, floors))]
     paid_today = await rewards_today(submission, [gain.metric.name for gain in gains])
     earned = Decimal(0)
     for gain in gains:

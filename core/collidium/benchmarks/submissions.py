@@ -67,6 +67,8 @@ class SubmissionView:
     sha256: str
     scorer_version: str
     truth_version: str
+    #: When an operator verified what the submitter measured; None: nobody has.
+    verified_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,4 +267,5 @@ def view(row: Submission) -> SubmissionView:
         sha256=row.sha256,
         scorer_version=row.scorer_version,
         truth_version=row.truth_version,
+        verified_at=row.verified_at,
     )

@@ -42,6 +42,7 @@ def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: 
 
 
 def _metric(metric: Metric | ListedMetric, *, primary: bool) -> tuple[object, ...]:
-    name = f"{metric.name} (primary)" if primary else metric.name
+    marks = [mark for mark, holds in (("primary", primary), ("self-reported", metric.self_reported)) if holds]
+    name = f"{metric.name} ({', '.join(marks)})" if marks else metric.name
     earns = (metric.reward, metric.floor) if metric.reward else (None, None)
     return name, "higher" if metric.higher_is_better else "lower", *earns, metric.description

@@ -37,13 +37,16 @@ def leaderboard(task: str, limit: int, as_json: bool) -> None:
 def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None = None) -> None:
     """The places as a table, metrics in the order of the card."""
     metrics = [metric.name for metric in card.metrics]
+    headings = [f"{m.name} (self-reported)" if m.self_reported else m.name for m in card.metrics]
+    verified = ("verified",) if any(metric.self_reported for metric in card.metrics) else ()
     print_table(
-        ("rank", "account", *metrics, "credits", "model", "submitted"),
+        ("rank", "account", *headings, *verified, "credits", "model", "submitted"),
         (
             (
                 place.rank,
                 place.hub_username,
                 *(_score(place, metric) for metric in metrics),
+                *(place.verified_at is not None for _ in verified),
                 place.credits_earned,
                 place.model_repo,
                 place.submitted_at,

@@ -264,6 +264,10 @@ class AsyncClient:
         """Have anybody's simulation request cancelled."""
         return await self._transport.send(calls.admin_cancel(request_id))
 
+    async def admin_verify(self, submission_id: str) -> Submission:
+        """Believe what a submission reports of itself: from then on it earns what it is worth."""
+        return await self._transport.send(calls.admin_verify(submission_id))
+
     async def admin_usage(self, *, limit: int | None = None) -> Usage:
         """This month, and the accounts that used most of it."""
         return await self._transport.send(calls.admin_usage(limit))

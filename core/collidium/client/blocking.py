@@ -263,6 +263,10 @@ class Client:
         """Have anybody's simulation request cancelled."""
         return self._transport.send(calls.admin_cancel(request_id))
 
+    def admin_verify(self, submission_id: str) -> Submission:
+        """Believe what a submission reports of itself: from then on it earns what it is worth."""
+        return self._transport.send(calls.admin_verify(submission_id))
+
     def admin_usage(self, *, limit: int | None = None) -> Usage:
         """This month, and the accounts that used most of it."""
         return self._transport.send(calls.admin_usage(limit))

@@ -84,6 +84,9 @@ class Metric:
     reward: int | None = None
     #: The lowest and the highest value that there can be, whatever is submitted.
     bounds: tuple[float, float] = (-inf, inf)
+    #: Whether it rests on what the submitter measured, a time for example: shown as such, and it earns
+    #: nothing until an operator has verified the submission.
+    self_reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)

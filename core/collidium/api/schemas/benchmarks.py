@@ -15,6 +15,10 @@ StandardErrors = Annotated[
     Field(description="Standard errors of the scores, by a bootstrap over events; empty where unknown."),
 ]
 
+VerifiedAt = Annotated[
+    datetime | None, Field(description="When an operator verified what was self-reported; null: nobody has.")
+]
+
 
 class Events(Answer):
     """A half-open range of event ids."""
@@ -32,13 +36,17 @@ class ColumnModel(Answer):
 
 
 class MetricModel(Answer):
-    """A metric of a task; ``floor`` is what a first best must beat."""
+    """A metric of a task; ``floor`` is what a first best must beat.
+
+    What is self-reported was measured by the submitter, and earns nothing until an operator has verified it.
+    """
 
     name: str
     higher_is_better: bool
     description: str
     reward: Credits
     floor: float
+    self_reported: bool
 
 
 class TaskModel(Answer):
@@ -98,6 +106,7 @@ class SubmissionModel(Answer):
     sha256: str
     scorer_version: str
     truth_version: str
+    verified_at: VerifiedAt
 
 
 class Place(BaseModel):
@@ -113,6 +122,7 @@ class Place(BaseModel):
     model_repo: str | None
     scorer_version: str
     truth_version: str
+    verified_at: VerifiedAt
 
 
 class SubmitQuery(BaseModel):

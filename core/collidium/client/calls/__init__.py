@@ -20,6 +20,7 @@ from collidium.client.calls.operation import (
     admin_request,
     admin_requests,
     admin_usage,
+    admin_verify,
     health,
     ready,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "admin_request",
     "admin_requests",
     "admin_usage",
+    "admin_verify",
     "cancel",
     "check",
     "estimate",

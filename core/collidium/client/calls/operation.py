@@ -20,6 +20,7 @@ from collidium.client.records import (
     Page,
     Readiness,
     SimulationRequest,
+    Submission,
     Usage,
 )
 
@@ -81,6 +82,11 @@ def admin_cancel(request_id: str) -> Call[SimulationRequest]:
 
 
 # -- reports -------------------------------------------------------------------------------------------
+
+
+def admin_verify(submission_id: str) -> Call[Submission]:
+    where = f"/admin/submissions/{segment(submission_id)}/verify"
+    return Call("POST", where, single(Submission), Credential.ADMIN)
 
 
 def admin_usage(limit: int | None) -> Call[Usage]:

@@ -34,6 +34,8 @@ class Metric:
     description: str
     reward: Decimal | None = None
     floor: float | None = None
+    #: Measured by the submitter: it earns nothing until an operator has verified the submission.
+    self_reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class Submission:
     scorer_version: str | None = None
     truth_version: str | None = None
     uncertainties: Mapping[str, float] = field(default_factory=dict)
+    verified_at: datetime | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -113,3 +116,4 @@ class Place:
     scorer_version: str | None = None
     truth_version: str | None = None
     uncertainties: Mapping[str, float] = field(default_factory=dict)
+    verified_at: datetime | None = None

@@ -1,0 +1,83 @@
+"""A stranger's task whose first metric the submitter measured: how long tracking took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.distributions import install
+
+from collidium.testing.server import ServerProcess
+
+from .conftest import EVENTS, FIRST, STOP
+
+SOURCE = """
+from dataclasses import replace
+import numpy as np
+from collidium.contracts.task import Column, Metric
+from collidium.hookspecs import hookimpl
+from collidium_tasks.tracking import TrackingTask
+
+EFFICIENCY = TrackingTask.card.metrics[0]
+
+class Timed(TrackingTask):
+    version = "{version}"
+    card = replace(
+        TrackingTask.card,
+        name="timed",
+        columns=(*TrackingTask.card.columns, Column(name="seconds", kind="float", description="Time.")),
+        metrics=(
+            Metric(name="speed", higher_is_better=True, description="Events per second.", self_reported=True),
+            EFFICIENCY,
+        ),
+    )
+
+    def score(self, block):
+        seconds = np.asarray(block.predictions["seconds"])
+        return super().score(block), len(block.events), float(seconds.max(initial=0))
+
+    def merge(self, tallies):
+        tallies = list(tallies)
+        return (
+            super().merge([tally[0] for tally in tallies]),
+            sum(tally[1] for tally in tallies),
+            sum(tally[2] for tally in tallies),
+        )
+
+    def metrics(self, tally):
+        counted, events, seconds = tally
+        efficiency = super().metrics(counted)[EFFICIENCY.name]
+        return {{"speed": events / seconds if seconds else 0.0, EFFICIENCY.name: efficiency {change}}}
+
+    def resample(self, tallies, draws):
+        return [self.metrics(self.merge([tallies[group] for group in draw])) for draw in draws]
+
+    def warnings(self, tally):
+        return []
+
+    def baselines(self):
+        return {{}}
+
+    def oracle(self, truth):
+        return None
+
+@hookimpl
+def collidium_tasks():
+    return [Timed()]
+"""
+
+
+def install_timed(site: Path, version: str = "1", change: str = "") -> None:
+    """Write the task into ``site``, anew where it is there; ``change`` is what its scorer does otherwise."""
+    source = SOURCE.format(version=version, change=change)
+    if site.exists():
+        (site / "timed_task.py").write_text(source)
+    else:
+        install(site, "timed-task", {"timed_task": source})
+
+
+def list_timed(server: ServerProcess) -> None:
+    """Give the task its truth and put it on the list."""
+    dataset = ("--from", str(EVENTS), "--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}")
+    for arguments in (("truth", "import", "timed", *dataset), ("task", "add", "timed")):
+        done = server.run(*arguments)
+        assert done.returncode == 0, done.stderr
