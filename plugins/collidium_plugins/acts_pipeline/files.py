@@ -26,7 +26,7 @@ def writing(path: Path) -> Iterator[Path]:
 
 def sweep(work: Path) -> None:
     """Remove what killed processes left half-written in the folders of a working directory."""
-    for partial in work.glob(f"*/.*{_PARTIAL}"):
+    for partial in work.glob(f"**/.*{_PARTIAL}"):
         partial.unlink(missing_ok=True)
 
 
