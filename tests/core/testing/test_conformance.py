@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import shutil
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import collidium.demo
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerError, RunnerRefused
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
@@ -26,116 +20,7 @@ from collidium.testing.conformance import (
     check_identity_provider,
     check_runner,
     check_storage,
-    check_task,
 )
-
-EXAMPLE = Path(__file__).parents[3] / "examples/collidium-task-multiplicity/collidium_task_multiplicity.py"
-EVENTS = Path(collidium.demo.__file__).parent / "data/odd-ttbar-pu0"
-
-
-# -- tasks ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The example task's module, importable by its name as pickle needs it."""
-    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, EXAMPLE.stem, module)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def tables() -> dict[str, pa.Table]:
-    return {"tracker_hits": pq.read_table(EVENTS / "tracker_hits.parquet")}
-
-
-def test_a_good_task_passes_and_its_metrics_come_back(example: ModuleType, tables: Any) -> None:
-    assert check_task(example.Multiplicity(), tables) == {"within_ten_percent": 0.2, "mean_error": 13.2}
-
-
-def test_given_predictions_are_scored_instead_of_the_baseline(example: ModuleType, tables: Any) -> None:
-    oracle = example.Multiplicity().prepare(tables)["events"]
-    assert check_task(example.Multiplicity(), tables, oracle)["within_ten_percent"] == 1
-
-
-def test_without_predictions_the_first_baseline_is_scored_and_there_must_be_one(
-    example: ModuleType, tables: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    task = example.Multiplicity()
-    told = pa.table({"event_id": tables["tracker_hits"]["event_id"], "particles": [0, 0, 0, 0, 0]})
-    first_is_zero = {"zero": lambda tables: told, **task.baselines()}
-    monkeypatch.setattr(example.Multiplicity, "baselines", lambda self: first_is_zero)
-    assert check_task(task, tables)["within_ten_percent"] == 0
-    monkeypatch.setattr(example.Multiplicity, "baselines", lambda self: {})
-    with pytest.raises(ValueError, match="has no baselines"):
-        check_task(task, tables)
-
-
-def _last_tally_wins(self: Any, tallies: Any) -> Any:
-    return tallies[-1]
-
-
-def _mean_of_blocks(self: Any, tally: Any) -> dict[str, float]:
-    return {"within_ten_percent": float("nan"), "mean_error": 0.0}
-
-
-def _sees_the_row_order(self: Any, block: Any) -> tuple[int, int, int]:
-    return 1, 0, int(block.predictions["particles"][0].as_py()) if block.predictions.num_rows else 0
-
-
-def _sees_the_width(self: Any, block: Any) -> tuple[int, int, int]:
-    return 1, 0, block.predictions.schema.field("particles").type.bit_width
-
-
-def _always_complains(self: Any, block: Any) -> list[str]:
-    return ["no"]
-
-
-def _truth_with_wide_ids(self: Any, tables: Any) -> dict[str, pa.Table]:
-    return {"events": pa.table({"event_id": tables["tracker_hits"]["event_id"].cast(pa.int64())})}
-
-
-@pytest.mark.parametrize(
-    ("method", "broken", "told"),
-    [
-        ("merge", _last_tally_wins, "must not depend on how events are cut"),
-        ("metrics", _mean_of_blocks, "must be finite"),
-        ("metrics", lambda self, tally: {"mean_error": 0.0}, "metrics must be"),
-        ("metrics", lambda self, tally: dict.fromkeys(["within_ten_percent", "mean_error"], 1), "be a float"),
-        ("score", _sees_the_row_order, "must not depend on|another order"),
-        ("score", _sees_the_width, "integers are written as"),
-        ("score", lambda self, block: (1, 0, 1 << 9_000_000), "must be small"),
-        ("check", _always_complains, "finds problems in valid predictions"),
-        ("prepare", _truth_with_wide_ids, "must be uint32"),
-        ("prepare", lambda self, tables: {}, "rows_of"),
-    ],
-)
-def test_a_broken_promise_of_a_task_is_told(
-    example: ModuleType, tables: Any, monkeypatch: pytest.MonkeyPatch, method: str, broken: Any, told: str
-) -> None:
-    monkeypatch.setattr(example.Multiplicity, method, broken)
-    with pytest.raises(Nonconforming, match=told):
-        check_task(example.Multiplicity(), tables, pa.table({"event_id": [0, 1, 2], "particles": [3, 1, 2]}))
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"title": " "}, "title is empty"),
-        ({"truth_sources": ()}, "truth_sources"),
-    ],
-)
-def test_a_card_that_says_too_little_is_told(
-    example: ModuleType, tables: Any, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], told: str
-) -> None:
-    monkeypatch.setattr(example.Multiplicity, "card", replace(example.Multiplicity.card, **change))
-    with pytest.raises(Nonconforming, match=told):
-        check_task(example.Multiplicity(), tables)
-
 
 # -- storage -------------------------------------------------------------------------------------------
 

@@ -1,0 +1,46 @@
+"""Every promise of a benchmark task, in the order in which they are checked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collidium.testing.task_suite.checks import (
+    answers,
+    card,
+    hostile,
+    invariance,
+    memory,
+    merging,
+    metrics,
+    problems,
+    truth,
+)
+from collidium.testing.task_suite.suite import Check
+
+CHECKS: Final = (
+    Check(card.card_is_complete, foundation=True),
+    Check(card.version_is_a_short_text),
+    Check(card.task_is_picklable, foundation=True),
+    Check(truth.truth_is_well_formed, foundation=True),
+    Check(truth.truth_is_independent_of_blocks),
+    Check(answers.answers_are_valid, foundation=True),
+    Check(answers.floor_is_independent_of_blocks),
+    Check(answers.nothing_beats_the_oracle),
+    Check(answers.repeated_rows_earn_nothing),
+    Check(metrics.metrics_are_finite_and_in_bounds),
+    Check(metrics.empty_events_are_scored),
+    Check(metrics.resampled_metrics_are_finite),
+    Check(invariance.scoring_is_deterministic),
+    Check(invariance.scoring_is_independent_of_blocks),
+    Check(invariance.scoring_is_independent_of_workers),
+    Check(invariance.scoring_is_independent_of_writing),
+    Check(invariance.inputs_are_not_changed),
+    Check(merging.tallies_are_small_and_picklable),
+    Check(merging.merging_is_associative),
+    Check(merging.merging_is_commutative),
+    Check(merging.merging_changes_no_tally),
+    Check(problems.problems_are_told_all_at_once),
+    Check(problems.problems_are_independent_of_blocks),
+    Check(hostile.hostile_predictions_never_crash),
+    Check(memory.memory_is_bounded_by_the_block),
+)

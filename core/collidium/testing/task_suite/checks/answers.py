@@ -1,0 +1,91 @@
+"""Baselines and the oracle: the task's own answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as kinds
+
+from collidium.contracts.task import Column, Reconstruction
+from collidium.testing.conformance.promise import check_name, promise
+from collidium.testing.task_suite import scoring
+from collidium.testing.task_suite.subject import ORACLE, Subject, baseline
+
+
+def answers_are_valid(subject: Subject) -> None:
+    """Baselines, given the inputs alone, and the oracle make valid predictions."""
+    for name in subject.task.baselines():
+        check_name(name, "a baseline")
+    most = subject.truth[subject.task.card.rows_of].num_rows
+    for what, predictions in subject.answers.items():
+        for column in subject.task.card.columns:
+            _check_column(what, column, predictions.column(column.name))
+        promise(
+            predictions.num_rows <= most,
+            f"{what} has {predictions.num_rows} rows, more than rows_of allows: {most}",
+        )
+        events = set(predictions.column("event_id").to_pylist())
+        promise(events <= set(subject.events), f"{what} has rows of events that were not asked for")
+        for block in scoring.blocks(subject.truth, predictions, [subject.events]):
+            problems = subject.task.check(block)
+            promise(not problems, f"check finds problems in valid predictions ({what}): {problems[:3]}")
+
+
+def _check_column(what: str, column: Column, values: pa.ChunkedArray[Any]) -> None:
+    place = f"{what}, column {column.name}"
+    promise(values.null_count == 0, f"{place}: has nulls")
+    if column.kind == "integer":
+        promise(kinds.is_integer(values.type), f"{place}: must be integers, not {values.type}")
+        return
+    number = kinds.is_integer(values.type) or kinds.is_floating(values.type)
+    promise(number, f"{place}: must be numbers, not {values.type}")
+    promise(bool(np.all(np.isfinite(np.asarray(values, np.float64)))), f"{place}: must be finite")
+
+
+def floor_is_independent_of_blocks(subject: Subject) -> None:
+    """The first baseline scores the same whether it is given all events or one after the other."""
+    for name, reconstruct in list(subject.task.baselines().items())[:1]:
+        together = subject.score(subject.answers[baseline(name)])
+        apart = subject.score(_one_by_one(subject, reconstruct))
+        promise(
+            scoring.same(together, apart),
+            f"baseline {name} must not depend on how events are cut into blocks: {together}, {apart}",
+        )
+
+
+def _one_by_one(subject: Subject, reconstruct: Reconstruction) -> pa.Table:
+    pieces = [reconstruct(scoring.only(subject.inputs, [event])) for event in subject.events]
+    columns = subject.task.card.column_names
+    return pa.concat_tables([piece.select(columns) for piece in pieces], promote_options="permissive")
+
+
+def nothing_beats_the_oracle(subject: Subject) -> None:
+    """No answer has a better primary metric than the oracle, where the task tells one."""
+    if ORACLE not in subject.answers:
+        return
+    best = subject.score(subject.answers[ORACLE])
+    nothing = {"an empty answer": subject.main.slice(0, 0)}
+    for what, predictions in {**subject.answers, **nothing}.items():
+        metrics = subject.score(predictions)
+        promise(not _better(subject, metrics, best), f"{what} beats the oracle: {metrics}, {best}")
+
+
+def repeated_rows_earn_nothing(subject: Subject) -> None:
+    """Rows that stand twice in a file are refused, or score as if they stood once."""
+    for what, predictions in subject.telling.items():
+        half = predictions.slice(0, predictions.num_rows // 2)
+        twice = pa.concat_tables([half, half]).sort_by("event_id")
+        (block,) = scoring.blocks(subject.truth, twice, [subject.events])
+        if not subject.task.check(block):
+            once, metrics = subject.score(half), subject.score(twice)
+            promise(not _better(subject, metrics, once), f"half of {what} scores {once}, twice {metrics}")
+
+
+def _better(subject: Subject, metrics: Mapping[str, float], others: Mapping[str, float]) -> bool:
+    """Whether the primary metric is."""
+    metric = subject.task.card.primary_metric
+    gain = metrics[metric.name] - others[metric.name]
+    return gain > 0 if metric.higher_is_better else gain < 0

@@ -1,0 +1,97 @@
+"""Runs the checks on a subject and remembers what became of each."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal
+
+from collidium.errors import ConfigurationError
+from collidium.testing.conformance.promise import Nonconforming
+from collidium.testing.task_suite.subject import Subject
+
+State = Literal["kept", "broken", "not checked"]
+
+_HERE: Final = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A named promise; ``run`` raises where it is broken."""
+
+    run: Callable[[Subject], None]
+    #: Nothing that comes after it can be told unless it is kept.
+    foundation: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.run.__name__
+
+    @property
+    def promise(self) -> str:
+        """The sentence that the check's docstring begins with."""
+        return (self.run.__doc__ or "").partition("\n")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one check."""
+
+    check: Check
+    state: State
+    #: How the promise is broken, or why that was not checked.
+    detail: str | None = None
+    error: Exception | None = None
+
+
+class Suite:
+    """The checks on one subject, each run once and when it is asked for.
+
+    Raises ConfigurationError where hypothesis is not installed.
+    """
+
+    def __init__(self, subject: Subject, checks: Sequence[Check]) -> None:
+        if find_spec("hypothesis") is None:
+            raise ConfigurationError("checking a task needs hypothesis: pip install hypothesis")
+        self.subject = subject
+        self.checks = tuple(checks)
+        self._outcomes: dict[str, Outcome] = {}
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return (self.outcome(check) for check in self.checks)
+
+    def outcome(self, check: Check) -> Outcome:
+        """What became of the check; those that it stands on are run before it."""
+        if check.name not in self._outcomes:
+            self._outcomes[check.name] = self._after_foundations(check)
+        return self._outcomes[check.name]
+
+    def _after_foundations(self, check: Check) -> Outcome:
+        for other in self.checks[: self.checks.index(check)]:
+            if other.foundation and self.outcome(other).state != "kept":
+                return Outcome(check, "not checked", f"{other.name} comes first")
+        return _outcome(check, self.subject)
+
+
+def _outcome(check: Check, subject: Subject) -> Outcome:
+    try:
+        check.run(subject)
+    except Nonconforming as error:
+        return Outcome(check, "broken", str(error), error)
+    except Exception as error:
+        # Whatever a task raises where it should not is a promise broken; the cause stays attached.
+        return Outcome(check, "broken", f"it raises {described(error)}", error)
+    return Outcome(check, "kept")
+
+
+def described(error: BaseException) -> str:
+    """The error and the last place outside of the suite that it passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    strange = [frame for frame in frames if not Path(frame.filename).is_relative_to(_HERE)]
+    told = f"{type(error).__name__}: {error}"
+    if not strange:
+        return told
+    return f"{told} ({Path(strange[-1].filename).name}:{strange[-1].lineno} in {strange[-1].name})"

@@ -1,0 +1,405 @@
+"""A small task that keeps its contract, and others that break one promise each."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from collidium.contracts.tables import flatten, list_lengths, positions_in_event
+from collidium.contracts.task import (
+    Block,
+    Card,
+    Column,
+    Draws,
+    EventRange,
+    Metric,
+    Problem,
+    Reconstruction,
+    Tables,
+    Task,
+)
+
+ANSWERS = [[0.0, 2.0, 0.0], [1.0], [], [2.0, 2.0, 1.0, 0.0], [3.0, 0.0]]
+
+
+def dataset() -> dict[str, pa.Table]:
+    """Five events of items, each with an answer; one has none."""
+    ids = [list(range(len(answers))) for answers in ANSWERS]
+    columns = {
+        "event_id": pa.array(range(7, 7 + len(ANSWERS)), pa.uint32()),
+        "item_id": pa.array(ids, pa.list_(pa.int64())),
+        "answer": pa.array(ANSWERS, pa.list_(pa.float64())),
+    }
+    table = pa.table(columns)
+    return {"items": table.select(["event_id", "item_id"]), "answers": table}
+
+
+@dataclass(frozen=True)
+class Counts:
+    items: int
+    right: int
+
+
+class Good(Task):
+    """Say the answer of each item."""
+
+    card: ClassVar[Card] = Card(
+        name="good",
+        title="Items",
+        description="Say the answer of each item.",
+        dataset="items",
+        eval_events=EventRange(0, 10),
+        inputs=("items",),
+        columns=(
+            Column(name="event_id", kind="integer", description="Event of the item."),
+            Column(name="item_id", kind="integer", description="The item, once."),
+            Column(name="value", kind="float", description="Its answer, 0 or more."),
+        ),
+        truth_sources=("answers",),
+        rows_of="answers",
+        metrics=(
+            Metric(name="accuracy", higher_is_better=True, description="Items told right.", bounds=(0, 1)),
+            Metric(name="missed", higher_is_better=False, description="Items not told right.", bounds=(0, 1)),
+        ),
+    )
+    version: ClassVar[str] = "1"
+
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        flat = flatten(tables["answers"], ["item_id", "answer"])
+        return {"answers": flat.set_column(0, "event_id", flat["event_id"].cast(pa.uint32()))}
+
+    def check(self, block: Block) -> list[Problem]:
+        problems = []
+        keys = self._keys(block.predictions)
+        items = set(self._keys(block.truth["answers"]))
+        unknown = [key not in items for key in keys]
+        if any(unknown):
+            rows = block.predictions.filter(pa.array(unknown)).slice(0, 3).to_pylist()
+            problems.append(
+                Problem("unknown-item", "No such item.", "item_id", count=sum(unknown), examples=tuple(rows))
+            )
+        if repeated := len(keys) - len(set(keys)):
+            problems.append(Problem("duplicate-row", "Give each item once.", "item_id", count=repeated))
+        if negative := int(np.count_nonzero(np.asarray(block.predictions["value"], float) < 0)):
+            problems.append(Problem("negative", "Give 0 or more.", "value", count=negative))
+        return problems
+
+    def score(self, block: Block) -> Any:
+        truth = block.truth["answers"]
+        told = dict(zip(self._keys(block.predictions), block.predictions["value"].to_pylist(), strict=True))
+        answers = zip(self._keys(truth), truth["answer"].to_pylist(), strict=True)
+        return Counts(truth.num_rows, sum(told.get(key) == answer for key, answer in answers))
+
+    def merge(self, tallies: Sequence[Any]) -> Any:
+        return Counts(sum(tally.items for tally in tallies), sum(tally.right for tally in tallies))
+
+    def metrics(self, tally: Any) -> dict[str, float]:
+        accuracy = tally.right / max(tally.items, 1)
+        return {"accuracy": accuracy, "missed": 1 - accuracy}
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        return {"zeros": zeros}
+
+    def oracle(self, truth: Tables) -> pa.Table | None:
+        return truth["answers"].rename_columns(["event_id", "item_id", "value"])
+
+    @staticmethod
+    def _keys(table: pa.Table) -> list[tuple[int, int]]:
+        return list(zip(table["event_id"].to_pylist(), table["item_id"].to_pylist(), strict=True))
+
+
+def zeros(tables: Tables) -> pa.Table:
+    flat = flatten(tables["items"], ["item_id"])
+    return flat.append_column("value", pa.array(np.zeros(flat.num_rows)))
+
+
+# -- the card and the object ---------------------------------------------------------------------------
+
+
+class Untitled(Good):
+    card = replace(Good.card, title=" ")
+
+
+class BoundsTheWrongWay(Good):
+    card = replace(Good.card, metrics=(replace(Good.card.metrics[0], bounds=(1, 0)),))
+
+
+class Unversioned(Good):
+    version = ""
+
+
+class NotPicklable(Good):
+    def __init__(self) -> None:
+        self.answer = lambda: 1
+
+
+# -- truth ---------------------------------------------------------------------------------------------
+
+
+class WideIds(Good):
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        return {"answers": flatten(tables["answers"], ["item_id", "answer"]).cast(_WIDE)}
+
+
+_WIDE = pa.schema([("event_id", pa.int64()), ("item_id", pa.int64()), ("answer", pa.float64())])
+
+
+class NoRowsOf(Good):
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        return {"other": super().prepare(tables)["answers"]}
+
+
+class NumbersTheBlock(Good):
+    """Ids run through the block, not through the event."""
+
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        truth = super().prepare(tables)["answers"]
+        return {"answers": truth.append_column("number", pa.array(np.arange(truth.num_rows)))}
+
+
+# -- answers -------------------------------------------------------------------------------------------
+
+
+class BaselineLooksUpTheTruth(Good):
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        return {"cheat": lambda tables: flatten(tables["answers"], ["item_id", "answer"])}
+
+
+class BaselineKnowsTheBlock(Good):
+    """Right in the first event that it is given."""
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        def only_first(tables: Tables) -> pa.Table:
+            places = positions_in_event(list_lengths(tables["items"], "item_id"))
+            first = np.arange(len(places)) < 3
+            told = flatten(tables["items"], ["item_id"])
+            return told.append_column("value", pa.array(np.where(first, 0.0, 9.0)))
+
+        return {"only_first": only_first}
+
+
+class OracleIsWrong(Good):
+    def oracle(self, truth: Tables) -> pa.Table | None:
+        return None if (right := super().oracle(truth)) is None else right.slice(0, 1)
+
+
+class RefusesItsOwnBaseline(Good):
+    def check(self, block: Block) -> list[Problem]:
+        return [Problem("never", "Nothing is good enough.")]
+
+
+# -- metrics -------------------------------------------------------------------------------------------
+
+
+class Percent(Good):
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return {name: 100 * value for name, value in super().metrics(tally).items()}
+
+
+class NotANumber(Good):
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return {"accuracy": float("nan"), "missed": 0.0}
+
+
+class Undeclared(Good):
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return {"accuracy": 1.0}
+
+
+class DividesByNothing(Good):
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return {"accuracy": tally.right / tally.items, "missed": 0.0}
+
+
+class ResamplesToNothing(Good):
+    def resample(self, tallies: Sequence[Any], draws: Draws) -> Sequence[Mapping[str, float]]:
+        return [{"accuracy": float("inf"), "missed": 0.0} for _ in draws]
+
+
+# -- scoring -------------------------------------------------------------------------------------------
+
+
+class Random(Good):
+    def score(self, block: Block) -> Any:
+        return Counts(1000, random.randrange(1000))  # noqa: S311
+
+
+class MeanOfBlocks(Good):
+    """The mean of blocks is not the mean of events."""
+
+    def score(self, block: Block) -> Any:
+        return super().metrics(super().score(block))["accuracy"]
+
+    def merge(self, tallies: Sequence[Any]) -> Any:
+        return sum(tallies) / len(tallies)
+
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return {"accuracy": tally, "missed": 1 - tally}
+
+
+class OtherInEveryProcess(Good):
+    def score(self, block: Block) -> Any:
+        return Counts(1 << 62, abs(hash("an item")) >> 2)
+
+
+class SeesTheOrderOfRows(Good):
+    def score(self, block: Block) -> Any:
+        values = block.predictions["item_id"].to_pylist()
+        return Counts(len(values), sum(a < b for a, b in pairwise(values)))
+
+
+class SeesTheWidth(Good):
+    def score(self, block: Block) -> Any:
+        return Counts(100, block.predictions.schema.field("item_id").type.bit_width)
+
+
+class TakesWhatItIsGiven(Good):
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        answers = dict(tables)
+        if isinstance(tables, dict):
+            tables.pop("answers")
+        return super().prepare(answers)
+
+
+class Remembers(Good):
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def score(self, block: Block) -> Any:
+        self.seen += 1
+        return super().score(block)
+
+
+# -- merging -------------------------------------------------------------------------------------------
+
+
+class TooMuch(Good):
+    def score(self, block: Block) -> Any:
+        return Counts(1 << 9_000_000, 0)
+
+
+class Unsendable(Good):
+    def score(self, block: Block) -> Any:
+        return lambda: 1
+
+
+class CountsMerges(Good):
+    """Each merge adds one: merging in steps adds more."""
+
+    def merge(self, tallies: Sequence[Any]) -> Any:
+        return replace(super().merge(tallies), items=1 + sum(tally.items for tally in tallies))
+
+
+class FirstEventWins(Good):
+    def merge(self, tallies: Sequence[Any]) -> Any:
+        return next((tally for tally in tallies if tally.items), tallies[0])
+
+
+class AddsInPlace(Good):
+    def score(self, block: Block) -> Any:
+        counts = super().score(block)
+        return np.array([counts.items, counts.right])
+
+    def merge(self, tallies: Sequence[Any]) -> Any:
+        for tally in tallies[1:]:
+            tallies[0][:] += tally
+        return tallies[0]
+
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return super().metrics(Counts(*tally.tolist()))
+
+
+# -- problems and hostile predictions ------------------------------------------------------------------
+
+
+class FirstProblemOnly(Good):
+    def check(self, block: Block) -> list[Problem]:
+        return super().check(block)[:1]
+
+
+class StopsCounting(Good):
+    def check(self, block: Block) -> list[Problem]:
+        return [replace(problem, count=1) for problem in super().check(block)]
+
+
+class TellsTheTruth(Good):
+    def check(self, block: Block) -> list[Problem]:
+        answer = {"answer": 3.0}
+        return [replace(problem, examples=(answer,)) for problem in super().check(block)]
+
+
+class TrustsIds(Good):
+    """Finds an item by its number, whatever number was sent."""
+
+    def check(self, block: Block) -> list[Problem]:
+        return [problem for problem in super().check(block) if problem.code != "unknown-item"]
+
+    def score(self, block: Block) -> Any:
+        marks = np.zeros(10)
+        marks[np.asarray(block.predictions["item_id"])] = 1
+        return super().score(block)
+
+
+class TakesDuplicates(Good):
+    """A right answer sent twice counts twice."""
+
+    def check(self, block: Block) -> list[Problem]:
+        return [problem for problem in super().check(block) if problem.code != "duplicate-row"]
+
+    def score(self, block: Block) -> Any:
+        truth = block.truth["answers"]
+        answers = dict(zip(self._keys(truth), truth["answer"].to_pylist(), strict=True))
+        rows = zip(self._keys(block.predictions), block.predictions["value"].to_pylist(), strict=True)
+        return Counts(truth.num_rows, sum(answers[key] == value for key, value in rows))
+
+
+class EveryRowWithEveryRow(Good):
+    def score(self, block: Block) -> Any:
+        items = np.asarray(block.truth["answers"]["item_id"])
+        assert np.equal.outer(items, items).any() or not len(items)
+        return super().score(block)
+
+
+#: Each broken task, and the check that is to tell it.
+FAULTS: Mapping[type[Good], str] = {
+    Untitled: "card_is_complete",
+    BoundsTheWrongWay: "card_is_complete",
+    Unversioned: "version_is_a_short_text",
+    NotPicklable: "task_is_picklable",
+    WideIds: "truth_is_well_formed",
+    NoRowsOf: "truth_is_well_formed",
+    NumbersTheBlock: "truth_is_independent_of_blocks",
+    BaselineLooksUpTheTruth: "answers_are_valid",
+    RefusesItsOwnBaseline: "answers_are_valid",
+    BaselineKnowsTheBlock: "floor_is_independent_of_blocks",
+    OracleIsWrong: "nothing_beats_the_oracle",
+    Percent: "metrics_are_finite_and_in_bounds",
+    NotANumber: "metrics_are_finite_and_in_bounds",
+    Undeclared: "metrics_are_finite_and_in_bounds",
+    DividesByNothing: "empty_events_are_scored",
+    ResamplesToNothing: "resampled_metrics_are_finite",
+    Random: "scoring_is_deterministic",
+    MeanOfBlocks: "scoring_is_independent_of_blocks",
+    OtherInEveryProcess: "scoring_is_independent_of_workers",
+    SeesTheOrderOfRows: "scoring_is_independent_of_writing",
+    SeesTheWidth: "scoring_is_independent_of_writing",
+    TakesWhatItIsGiven: "inputs_are_not_changed",
+    Remembers: "inputs_are_not_changed",
+    TooMuch: "tallies_are_small_and_picklable",
+    Unsendable: "tallies_are_small_and_picklable",
+    CountsMerges: "merging_is_associative",
+    FirstEventWins: "merging_is_commutative",
+    AddsInPlace: "merging_changes_no_tally",
+    FirstProblemOnly: "problems_are_told_all_at_once",
+    TellsTheTruth: "problems_are_told_all_at_once",
+    StopsCounting: "problems_are_independent_of_blocks",
+    TrustsIds: "hostile_predictions_never_crash",
+    TakesDuplicates: "repeated_rows_earn_nothing",
+    EveryRowWithEveryRow: "memory_is_bounded_by_the_block",
+}

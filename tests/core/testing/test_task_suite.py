@@ -1,0 +1,87 @@
+"""The suite passes a task that keeps its contract, and tells each promise that another one breaks."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from tests.core.testing import faulty_tasks
+from tests.core.testing.faulty_tasks import FAULTS, Good, dataset
+
+from collidium.contracts.task import Tables
+from collidium.testing.conformance import Nonconforming, check_task
+from collidium.testing.task_suite import CHECKS, Outcome, Subject, Suite
+
+
+def outcome(task: Good, name: str) -> Outcome:
+    """What becomes of one check, after what it stands on."""
+    (check,) = [check for check in CHECKS if check.name == name]
+    return Suite(Subject(task, dataset()), CHECKS).outcome(check)
+
+
+def test_a_good_task_keeps_every_promise_and_its_metrics_come_back() -> None:
+    outcomes = list(Suite(Subject(Good(), dataset()), CHECKS))
+    assert {outcome.check.name: outcome.detail for outcome in outcomes if outcome.state != "kept"} == {}
+    assert check_task(Good(), dataset()) == {"accuracy": 0.4, "missed": 0.6}
+
+
+@pytest.mark.parametrize("faulty", FAULTS, ids=lambda faulty: faulty.__name__)
+def test_a_broken_promise_is_told_by_the_check_of_it(faulty: type[Good]) -> None:
+    told = outcome(faulty(), FAULTS[faulty])
+    assert told.state == "broken"
+    assert told.detail
+
+
+def test_every_check_is_shown_to_catch_something_and_says_what_it_promises() -> None:
+    assert {check.name for check in CHECKS} == set(FAULTS.values())
+    assert all(check.promise.endswith(".") for check in CHECKS)
+
+
+def test_a_task_that_breaks_many_promises_is_told_all_of_them() -> None:
+    with pytest.raises(Nonconforming) as raised:
+        check_task(faulty_tasks.Random(), dataset())
+    told = [line.partition(":")[0] for line in str(raised.value).splitlines()]
+    assert {"scoring_is_deterministic", "scoring_is_independent_of_blocks"} <= set(told)
+    assert "card_is_complete" not in told
+
+
+def test_nothing_is_checked_on_broken_ground() -> None:
+    told = outcome(faulty_tasks.WideIds(), "scoring_is_deterministic")
+    assert (told.state, told.detail) == ("not checked", "truth_is_well_formed comes first")
+
+
+def test_what_a_task_raises_is_told_with_its_place() -> None:
+    told = outcome(faulty_tasks.BaselineLooksUpTheTruth(), "answers_are_valid")
+    assert told.detail is not None
+    assert told.detail.startswith("it raises KeyError: 'answers' (faulty_tasks.py:")
+
+
+def test_hostile_predictions_are_told_as_small_as_they_can_be() -> None:
+    told = outcome(faulty_tasks.TrustsIds(), "hostile_predictions_never_crash")
+    assert told.detail is not None
+    assert told.detail.startswith("it raises IndexError")
+    assert "; predictions of 1 rows: [{'event_id': 7, " in told.detail
+
+
+def test_given_predictions_are_scored_instead_of_the_baseline() -> None:
+    oracle = Good().oracle(Good().prepare(dataset()))
+    assert check_task(Good(), dataset(), oracle) == {"accuracy": 1, "missed": 0}
+
+
+class Answerless(Good):
+    def baselines(self) -> dict[str, object]:  # type: ignore[override]
+        return {}
+
+    def oracle(self, truth: Tables) -> pa.Table | None:
+        return None
+
+
+def test_a_task_without_any_answer_needs_predictions() -> None:
+    with pytest.raises(Nonconforming, match="give predictions to score"):
+        check_task(Answerless(), dataset())
+    nothing = pa.table({"event_id": [7], "item_id": [1], "value": [2.0]})
+    assert check_task(Answerless(), dataset(), nothing)["accuracy"] == 0.1
+
+
+def test_a_table_that_is_missing_is_an_error_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="inputs items"):
+        check_task(Good(), {"answers": dataset()["answers"]})
