@@ -49,12 +49,19 @@ def spool(jobs: Path) -> Spool:
 
 @pytest.fixture
 def stranger() -> Iterator[Process]:
-    """A process that is nobody's job."""
-    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as sleeper:
-        process = Process.of(sleeper.pid)
+    """A process that is nobody's job, with another one in its session; both live when the test is over."""
+    words = ["sh", "-c", "sleep 1000 & echo; wait"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as shell:
+        assert shell.stdout is not None
+        shell.stdout.readline()
+        process = Process.of(shell.pid)
         assert process is not None
+        (sleeper,) = process.session()
         yield process
-        sleeper.kill()
+        lived = process.is_alive and sleeper.is_alive
+        for each in (sleeper, process):
+            each.signal(SIGKILL)
+    assert lived
 
 
 def started(record: Record) -> Started:
@@ -182,7 +189,6 @@ async def test_a_restart_of_the_machine_is_told(
     record(handle).write_started(Started(replace(stranger, boot="another"), time.time()))
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "the machine was restarted while it ran")
-    assert stranger.is_alive
     _end(shepherd)
 
 
@@ -199,7 +205,6 @@ async def test_a_number_that_was_given_to_another_process_is_not_the_job(
         await runner.cancel(handle)
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "its processes were killed from outside")
-    assert stranger.is_alive
     _end(shepherd)
 
 
