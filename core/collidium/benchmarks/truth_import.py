@@ -20,6 +20,7 @@ from collidium.benchmarks.truth_tables import BLOCK_ROWS, TruthWriter
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import EventRange, Task, UnusableTruth
 from collidium.datasets import Dataset
+from collidium.datasets.public_part import refuse_withheld
 from collidium.errors import UnusableDataset
 from collidium.held_files import scratch_directory
 
@@ -85,6 +86,8 @@ class _Builder:
             writer = stack.enter_context(TruthWriter(directory, card.rows_of, self.events, self.block_rows))
             baseline = stack.enter_context(_Baseline(directory / "baseline.predictions"))
             for block, tables in self.source.read(names, self.events):
+                for name in card.truth_sources:
+                    refuse_withheld(name, tables[name])
                 try:
                     writer.add(block, self.task.prepare({name: tables[name] for name in card.truth_sources}))
                 except UnusableTruth as error:

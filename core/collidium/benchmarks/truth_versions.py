@@ -47,16 +47,19 @@ async def import_truth(
     *,
     config: str | None = None,
     events: EventRange | None = None,
+    token: str | None = None,
     progress: Progress | None = None,
 ) -> TruthRecord:
     """Prepare truth from a dataset and score against it from now on.
 
-    ``source`` is a directory or a hub repository ``namespace/name``; ``events`` are the card's by default.
-    The same input gives the same version. Raises NotFound for an unknown task or repository, and
-    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something.
+    ``source`` is a directory or a hub repository ``namespace/name``, read with ``token`` where it is private;
+    ``events`` are the card's by default. The same input gives the same version.
+
+    Raises NotFound for an unknown task or repository, and :class:`~collidium.errors.UnusableDataset` for a
+    dataset that lacks something.
     """
     task = tasklist.installed(platform, task_name)
-    fetched = await _fetch(platform, task, source, config, events or task.card.eval_events)
+    fetched = await _fetch(platform, task, source, config, events or task.card.eval_events, token)
     dataset = await asyncio.to_thread(Dataset, fetched.directory, config)
     truth = await build(
         task,
@@ -93,7 +96,12 @@ async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
 
 
 async def _fetch(
-    platform: Platform, task: Task, source: str, config: str | None, events: EventRange
+    platform: Platform,
+    task: Task,
+    source: str,
+    config: str | None,
+    events: EventRange,
+    token: str | None,
 ) -> Fetched:
     directory = Path(source)
     if await asyncio.to_thread(directory.is_dir):
@@ -102,7 +110,8 @@ async def _fetch(
         raise InvalidInput(f"{source}: neither a directory here nor a hub repository NAMESPACE/NAME")
     tables = sorted({*task.card.truth_sources, *task.card.inputs})
     cache = platform.settings.data_dir / "cache" / "hub"
-    return await fetch(HubDataset(source, platform.settings.hub), tables, cache, config=config, events=events)
+    place = HubDataset(source, platform.settings.hub, token=token)
+    return await fetch(place, tables, cache, config=config, events=events)
 
 
 @transactional

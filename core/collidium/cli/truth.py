@@ -32,6 +32,8 @@ def truth() -> None:
 def import_(task: str, source: str, config: str | None, events: str | None, as_json: bool) -> None:
     """Prepare truth for TASK from a dataset and make it the current version.
 
+    A private repository is read with your token: HF_TOKEN, or that of `collidium login`.
+
     \b
     collidium truth import tracking --from ./ttbar --events 90000:100000
     collidium truth import tracking --from alice/odd-ttbar --config ttbar_pu200
@@ -40,9 +42,13 @@ def import_(task: str, source: str, config: str | None, events: str | None, as_j
 
     async def run(platform: Platform) -> TruthRecord:
         from collidium.benchmarks.truth_versions import import_truth
+        from collidium.datasets.places import find_hub
 
+        token = find_hub(platform.settings.hub).token
         with progress_bar("Preparing truth (events)") as progress:
-            return await import_truth(platform, task, source, config=config, events=wanted, progress=progress)
+            return await import_truth(
+                platform, task, source, config=config, events=wanted, token=token, progress=progress
+            )
 
     record = on_platform(run)
     if as_json:

@@ -76,6 +76,20 @@ def in_public_order(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     return made
 
 
+def refuse_withheld(name: str, table: pa.Table) -> None:
+    """Raise UnusableDataset where events have all of their truth withheld, by its canonical columns."""
+    columns = withheld_columns(name, table.column_names)
+    if not columns:
+        return
+    gone = np.logical_and.reduce([np.asarray(pc.is_null(table.column(column))) for column in columns])
+    if gone.any():
+        event = table.column("event_id")[int(np.flatnonzero(gone)[0])]
+        raise UnusableDataset(
+            f"table {name}: this is the public part of a benchmark, its truth is withheld (event {event} has "
+            f"no {columns[0]}); import what `collidium datasets publish --truth-output` wrote instead"
+        )
+
+
 # -- order ----------------------------------------------------------------------------------------------
 
 

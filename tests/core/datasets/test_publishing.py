@@ -22,7 +22,7 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset, hub_repository
 from collidium.datasets.hub_client import Hub
 from collidium.datasets.manifest import MANIFEST
-from collidium.datasets.publishing import Publication, Published, publish
+from collidium.datasets.publishing import Publication, Published, Withholding, publish
 from collidium.errors import (
     Conflict,
     Forbidden,
@@ -414,6 +414,12 @@ async def test_what_is_meant_must_be_clear(
 def test_names_that_are_none(tmp_path: Path, wishes: dict[str, str]) -> None:
     with pytest.raises(InvalidInput, match="cannot be"):
         Publication(tmp_path, **{"repo": "mine"} | wishes)  # type: ignore[arg-type]  # all of them text
+
+
+@pytest.mark.parametrize("place", [".", "truth", "..", "data/truth"])
+def test_truth_must_not_lie_in_what_is_published(tmp_path: Path, place: str) -> None:
+    with pytest.raises(InvalidInput, match="must not lie"):
+        Publication(tmp_path, "mine", withholding=Withholding(EventRange(0, 1), tmp_path / place))
 
 
 async def test_a_card_that_cannot_be_read(ada: Ada, source: Path) -> None:

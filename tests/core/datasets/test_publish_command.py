@@ -1,0 +1,163 @@
+"""`collidium datasets publish` beside a running server: a benchmark's host, and somebody who takes part."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.core.datasets import events
+from tests.core.datasets.events import CONFIG, tables_of
+
+from collidium.client import write_predictions
+from collidium.contracts.tables import flatten
+from collidium.testing.server import ServerProcess, run_command
+
+EVALUATION = "6:10"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A server with its hub, and people on it."""
+
+    server: ServerProcess
+    host: str
+    guest: str
+
+    def run(self, *arguments: str, token: str | None = None) -> subprocess.CompletedProcess[str]:
+        url = self.server.base_url
+        environment = self.server.environment | {"PLATFORM_BACKEND": url, "PLATFORM_HUB_URL": f"{url}/hub"}
+        if token:
+            environment["HF_TOKEN"] = token
+        return run_command(arguments, environment, self.server.directory)
+
+    def done(self, *arguments: str, token: str | None = None) -> str:
+        done = self.run(*arguments, token=token)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with ServerProcess(tmp_path_factory.mktemp("site")) as server:
+        yield Site(server, server.add_user("host"), server.add_user("guest"))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten events, as `collidium simulate` leaves them: with a card that tells the seed."""
+    directory = events.write(tmp_path_factory.mktemp("events"), tables_of(range(10)))
+    (directory / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n\n# Events\n\n| seed | 4711 |\n")
+    return directory
+
+
+def test_a_benchmark_is_hosted_and_taken_part_in(site: Site, source: Path, tmp_path: Path) -> None:
+    """The hub, the shards and the scores are real; only the model is an oracle that has seen the truth."""
+    truth, public = tmp_path / "truth", tmp_path / "public"
+    shown = site.done(
+        *("datasets", "publish", str(source), "--repo", "benchmark", "--tag", "v1", "--json"),
+        *("--withhold-truth", EVALUATION, "--truth-output", str(truth)),
+        token=site.host,
+    )
+    published = json.loads(shown)
+    assert published["repo"] == "host/benchmark"
+    assert "seed" in published["notes"][0]
+    assert truth.stat().st_mode & 0o777 == 0o700
+
+    copied = ("datasets", "download", "host/benchmark", "--config", CONFIG, "--output", str(public))
+    site.done(*copied, "--revision", "v1")
+    assert "4711" not in "".join(path.read_text() for path in public.rglob("*.md"))
+    refused = site.run("truth", "import", "tracking", "--from", "host/benchmark", "--events", EVALUATION)
+    assert refused.returncode == 1
+    assert "its truth is withheld" in refused.stderr
+    site.done("truth", "import", "tracking", "--from", str(truth), "--events", EVALUATION)
+
+    hits = pq.read_table(sorted((public / f"data/{CONFIG}_tracker_hits").glob("*.parquet")))
+    oracle = predictions(hits.slice(6), truth)
+    write_predictions(oracle, tmp_path / "oracle.parquet")
+    sent = ("submit", "tracking", str(tmp_path / "oracle.parquet"), "--json")
+    score = json.loads(site.done(*sent, token=site.guest))["scores"]
+    assert score["trackml_weighted_efficiency"] == 1.0
+    assert score["fake_rate"] == score["duplicate_rate"] == 0.0
+    assert score["physics_eff_pt1"] == 1.0
+
+
+def predictions(hits: pa.Table, truth: Path) -> pa.Table:
+    """What an oracle says: it knows the particle at each place, and numbers hits as they are published."""
+    known = pq.read_table(sorted((truth / f"data/{CONFIG}_tracker_hits").glob("*.parquet")))
+    places = flatten(known, ["x", "y", "z", "particle_id"]).to_pylist()
+    by_place = {(p["event_id"], p["x"], p["y"], p["z"]): p["particle_id"] for p in places}
+    made: dict[str, list[int]] = {"event_id": [], "hit_id": [], "track_id": []}
+    tracks: dict[int, int] = {}
+    for event, *where in zip(*(hits.column(n).to_pylist() for n in ("event_id", "x", "y", "z")), strict=True):
+        for hit_id, place in enumerate(zip(*where, strict=True)):
+            particle = by_place[event, *place]
+            made["event_id"].append(event)
+            made["hit_id"].append(hit_id)
+            made["track_id"].append(tracks.setdefault(particle, len(tracks)) if particle else -1)
+    return pa.table({name: np.array(values) for name, values in made.items()})
+
+
+def test_truth_from_a_private_dataset_of_the_operator(site: Site, source: Path) -> None:
+    publish = ("datasets", "publish", str(source), "--repo", "secrets", "--private")
+    site.done(*publish, token=site.host)
+    importing = ("truth", "import", "tracking", "--from", "host/secrets", "--events", "2:9", "--json")
+    for token in (None, site.guest):
+        refused = site.run(*importing, token=token)
+        assert refused.returncode == 3, refused.stdout
+    record = json.loads(site.done(*importing, token=site.host))
+    assert (record["task"], record["dataset"], record["current"]) == ("tracking", CONFIG, True)
+    assert site.host not in site.run(*importing, token=site.host).stderr
+
+
+@pytest.mark.parametrize("layout", ["older", "flat"])
+def test_truth_from_what_was_published_in_any_layout(site: Site, tmp_path: Path, layout: str) -> None:
+    write = {"older": events.write_older, "flat": events.write_flat}[layout]
+    directory = write(tmp_path / "mine", tables_of(range(10)))
+    site.done(*("datasets", "publish", str(directory), "--repo", layout, "--config", CONFIG), token=site.host)
+    record = json.loads(
+        site.done(
+            *("truth", "import", "tracking", "--from", f"host/{layout}", "--config", CONFIG),
+            *("--events", EVALUATION, "--json"),
+        )
+    )
+    assert record["rows"]["hits"] == 4 * 300
+
+
+def test_what_is_shown(site: Site, source: Path) -> None:
+    command = ("datasets", "publish", str(source), "--repo", "shown", "--tag", "v1")
+    done = site.run(*command, token=site.host)
+    assert done.returncode == 0, done.stderr
+    assert f"{site.server.base_url}/hub/datasets/host/shown" in done.stdout
+    assert f"{CONFIG} (10 events)" in done.stdout
+    again = site.run(*command, token=site.host)
+    assert again.stdout == done.stdout
+    assert "All of it was there already." in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "told"),
+    [
+        (("--withhold-truth", EVALUATION), 2, "go together"),
+        (("--config", "ttbar_pu200"), 1, "there is no config ttbar_pu200"),
+        (("--repo", "guest/theirs"), 3, "does not let"),
+        (("--hub", "http://127.0.0.1:9"), 4, "cannot be reached"),
+    ],
+)
+def test_exit_codes(site: Site, source: Path, more: tuple[str, ...], code: int, told: str) -> None:
+    done = site.run("datasets", "publish", str(source), "--repo", "x", *more, token=site.host)
+    assert done.returncode == code, done.stderr
+    assert told in " ".join(done.stderr.split())
+    assert site.host not in done.stderr + done.stdout
+
+
+def test_without_a_token_it_is_told_how_to_get_one(site: Site, source: Path) -> None:
+    done = site.run("datasets", "publish", str(source), "--repo", "x")
+    assert done.returncode == 3
+    assert "collidium login" in done.stderr
