@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
+from typing import Final
+
+#: No space, none in the quota, or files may not be as large.
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class StageFailed(RuntimeError):
@@ -15,8 +20,11 @@ def told(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in {"acts", "pythia8mc"}:
         return f"{error.name} is not installed: pip install 'collidium[sim]'"
-    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return "the disk is full; what is finished is kept, the same command goes on from there"
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return (
+            f"the disk is full ({os.strerror(error.errno)}); "
+            "what is finished is kept, the same command goes on from there"
+        )
     if isinstance(error, OSError):
         return f"{type(error).__name__}: {error}"
     return None

@@ -1,0 +1,235 @@
+"""The commands of the stages: the same events however they are cut, clear refusals, nothing half-written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("pythia8mc")
+pytest.importorskip("acts")
+
+from collidium.contracts.pipeline import TABLES
+from collidium.datasets.schemas import SCHEMAS
+from collidium_plugins.acts_pipeline import PIPELINE
+from collidium_plugins.acts_pipeline.failures import told
+
+STAGES = [stage.name for stage in PIPELINE.stages]
+FULL_DISK = 4_096
+
+
+def arguments(work: Path, **changes: object) -> list[str]:
+    values = {"channel": "ttbar", "events": 4, "pileup": 0, "seed": 7, "work": work} | changes
+    return [word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def start(stage: str, options: Sequence[str], **settings: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "collidium_plugins.acts_pipeline", stage, *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings)  # type: ignore[call-overload,no-any-return]
+
+
+def run(stage: str, options: Sequence[str], **settings: object) -> tuple[int, str, str]:
+    with start(stage, options, **settings) as process:
+        output, errors = process.communicate(timeout=100)
+    return process.returncode, output, errors
+
+
+def simulate(work: Path, **changes: object) -> dict[str, pa.Table]:
+    """All stages; the tables."""
+    for stage in STAGES:
+        code, _, errors = run(stage, arguments(work, **changes))
+        assert code == 0, errors
+    return {name: pq.read_table(sorted((work / TABLES).glob(f"{name}-*.parquet"))) for name in SCHEMAS}
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, pa.Table]]:
+    """Events 0 to 4 with some pileup, by one process."""
+    work = tmp_path_factory.mktemp("five")
+    return work, simulate(work, events=5, pileup=3)
+
+
+def test_the_tables_are_those_of_the_hosted_format(five: tuple[Path, dict[str, pa.Table]]) -> None:
+    work, tables = five
+    for name, table in tables.items():
+        assert table.schema == SCHEMAS[name]
+        assert table.column("event_id").to_pylist() == [0, 1, 2, 3, 4]
+    assert sorted(path.name for path in (work / TABLES).iterdir()) == [
+        f"{name}-00000-of-00001.parquet" for name in sorted(SCHEMAS)
+    ]
+
+
+def test_the_tables_tell_of_each_other(five: tuple[Path, dict[str, pa.Table]]) -> None:
+    _, tables = five
+    for row in range(5):
+        event = {name: table.slice(row, 1).to_pylist()[0] for name, table in tables.items()}
+        particles = set(event["particles"]["particle_id"])
+        assert len(particles) == len(event["particles"]["particle_id"]) > 100
+        assert 0 not in particles
+        hit_ids = [hit for hits in event["tracks"]["hit_ids"] for hit in hits]
+        assert len(event["tracks"]["d0"]) > 5
+        assert 0 <= min(hit_ids) <= max(hit_ids) < len(event["tracker_hits"]["x"])
+        assert set(event["tracker_hits"]["particle_id"]) - {0} <= particles
+        assert set(event["tracks"]["majority_particle_id"]) <= particles
+        cells = event["calo_hits"]["contrib_particle_ids"]
+        assert {one for ids in cells for one in ids} <= particles
+        assert sum(event["particles"]["num_calo_hits"]) == sum(map(len, cells))
+        assert set(event["particles"]["parent_id"]) - {-1} <= particles
+        assert event["particles"]["vertex_primary"][0] == 1
+        assert max(event["particles"]["vertex_primary"]) > 1
+
+
+def test_events_are_the_same_whatever_their_number_chunks_and_processes(
+    five: tuple[Path, dict[str, pa.Table]], tmp_path: Path
+) -> None:
+    _, tables = five
+    alone = simulate(tmp_path, events=2, pileup=3, first_event=3, processes=2)
+    for name, table in tables.items():
+        assert alone[name].equals(table.slice(3)), name
+
+
+def test_progress_is_told_and_what_is_finished_is_not_made_again(tmp_path: Path) -> None:
+    code, output, _ = run("generate", arguments(tmp_path))
+    lines = output.splitlines()
+    assert code == 0
+    assert lines[-1] == "collidium-progress 4 4"
+    chunks = sorted((tmp_path / "generated").glob("*.arrow"))
+    changed = chunks[0].stat().st_mtime_ns
+    chunks[1].unlink()
+    code, output, _ = run("generate", arguments(tmp_path))
+    assert output.splitlines() == ["collidium-progress 3 4", "collidium-progress 4 4"]
+    assert chunks[0].stat().st_mtime_ns == changed
+    assert chunks[1].exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"channel": "dihiggs"}, "Pythia has no process gg → HH"),
+        ({"channel": "nothing"}, "'nothing' is not a channel; there are ttbar, ggf"),
+        ({"channel": "../../etc"}, "is not a channel"),
+        ({"events": 0}, "'0' is not a whole number from 1"),
+        ({"events": "1e3"}, "'1e3' is not a whole number"),
+        ({"events": -5}, "is not a whole number"),
+        ({"events": 2**40}, "is not a whole number"),
+        ({"pileup": -1}, "is not a whole number from 0 to 1000"),
+        ({"seed": 2**31}, "is not a whole number"),
+        ({"processes": 0}, "is not a whole number from 1 to 256"),
+        ({"first_event": 2**32 - 2}, "event ids end at 4294967295"),
+        ({"wrok": "x"}, "unrecognized arguments"),
+    ],
+)
+def test_wrong_arguments_are_refused(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    code, _, errors = run("generate", arguments(tmp_path / "work", **changes))
+    assert (code, message in errors) == (2, True), errors
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_stage_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    code, _, errors = run("generate_", arguments(tmp_path))
+    assert (code, "invalid choice: 'generate_'" in errors) == (2, True)
+
+
+def test_a_stage_wants_the_one_before(tmp_path: Path) -> None:
+    code, _, errors = run("simulate", arguments(tmp_path))
+    assert code == 1
+    assert "lacks events 0 to 0 and 3 more chunks: run the stage before first" in errors
+
+
+def test_the_work_of_another_order_is_left_alone(tmp_path: Path) -> None:
+    assert run("generate", arguments(tmp_path))[0] == 0
+    for change in ({"seed": 8}, {"channel": "zee"}, {"events": 5}, {"first_event": 1}, {"pileup": 1}):
+        code, _, errors = run("generate", arguments(tmp_path, **change))
+        assert (code, "holds the work of another order" in errors) == (1, True)
+
+
+def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path: Path) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FULL_DISK, FULL_DISK))
+
+    code, _, errors = run("generate", arguments(tmp_path), preexec_fn=limited)
+    assert code == 1
+    assert errors.startswith("error: the disk is full")
+    assert [path.name for path in (tmp_path / "generated").iterdir()] == ["order.json"]
+    assert run("generate", arguments(tmp_path))[0] == 0
+
+
+def test_the_message_of_a_full_disk() -> None:
+    message = told(OSError(errno.ENOSPC, "No space left on device"))
+    assert message is not None
+    assert "the disk is full" in message
+
+
+@pytest.fixture
+def under_way(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A stage with two workers that has made its first chunks and has many more to make."""
+    with start("generate", arguments(tmp_path, events=1000, processes=2), start_new_session=True) as process:
+        assert process.stdout is not None
+        while not (line := process.stdout.readline()).startswith("collidium-progress ") or " 0 " in line:
+            assert line, "the stage ended"
+        yield process
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def workers_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in children.split()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_an_interrupt_stops_the_workers_and_keeps_whole_chunks(
+    under_way: subprocess.Popen[str], tmp_path: Path, number: int, code: int
+) -> None:
+    workers = workers_of(under_way.pid)
+    assert len(workers) == 2
+    under_way.send_signal(number)
+    _, errors = under_way.communicate(timeout=30)
+    assert under_way.returncode == code
+    assert errors == ""
+    assert not any(map(is_running, workers))
+    for path in (tmp_path / "generated").glob("*.arrow"):
+        with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:
+            assert reader.read_all().num_rows > 0
+
+
+def test_workers_end_when_their_parent_is_killed(under_way: subprocess.Popen[str], tmp_path: Path) -> None:
+    workers = workers_of(under_way.pid)
+    under_way.kill()
+    under_way.wait()
+    output = under_way.stderr
+    assert output is not None
+    output.read()  # until the last process that could write to it has ended
+    assert not any(map(is_running, workers))
+
+
+def test_a_worker_that_is_killed_fails_the_stage(under_way: subprocess.Popen[str]) -> None:
+    os.kill(workers_of(under_way.pid)[0], signal.SIGKILL)
+    _, errors = under_way.communicate(timeout=30)
+    assert under_way.returncode == 1
+    assert "a worker process ended with exit code -9" in errors
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "generated"
+    folder.mkdir()
+    (folder / ".events-0000000000-0000000001.arrow.123.partial").write_text("half")
+    assert run("generate", arguments(tmp_path))[0] == 0
+    assert not list(folder.glob(".*"))
