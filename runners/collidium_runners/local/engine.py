@@ -17,10 +17,10 @@ from collidium.contracts.runner import Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.sayings import last_line, one_line
 from collidium_runners.local.log import tail
-from collidium_runners.local.processes import PROC, boot
-from collidium_runners.local.records import Orders, Record, Started
+from collidium_runners.local.processes import PROC, boot, with_variable
+from collidium_runners.local.records import Orders, Record
 from collidium_runners.local.shepherd import STOP_SECONDS
-from collidium_runners.local.surroundings import search_path, surroundings
+from collidium_runners.local.surroundings import MARK, search_path, surroundings
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.pipeline.naming import job_name
 from collidium_runners.spool.engine import Run
@@ -84,7 +84,7 @@ class LocalEngine:
         record.write_orders(
             Orders(
                 words=[self._executable(), *words[1:]],
-                environment=surroundings(os.environ, scratch),
+                environment=surroundings(os.environ, record.name, scratch),
                 directory=str(scratch),
                 niceness=self.niceness,
                 memory_bytes=self.memory_bytes,
@@ -101,14 +101,14 @@ class LocalEngine:
         deadline = time.monotonic() + STOP_SECONDS + _PATIENCE_SECONDS
         while started.shepherd.is_alive:
             if time.monotonic() > deadline:
-                _kill(started)
+                _kill(record)
                 return
             time.sleep(0.01)
 
     def remove(self, name: str) -> None:
         record = self._record(name)
-        if started := record.started:
-            _kill(started, spare=record.ended is not None)
+        if record.ended is None:
+            _kill(record)
         shutil.rmtree(record.folder, ignore_errors=True)
 
     def inspect(self, names: Sequence[str]) -> Mapping[str, Run]:
@@ -133,7 +133,7 @@ class LocalEngine:
         # It is written down before the shepherd ends.
         if ended := record.ended:
             return Run(is_over=True, exit_code=ended.exit_code, started=started.at, finished=ended.at)
-        _kill(started)
+        _kill(record)
         lost = _KILLED_OUTSIDE if started.shepherd.boot == boot() else _RESTARTED
         return Run(is_over=True, exit_code=_KILLED, started=started.at, finished=time.time(), lost=lost)
 
@@ -164,7 +164,7 @@ def _begin(record: Record) -> None:
             stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            env=surroundings(os.environ, record.folder),
+            env=surroundings(os.environ, record.name, record.folder),
             cwd=record.folder,
             timeout=_BEGIN_SECONDS,
             check=False,
@@ -177,8 +177,12 @@ def _begin(record: Record) -> None:
         raise RunnerUnavailable(_NOT_BEGUN) from ShepherdError(last_line(answer.stderr))
 
 
-def _kill(started: Started, *, spare: bool = False) -> None:
-    """End whatever is left of a job by force; ``spare``: its shepherd is about to end by itself."""
-    members = [*started.shepherd.descendants(), *started.shepherd.session()]
-    for process in members if spare else [started.shepherd, *members]:
-        process.signal(SIGKILL)
+def _kill(record: Record) -> None:
+    """End whatever there is of a job by force, its shepherd too; raises RunnerUnavailable when it stays."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while left := with_variable(MARK, record.name):
+        for process in left:
+            process.signal(SIGKILL)
+        if time.monotonic() > deadline:
+            raise RunnerUnavailable("the job does not stop") from ShepherdError(f"still there: {left}")
+        time.sleep(0.01)

@@ -46,17 +46,6 @@ class Process:
             finally:
                 os.close(descriptor)
 
-    def session(self) -> list[Process]:
-        """Who is left of the session that this process led, without itself.
-
-        The kernel gives nobody the number of a session that still has members: if somebody else has it, there
-        are none.
-        """
-        leader = _status(self.pid)
-        if self.boot != boot() or (leader is not None and leader.start != self.start):
-            return []
-        return _those(lambda status: status.session == self.pid and status.pid != self.pid)
-
     def descendants(self) -> list[Process]:
         """The children of this process, their children, and so on; none when it has ended."""
         if not self.is_alive:
@@ -72,6 +61,12 @@ class Process:
         return status.start == self.start and status.state not in _DEAD
 
 
+def with_variable(name: str, value: str) -> list[Process]:
+    """Who was started with that variable in the environment, by itself or by whoever started it."""
+    wanted = f"{name}={value}".encode()
+    return _those(lambda status: wanted in _environment(status.pid).split(b"\0"))
+
+
 def boot() -> str:
     """What this run of the machine is called."""
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
@@ -82,7 +77,6 @@ class _Status:
     pid: int
     state: str
     parent: int
-    session: int
     start: int
 
 
@@ -94,7 +88,14 @@ def _status(pid: int) -> _Status | None:
         return None
     # After the program's name, in which anything may stand.
     words = told.rpartition(")")[2].split()
-    return _Status(pid, state=words[0], parent=int(words[1]), session=int(words[3]), start=int(words[19]))
+    return _Status(pid, state=words[0], parent=int(words[1]), start=int(words[19]))
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return (PROC / str(pid) / "environ").read_bytes()
+    except OSError:  # it has ended, or is another user's
+        return b""
 
 
 def _those(wanted: Callable[[_Status], bool]) -> list[Process]:

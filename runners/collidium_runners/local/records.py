@@ -66,6 +66,8 @@ class Record:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        #: What the job is called.
+        self.name = folder.name
         self.lock = folder / "lock"
 
     @property

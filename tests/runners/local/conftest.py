@@ -10,11 +10,14 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.waiting import until
 
 from collidium import settings
 from collidium.contracts.runner import Job
+from collidium_runners.local.processes import Process, with_variable
 from collidium_runners.local.records import Record
 from collidium_runners.local.runner import LocalRunner, local_runner
+from collidium_runners.local.surroundings import MARK
 
 PIPELINE = """\
 #!/bin/sh
@@ -70,10 +73,8 @@ def make_runner(pipeline: Path, jobs: Path) -> Iterator[MakeRunner]:
     yield make
     # Whatever a test that failed left.
     for folder in (jobs / "processes").glob("*"):
-        if started := Record(folder).started:
-            for process in (*started.shepherd.descendants(), *started.shepherd.session()):
-                process.signal(SIGKILL)
-            started.shepherd.signal(SIGKILL)
+        for process in with_variable(MARK, folder.name):
+            process.signal(SIGKILL)
 
 
 @pytest.fixture
@@ -96,3 +97,11 @@ def order() -> Callable[..., Job]:
         return Job(uuid4().hex, channel, events=1, pileup=0, seed=42, node_seconds=60)
 
     return make
+
+
+async def family(output: Path) -> list[Process]:
+    """A child of the pipeline, and one that made itself a session of its own."""
+    files = [output / "child", output / "runaway"]
+    await until(lambda: all(file.exists() and file.read_text().strip() for file in files))
+    found = [Process.of(int(file.read_text())) for file in files]
+    return [process for process in found if process is not None and process.is_alive]

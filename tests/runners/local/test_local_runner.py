@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.runners.following import reaches
-from tests.runners.local.conftest import MakeRunner
+from tests.runners.local.conftest import MakeRunner, family
 from tests.runners.saying import unavailable
 from tests.waiting import until
 
@@ -20,7 +20,6 @@ from collidium.errors import ConfigurationError
 from collidium.testing.conformance import check_runner
 from collidium_runners.local import collidium_runners
 from collidium_runners.local.log import LOG_BYTES
-from collidium_runners.local.processes import Process
 from collidium_runners.local.records import Record
 
 Order = Callable[..., Job]
@@ -100,7 +99,7 @@ async def test_cancel_stops_everything_that_belongs_to_the_job(
 ) -> None:
     runner, other = make_runner(), make_runner()
     handle = await runner.submit(order("family"))
-    processes = await _family(jobs / "output" / handle / "0")
+    processes = await family(jobs / "output" / handle / "0")
     await other.cancel(handle)
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.CANCELLED, "cancelled: exit code 143 (SIGTERM)")
@@ -113,18 +112,10 @@ async def test_what_a_pipeline_leaves_running_ends_with_it(
 ) -> None:
     runner = make_runner()
     handle = await runner.submit(order("family"))
-    processes = await _family(jobs / "output" / handle / "0")
+    processes = await family(jobs / "output" / handle / "0")
     release(handle)
     assert (await reaches(runner, handle)).state == JobState.COMPLETED
     assert [process for process in processes if process.is_alive] == []
-
-
-async def _family(output: Path) -> list[Process]:
-    """A child of the pipeline, and one that made itself a session of its own."""
-    files = [output / "child", output / "runaway"]
-    await until(lambda: all(file.exists() and file.read_text().strip() for file in files))
-    found = [Process.of(int(file.read_text())) for file in files]
-    return [process for process in found if process is not None and process.is_alive]
 
 
 async def test_a_job_that_does_not_heed_the_signal_is_killed(

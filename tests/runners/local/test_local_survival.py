@@ -14,7 +14,7 @@ from signal import SIGKILL
 
 import pytest
 from tests.runners.following import reaches, runs
-from tests.runners.local.conftest import MakeRunner
+from tests.runners.local.conftest import MakeRunner, family
 from tests.waiting import until
 
 from collidium.contracts.runner import Job, JobState
@@ -49,18 +49,13 @@ def spool(jobs: Path) -> Spool:
 
 @pytest.fixture
 def stranger() -> Iterator[Process]:
-    """A process that is nobody's job, with another one in its session; both live when the test is over."""
-    words = ["sh", "-c", "sleep 1000 & echo; wait"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as shell:
-        assert shell.stdout is not None
-        shell.stdout.readline()
-        process = Process.of(shell.pid)
+    """A process that is nobody's job, and that lives when the test is over."""
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as sleeper:
+        process = Process.of(sleeper.pid)
         assert process is not None
-        (sleeper,) = process.session()
         yield process
-        lived = process.is_alive and sleeper.is_alive
-        for each in (sleeper, process):
-            each.signal(SIGKILL)
+        lived = process.is_alive
+        sleeper.kill()
     assert lived
 
 
@@ -168,15 +163,12 @@ async def test_a_shepherd_that_is_killed_takes_its_herd_along(
     runner = make_runner()
     handle = await runner.submit(order("family"))
     shepherd = started(record(handle)).shepherd
-    child = jobs / "output" / handle / "0" / "child"
-    await until(lambda: child.exists() and bool(child.read_text().strip()))
-    sleeper = Process.of(int(child.read_text()))
-    assert sleeper is not None
+    processes = await family(jobs / "output" / handle / "0")
     shepherd.signal(SIGKILL)
     await until(lambda: not shepherd.is_alive)
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "its processes were killed from outside")
-    await until(lambda: not sleeper.is_alive)
+    assert [process for process in processes if process.is_alive] == []
 
 
 async def test_a_restart_of_the_machine_is_told(
@@ -232,14 +224,13 @@ async def test_an_end_that_was_interrupted_keeps_its_verdict(
         assert spool.started() == []
 
 
-async def test_what_was_known_of_a_job_is_gone(
+async def test_a_job_of_which_nothing_is_known_any_more_is_ended(
     make_runner: MakeRunner, order: Order, record: RecordOf
 ) -> None:
     runner = make_runner()
     handle = await runner.submit(order("gated"))
     shepherd = started(record(handle)).shepherd
-    _end(shepherd)
-    await until(lambda: not shepherd.is_alive)
     (record(handle).folder / "started.json").unlink()
     status = await reaches(runner, handle)
+    assert not shepherd.is_alive
     assert status.reason == "what was known of its processes was removed before it ended"
