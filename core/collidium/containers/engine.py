@@ -70,6 +70,12 @@ class Engine:
             return False
         return True
 
+    def fetching(self, image: str, containerfile: str | None) -> list[str]:
+        """The command that gets an image: built from the Containerfile in a folder, else pulled."""
+        if containerfile is None:
+            return [self.program, "pull", image]
+        return [self.program, "build", "--tag", image, containerfile]
+
     def create(self, options: Sequence[str], image: str, words: Sequence[str]) -> None:
         """Make a container that does not run yet; raises EngineRefused, too, when its name is taken."""
         self._ask("create", *options, image, *words)

@@ -1,1 +1,1 @@
-"""Simulates events on this machine: chooses a pipeline and where it runs, runs its stages, checks the output."""
+"""Simulates events on this machine: which pipeline, where it runs, its stages, and what they leave."""

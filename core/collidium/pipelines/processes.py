@@ -24,6 +24,8 @@ _LONGEST_LINE: Final = 64 * 1024
 #: A command may write without end; what is beyond is lost.
 _LOG_BYTES: Final = 64 * 1024**2
 _TAIL_BYTES: Final = 64 * 1024
+#: What is read before the next look at the time.
+_PIECES: Final = 64
 _PR_SET_PDEATHSIG: Final = 1
 _libc: Final = ctypes.CDLL(None)
 
@@ -139,16 +141,24 @@ def _listen(
             ended = process.poll() is not None
             if not ended:
                 selector.select(TICK_SECONDS)
-            while piece := _read(pipe):
-                log.feed(piece)
-            if ended:
+            piece = _drain(pipe, log)
+            if ended and not piece:
                 return
-            if piece is not None:  # nobody holds the other end; the command may still run
+            if piece == b"" and not ended:  # nobody holds the other end; the command still runs
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(TICK_SECONDS)
             tick()
             if deadline is not None and time.monotonic() >= deadline and process.poll() is None:
                 raise TimeIsOver
+
+
+def _drain(pipe: IO[bytes], log: Log) -> bytes | None:
+    """Log what is in the pipe, or much of it; returns what the last look found."""
+    for _ in range(_PIECES):
+        if not (piece := _read(pipe)):
+            break
+        log.feed(piece)
+    return piece
 
 
 def _read(pipe: IO[bytes]) -> bytes | None:

@@ -5,30 +5,20 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import re
 import shutil
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
-
-import pyarrow.parquet as pq
 
 from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.data_directory import make_private
-from collidium.datasets.dataset import refuse_missing
-from collidium.datasets.manifest import DatasetFile, sha256_of
-from collidium.datasets.shards import EventTable
+from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.output import check_output
 from collidium.errors import UnusableDataset
 from collidium.failpoints import reached
 from collidium.order import Order
-
-#: ``<table>.parquet`` or ``<table>-00000-of-00004.parquet``.
-_NAME: Final = re.compile(
-    r"(?P<table>[a-z][a-z0-9_]{0,63})(-(?P<number>\d{1,9})-of-(?P<count>\d{1,9}))?\.parquet"
-)
 
 
 class InvalidOutput(RunnerRefused):
@@ -113,55 +103,9 @@ def _hold(directory: Path) -> int:
 
 def _check(paths: Sequence[Path], order: Order, scratch: Path) -> list[tuple[Path, DatasetFile]]:
     """The files, each with what it is published as; raises InvalidOutput."""
-    tables = _tables(dict.fromkeys(paths), scratch)
-    if not tables:
+    if not paths:
         raise InvalidOutput("the job completed without any output")
-    files = []
-    for table, shards in sorted(tables.items()):
-        _check_table(table, shards, order)
-        for number, shard in enumerate(shards):
-            folder = f"data/{order.config}_{table}"
-            files.append((shard, _describe(shard, f"{folder}/train-{number:05}-of-{len(shards):05}.parquet")))
-    return files
-
-
-def _tables(paths: Iterable[Path], scratch: Path) -> dict[str, list[Path]]:
-    """The shards of each table in the order of their numbers; raises InvalidOutput unless all are there."""
-    found: dict[str, list[tuple[int, int, Path]]] = {}
-    root = scratch.resolve()
-    for path in paths:
-        name = _NAME.fullmatch(path.name)
-        if name is None:
-            raise InvalidOutput(f"the output has a file {path.name!r}, which is no table of a dataset")
-        if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(root):
-            raise InvalidOutput(f"the output file {path.name} is no file of the job's own")
-        shard = (int(name["number"] or 0), int(name["count"] or 1), path)
-        found.setdefault(name["table"], []).append(shard)
-    for table, shards in found.items():
-        shards.sort()
-        if [(number, count) for number, count, _ in shards] != [(n, len(shards)) for n in range(len(shards))]:
-            told = ", ".join(path.name for *_, path in shards[:5])
-            raise InvalidOutput(f"table {table}: the output lacks shards, or has some twice (it has {told})")
-    return {table: [path for *_, path in shards] for table, shards in found.items()}
-
-
-def _check_table(table: str, shards: Sequence[Path], order: Order) -> None:
-    """Raise InvalidOutput unless the shards hold events 0 to ``order.events`` - 1, each once."""
     try:
-        events = EventTable(table, shards)
-        refuse_missing(events, EventRange(0, order.events))
+        return check_output(paths, scratch, order.config, EventRange(0, order.events))
     except UnusableDataset as error:
-        raise InvalidOutput(f"the output is not usable: {error}") from error
-    if len(events.event_ids) != order.events:
-        raise InvalidOutput(
-            f"table {table} of the output holds {len(events.event_ids)} events "
-            f"(up to {events.event_ids[-1]}), not the {order.events} that were ordered"
-        )
-    schemas = [pq.read_schema(shard) for shard in shards]
-    for shard, schema in zip(shards, schemas, strict=True):
-        if not schema.equals(schemas[0]):
-            raise InvalidOutput(f"{shard.name} of the output has other columns than {shards[0].name}")
-
-
-def _describe(source: Path, path: str) -> DatasetFile:
-    return DatasetFile(path, sha256_of(source), source.stat().st_size, pq.read_metadata(source).num_rows)
+        raise InvalidOutput(str(error)) from error

@@ -142,7 +142,7 @@ async def test_keeping_again_gives_the_same(
     ("events", "told"),
     [
         (range(5), "lacks 1 of the 6 events"),
-        (range(7), "holds 7 events (up to 6), not the 6 that were ordered"),
+        (range(7), "holds 7 events (0 to 6), not the 6 that were ordered"),
         ([0, 1, 2, 3, 4, 4, 5], "there twice, for example event 4"),
         ([1, 2, 3, 4, 5, 6], "for example 0"),
         ([5, 4, 3, 2, 1, 0], "do not rise"),

@@ -1,0 +1,146 @@
+"""Which pipeline simulates an order, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Final
+
+from collidium.containers.engine import PROGRAMS, Engine, EngineUnavailable
+from collidium.contracts.pipeline import Pipeline
+from collidium.order import Order
+from collidium.pipelines.errors import CannotSimulate
+from collidium.pipelines.production import can_simulate
+from collidium.pipelines.runtimes import Containers, Native, Runtime
+
+AUTO: Final = "auto"
+NONE: Final = "none"
+#: What ``--runtime`` may be.
+RUNTIMES: Final = (AUTO, *PROGRAMS, NONE)
+#: The pipeline of production, and the one that needs no container.
+PRODUCTION: Final = "odd"
+BUILT_IN: Final = "acts"
+
+#: Tells something in passing.
+Note = Callable[[str], None]
+#: A pipeline by its name; raises ConfigurationError that names those there are.
+Get = Callable[[str], Pipeline]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A pipeline and where it runs."""
+
+    pipeline: Pipeline
+    runtime: Runtime
+    #: Images that have to be fetched first.
+    missing: tuple[str, ...] = ()
+
+
+def choose(name: str, runtime: str, order: Order, get: Get, note: Note) -> Choice:
+    """Raises CannotSimulate where there is no choice, and what ``get`` raises."""
+    if name != AUTO:
+        return _place(get(name), runtime)
+    if runtime == NONE:
+        return _place(get(BUILT_IN), runtime)
+    production = get(PRODUCTION)
+    if not can_simulate(order, production):
+        note(
+            f"Pipeline {PRODUCTION} does not simulate {order.channel}: {BUILT_IN} does, without a container."
+        )
+        return _place(get(BUILT_IN), NONE)
+    engines, silent = _engines(runtime)
+    for engine in engines:
+        if not _missing(production, engine):
+            return Choice(production, Containers(engine))
+    if runtime != AUTO:
+        raise CannotSimulate(_why_not(production, engines, silent))
+    note(f"{_why_not(production, engines, silent)}. Until then {BUILT_IN} simulates, without a container.")
+    return _place(get(BUILT_IN), NONE)
+
+
+def _place(pipeline: Pipeline, runtime: str) -> Choice:
+    """Where a pipeline runs that was asked for by its name."""
+    has_images = all(stage.image for stage in pipeline.stages)
+    if runtime == NONE:
+        return _natively(pipeline)
+    if not has_images:
+        if runtime != AUTO:
+            raise CannotSimulate(f"pipeline {pipeline.name} has no image: give --runtime none")
+        return _natively(pipeline)
+    engines, silent = _engines(runtime)
+    for engine in engines:
+        if not _missing(pipeline, engine):
+            return Choice(pipeline, Containers(engine))
+    if runtime == AUTO and pipeline.native is not None and not _absent(pipeline):
+        return _natively(pipeline)
+    if not engines:
+        hint = "; install docker or podman" + (
+            "" if pipeline.native is None else f", or {_install(pipeline)}"
+        )
+        raise CannotSimulate(f"pipeline {pipeline.name} needs a container engine: {_told(silent)}{hint}")
+    return Choice(pipeline, Containers(engines[0]), _missing(pipeline, engines[0]))
+
+
+def _natively(pipeline: Pipeline) -> Choice:
+    if pipeline.native is None:
+        raise CannotSimulate(
+            f"pipeline {pipeline.name} runs in containers alone: --runtime none is not for it"
+        )
+    if absent := _absent(pipeline):
+        raise CannotSimulate(
+            f"pipeline {pipeline.name} needs {' and '.join(absent)} on this machine: {_install(pipeline)}"
+        )
+    return Choice(pipeline, Native())
+
+
+def _absent(pipeline: Pipeline) -> list[str]:
+    return [module for module in pipeline.native or () if find_spec(module) is None]
+
+
+def _install(pipeline: Pipeline) -> str:
+    extra = f"collidium[{pipeline.extra}]" if pipeline.extra else "the package that brings it"
+    return f"pip install '{extra}'" if pipeline.extra else f"install {extra}"
+
+
+def _engines(runtime: str) -> tuple[list[Engine], Mapping[str, str]]:
+    """The engines that answer, and what is wrong with the others."""
+    engines, silent = [], {}
+    for program in PROGRAMS if runtime == AUTO else (runtime,):
+        try:
+            engines.append(Engine.probe(program))
+        except EngineUnavailable as error:
+            silent[program] = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
+    return engines, silent
+
+
+def _missing(pipeline: Pipeline, engine: Engine) -> tuple[str, ...]:
+    """The images that are not on this machine, each once."""
+    return tuple(image for image in images(pipeline) if not engine.has_image(image))
+
+
+def images(pipeline: Pipeline) -> Iterator[str]:
+    """The images of a pipeline's stages, each once."""
+    return iter(dict.fromkeys(stage.image for stage in pipeline.stages if stage.image))
+
+
+def _why_not(pipeline: Pipeline, engines: Sequence[Engine], silent: Mapping[str, str]) -> str:
+    """Why a pipeline does not run in a container now, and how it would."""
+    if not engines:
+        return (
+            f"No container engine answers for pipeline {pipeline.name} ({_told(silent)}); install docker or podman, "
+            f"then give --pipeline {pipeline.name}"
+        )
+    engine = engines[0]
+    commands = " && ".join(
+        " ".join(engine.fetching(image, pipeline.containerfile)) for image in _missing(pipeline, engine)
+    )
+    return (
+        f"The image of pipeline {pipeline.name} is not on this machine; fetch it with `{commands}`, or give "
+        f"--pipeline {pipeline.name}, which does"
+    )
+
+
+def _told(silent: Mapping[str, str]) -> str:
+    return "; ".join(silent.values()) or "none is here"

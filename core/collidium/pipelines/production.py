@@ -1,0 +1,89 @@
+"""What is to be simulated, in full, and the commands that do it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from collidium.contracts.pipeline import PLACEHOLDERS, Pipeline, Stage
+from collidium.contracts.task import EventRange
+from collidium.errors import InvalidInput
+from collidium.order import Order, check
+from collidium.pipelines.errors import UnknownOrder
+
+#: Event ids have 32 bits in the hosted format.
+_EVENT_IDS: Final = 2**32
+_PLACEHOLDER: Final = re.compile("{(" + "|".join(PLACEHOLDERS) + ")}")
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """An order, made by one pipeline; its events get the ids from ``first_event`` on."""
+
+    order: Order
+    pipeline: Pipeline
+    first_event: int = 0
+    #: Whether the tables lie directly in the output directory, without a card.
+    flat: bool = False
+
+    @property
+    def events(self) -> EventRange:
+        return EventRange(self.first_event, self.first_event + self.order.events)
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """What two runs share of which one may go on with the work of the other."""
+        return asdict(self.order) | {
+            "first_event": self.first_event,
+            "pipeline": self.pipeline.name,
+            "pipeline_version": self.pipeline.version,
+            "flat": self.flat,
+        }
+
+    def words(self, stage: Stage, *, python: str, work: str, processes: int) -> list[str]:
+        """The command of a stage with its placeholders filled in."""
+        values = asdict(self.order) | {
+            "first_event": self.first_event,
+            "python": python,
+            "work": work,
+            "processes": processes,
+        }
+        return [_PLACEHOLDER.sub(lambda found: str(values[found[1]]), word) for word in stage.command]
+
+
+def check_numbers(order: Order, first_event: int) -> None:
+    """Raise UnknownOrder with everything that is wrong with the numbers of an order."""
+    errors = []
+    try:
+        check(order, None)
+    except InvalidInput as error:
+        errors += error.errors
+    if not 0 <= first_event <= _EVENT_IDS - max(order.events, 1):
+        errors.append({"field": "first_event", "detail": f"event ids go from 0 to {_EVENT_IDS - 1}"})
+    _refuse(errors)
+
+
+def check_channel(order: Order, pipeline: Pipeline) -> None:
+    """Raise UnknownOrder for a channel that the pipeline cannot simulate."""
+    if order.channel in pipeline.refused:
+        reason = pipeline.refused[order.channel]
+        detail = f"pipeline {pipeline.name} cannot simulate {order.channel}: {reason}"
+        _refuse([{"field": "channel", "detail": detail}])
+    try:
+        check(order, pipeline.channels)
+    except InvalidInput as error:
+        _refuse(error.errors)
+
+
+def can_simulate(order: Order, pipeline: Pipeline) -> bool:
+    """Whether the pipeline knows the channel."""
+    return order.channel not in pipeline.refused and order.channel in (pipeline.channels or [order.channel])
+
+
+def _refuse(errors: list[Mapping[str, object]]) -> None:
+    if errors:
+        raise UnknownOrder(
+            "; ".join(f"{error['field']}: {error['detail']}" for error in errors), errors=errors
+        )

@@ -1,0 +1,147 @@
+"""Where the commands of stages run: in containers of an engine, or on this machine as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from collidium.containers.engine import Engine, EngineRefused, EngineUnavailable
+from collidium.containers.options import bind, confined
+from collidium.contracts.pipeline import Stage
+from collidium.pipelines.errors import CannotSimulate
+
+#: Where a container finds the working directory.
+_WORK: Final = "/work"
+_TMP: Final = "/tmp"  # noqa: S108 -- the container's own
+#: No container stays longer when nobody is left who could end it.
+_LONGEST_SECONDS: Final = 7 * 86_400
+#: What a native stage sees of the environment: no token, and no address that may hold a password.
+_KEPT: Final = frozenset(
+    {"HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TZ", "USER", "VIRTUAL_ENV"}
+)
+
+
+class Runtime(Protocol):
+    """Runs stages."""
+
+    @property
+    def name(self) -> str:
+        """What ``--runtime`` chooses it by."""
+        ...
+
+    @property
+    def python(self) -> str:
+        """Its interpreter."""
+        ...
+
+    def seen(self, work: Path) -> str:
+        """The working directory as commands see it."""
+        ...
+
+    def command(self, stage: Stage, words: Sequence[str], work: Path, seconds: float | None) -> list[str]:
+        """What to start for the words of a stage, which has so many seconds."""
+        ...
+
+    def environment(self, work: Path) -> Mapping[str, str]:
+        """In which environment."""
+        ...
+
+    def clear(self, work: Path) -> None:
+        """End what an earlier run of the stages in this directory may have left running."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """This machine, with the Python that runs the platform."""
+
+    name: str = "none"
+    python: str = sys.executable
+
+    def seen(self, work: Path) -> str:
+        return str(work)
+
+    def command(self, stage: Stage, words: Sequence[str], work: Path, seconds: float | None) -> list[str]:
+        return list(words)
+
+    def environment(self, work: Path) -> Mapping[str, str]:
+        kept = {n: v for n, v in os.environ.items() if n in _KEPT or n.startswith(("LC_", "OMP_"))}
+        return kept | {"TMPDIR": str(work / "tmp"), "PYTHONUNBUFFERED": "1"}
+
+    def clear(self, work: Path) -> None:
+        """The kernel ended them with their parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Containers:
+    """Containers of an engine, one for each stage, all with one name: none outlives its stage."""
+
+    engine: Engine
+    python: str = "python3"
+
+    @property
+    def name(self) -> str:
+        return self.engine.program
+
+    def seen(self, work: Path) -> str:
+        return _WORK
+
+    def command(self, stage: Stage, words: Sequence[str], work: Path, seconds: float | None) -> list[str]:
+        """Raises CannotSimulate for a directory that cannot be mounted."""
+        if stage.image is None:
+            raise CannotSimulate(f"stage {stage.name} runs in no container: give --runtime none")
+        try:
+            mounts = [bind(work, _WORK), bind(work / "tmp", _TMP)]
+        except ValueError as error:
+            raise CannotSimulate(f"{work}: {error}; choose another --output") from None
+        return [
+            self.engine.program,
+            "run",
+            "--rm",
+            f"--name={container_name(work)}",
+            *confined(rootless=self.engine.rootless),
+            *self._longest(seconds),
+            # What it writes comes to us, who keep it.
+            "--log-driver=none",
+            f"--workdir={_WORK}",
+            f"--env=HOME={_TMP}",
+            "--env=PYTHONUNBUFFERED=1",
+            *mounts,
+            "--entrypoint=",
+            stage.image,
+            *words,
+        ]
+
+    def environment(self, work: Path) -> Mapping[str, str]:
+        return os.environ  # engines find their settings and sockets by it; containers see none of it
+
+    def clear(self, work: Path) -> None:
+        """Raises CannotSimulate where a container stays."""
+        try:
+            self.engine.remove(container_name(work))
+        except (EngineRefused, EngineUnavailable) as error:
+            raise CannotSimulate(f"an old container cannot be removed: {error}") from error
+
+    def _longest(self, seconds: float | None) -> list[str]:
+        """Podman ends containers by itself, also those that nobody looks after any more."""
+        if self.engine.program != "podman":
+            return []
+        return [f"--timeout={int(min(seconds or _LONGEST_SECONDS, _LONGEST_SECONDS)) + 60}"]
+
+
+def container_name(work: Path) -> str:
+    """The name of the containers that work in a directory: the same in every run."""
+    digest = hashlib.sha256(os.fsencode(work.resolve())).hexdigest()
+    return f"collidium-simulate-{digest[:16]}"
+
+
+def end_quietly(runtime: Runtime, work: Path) -> None:
+    """End what is left, if it can be: the next run clears it all the same."""
+    with suppress(CannotSimulate):
+        runtime.clear(work)

@@ -1,0 +1,182 @@
+"""Runs the stages of a pipeline in their order, from the first that is not finished."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from collidium.contracts.pipeline import Stage
+from collidium.pipelines import processes
+from collidium.pipelines.errors import CannotSimulate, StageFailed
+from collidium.pipelines.production import Production
+from collidium.pipelines.progress import Progress, Tell, expected_seconds, running, told_fraction
+from collidium.pipelines.runtimes import Runtime, end_quietly
+from collidium.pipelines.work import Work
+from collidium.sayings import one_line
+
+#: Lines of a log that tell of a failure.
+LAST_LINES: Final = 12
+#: A disk with less is as good as full.
+_LEAST_BYTES: Final = 1024**2
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The stages of one simulation, and all that they need."""
+
+    production: Production
+    work: Work
+    runtime: Runtime
+    cores: int
+    tell: Tell
+    #: When the simulation must have ended, on the clock of ``time.monotonic``.
+    deadline: float | None
+
+    def run(self) -> None:
+        """Run what is not finished; raises StageFailed and CannotSimulate. Blocks."""
+        todo = self._unfinished()
+        if todo:
+            self.runtime.clear(self.work.place)
+        for number, stage in enumerate(self.production.pipeline.stages, start=1):
+            if stage in todo:
+                self._run(stage, number)
+            else:
+                self.tell(Progress(stage, number, self._count, "kept", 1.0, False, 0.0, 0.0))
+
+    @property
+    def _count(self) -> int:
+        return len(self.production.pipeline.stages)
+
+    def _unfinished(self) -> list[Stage]:
+        """What is left to do: a stage is no more finished than all before it."""
+        stages = list(self.production.pipeline.stages)
+        while stages and self.work.is_finished(stages[0]):
+            stages.pop(0)
+        return stages
+
+    def _run(self, stage: Stage, number: int) -> None:
+        self.work.prepare(stage)
+        watch = _Watch(stage, number, self._count, self._expected(stage), self.tell)
+        try:
+            with self.work.log(stage).open("wb", buffering=0) as file:
+                code = self._start(stage, processes.Log(file, watch.listen), watch.tick)
+            if code:
+                raise self._failed(stage, number, f"failed: exit code {code}")
+            self.work.finish(stage)
+        except OSError as error:
+            watch.end("failed")
+            if error.errno in _FULL:
+                raise CannotSimulate(_full(self.work.directory, stage)) from error
+            raise StageFailed(f"stage {stage.name} cannot be run: {one_line(str(error))}") from error
+        except BaseException:  # also an interrupt: whoever watches sees where it ended
+            watch.end("failed")
+            raise
+        watch.end("done")
+
+    def _start(self, stage: Stage, log: processes.Log, tick: Callable[[], None]) -> int:
+        place = self.work.place
+        words = self.production.words(
+            stage, python=self.runtime.python, work=self.runtime.seen(place), processes=self.cores
+        )
+        left = None if self.deadline is None else self.deadline - time.monotonic()
+        finished = False
+        try:
+            code = processes.run(
+                self.runtime.command(stage, words, place, left),
+                log,
+                directory=place,
+                environment=self.runtime.environment(place),
+                tick=tick,
+                deadline=self.deadline,
+            )
+            finished = code == 0
+        except processes.TimeIsOver:
+            raise CannotSimulate(
+                f"the time limit was over in stage {stage.name}; what is finished is kept: the same command "
+                "with a longer --time-limit goes on from there"
+            ) from None
+        finally:
+            if not finished:
+                end_quietly(self.runtime, place)
+        return code
+
+    def _failed(self, stage: Stage, number: int, how: str) -> StageFailed | CannotSimulate:
+        log = self.work.log(stage)
+        lines = processes.tail(log, LAST_LINES)
+        with suppress(OSError):
+            if _is_full(self.work.directory, lines):
+                return CannotSimulate(_full(self.work.directory, stage), errors=_told(lines))
+        return StageFailed(
+            f"stage {number} of {self._count}, {stage.name} ({stage.title}), {how}. Its log is {log}"
+            f"{'; it ends with' if lines else ', and empty'}",
+            errors=_told(lines),
+        )
+
+    def _expected(self, stage: Stage) -> float:
+        return expected_seconds(stage, self.production.order, self.cores)
+
+
+class _Watch:
+    """Listens to one stage and tells of it."""
+
+    def __init__(self, stage: Stage, number: int, of: int, expected: float, tell: Tell) -> None:
+        self._stage, self._number, self._of = stage, number, of
+        self._expected = expected
+        self._tell = tell
+        self._began = time.monotonic()
+        self._fraction: float | None = None
+        self.tick()
+
+    def listen(self, line: bytes) -> bool:
+        """Whether the line tells of progress, and belongs in no log."""
+        fraction = told_fraction(line)
+        if fraction is None:
+            return False
+        self._fraction = fraction
+        self.tick()
+        return True
+
+    def tick(self) -> None:
+        elapsed = time.monotonic() - self._began
+        self._tell(running(self._stage, self._number, self._of, self._fraction, elapsed, self._expected))
+
+    def end(self, how: str) -> None:
+        elapsed = time.monotonic() - self._began
+        done = how == "done"
+        fraction = 1.0 if done else self._fraction or 0.0
+        self._tell(
+            Progress(
+                self._stage,
+                self._number,
+                self._of,
+                "done" if done else "failed",
+                fraction,
+                False,
+                elapsed,
+                0.0 if done else None,
+            )
+        )
+
+
+def _is_full(directory: Path, lines: Iterable[str]) -> bool:
+    return shutil.disk_usage(directory).free < _LEAST_BYTES or any(
+        "No space left on device" in line or "disk is full" in line for line in lines
+    )
+
+
+def _full(directory: Path, stage: Stage) -> str:
+    return (
+        f"the disk of {directory} is full: stage {stage.name} could not go on. Make room; the same command "
+        "then goes on from the last finished stage"
+    )
+
+
+def _told(lines: Iterable[str]) -> list[dict[str, str]]:
+    return [{"detail": one_line(line)} for line in lines]

@@ -1,0 +1,198 @@
+"""What a simulation leaves in its output directory while it is under way, so that another run can go on.
+
+::
+
+    DIR/.collidium/lock            held while a run works in DIR
+    DIR/.collidium/order.json      what is simulated here
+    DIR/.collidium/work/           what stages read and write, gone when all is done
+    DIR/.collidium/stages/*.json   which stages are finished, with what they left
+    DIR/.collidium/finished.json   what the whole simulation left
+    DIR/logs/<stage>.log
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from collidium.contracts.pipeline import Stage
+from collidium.durable_files import sync_directory
+from collidium.pipelines.errors import CannotSimulate
+from collidium.pipelines.production import Production
+
+HIDDEN: Final = ".collidium"
+
+
+class Work:
+    """The hidden directory below an output directory, and the logs beside it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.hidden = directory / HIDDEN
+        self.place = self.hidden / "work"
+        self.logs = directory / "logs"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep others out. Raises CannotSimulate while somebody else works in the directory."""
+        self.hidden.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.hidden / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CannotSimulate(
+                    f"another `collidium simulate` works in {self.directory}: wait for it, or choose another "
+                    "--output"
+                ) from None
+            yield
+        finally:
+            os.close(descriptor)
+
+    # -- what is simulated here ---------------------------------------------------------------------------
+
+    @property
+    def begun(self) -> Mapping[str, Any] | None:
+        """The identity of what is simulated here, None where nothing was begun."""
+        return _read(self.hidden / "order.json")
+
+    def begin(self, production: Production) -> None:
+        """Write down what is simulated here; raises CannotSimulate where that is something else."""
+        begun, wanted = self.begun, production.identity
+        if begun is None:
+            self._refuse_what_is_there(production)
+            _write(self.hidden / "order.json", wanted)
+        elif differing := {name for name in wanted if begun.get(name) != wanted[name]}:
+            there = ", ".join(f"{name} {begun.get(name)}" for name in wanted if name in differing)
+            here = ", ".join(f"{wanted[name]}" for name in wanted if name in differing)
+            raise CannotSimulate(
+                f"{self.directory} has another simulation, with {there} (not {here}): choose another "
+                "--output, or delete that one"
+            )
+        for folder in (self.place, self.place / "tmp", self.hidden / "stages", self.logs):
+            folder.mkdir(exist_ok=True)
+
+    def _refuse_what_is_there(self, production: Production) -> None:
+        names = [path.name for path in self.directory.glob("*.parquet")] if production.flat else []
+        names += (
+            [] if production.flat else [n for n in ("data", "README.md") if (self.directory / n).exists()]
+        )
+        if names:
+            raise CannotSimulate(
+                f"{self.directory} has {names[0]} already, which no simulation made: choose another --output"
+            )
+
+    # -- stages -------------------------------------------------------------------------------------------
+
+    def is_finished(self, stage: Stage) -> bool:
+        """Whether the stage was done, and all that it left is still there."""
+        marker = _read(self._marker(stage))
+        return marker is not None and marker == _listing(self.place, stage.outputs)
+
+    def finish(self, stage: Stage) -> None:
+        """Write down that a stage is done, after what it left is safe on disk.
+
+        Raises CannotSimulate where some of it is missing.
+        """
+        missing = self._lacking(stage.outputs)
+        if missing:
+            raise CannotSimulate(
+                f"stage {stage.name} says that it is done, and left no {' and no '.join(missing)}; its log: "
+                f"{self.log(stage)}"
+            )
+        for path in _files(self.place, stage.outputs):
+            _sync(path)
+        for folder in {path.parent for path in _files(self.place, stage.outputs)}:
+            sync_directory(folder)
+        _write(self._marker(stage), _listing(self.place, stage.outputs))
+
+    def prepare(self, stage: Stage) -> None:
+        """Make the way free for a stage. Raises CannotSimulate where it lacks something that it reads."""
+        missing = self._lacking(stage.inputs)
+        if missing:
+            raise CannotSimulate(
+                f"stage {stage.name} needs {' and '.join(missing)}, which no stage before it leaves"
+            )
+        self._marker(stage).unlink(missing_ok=True)
+        if not stage.resumes:
+            for output in stage.outputs:
+                _remove(self.place / output)
+
+    def log(self, stage: Stage) -> Path:
+        """Where what the stage writes is kept."""
+        return self.logs / f"{stage.name}.log"
+
+    def _lacking(self, paths: Sequence[str]) -> list[str]:
+        return [path for path in paths if not any(_files(self.place, [path]))]
+
+    def _marker(self, stage: Stage) -> Path:
+        return self.hidden / "stages" / f"{stage.name}.json"
+
+    # -- the end ------------------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> Mapping[str, Any] | None:
+        """What the simulation left, None while it is not done."""
+        return _read(self.hidden / "finished.json")
+
+    def finish_all(self, told: Mapping[str, Any]) -> None:
+        """Write down what the simulation left; then nothing of the work is needed any more."""
+        _write(self.hidden / "finished.json", told)
+        for path in (self.place, self.hidden / "stages"):
+            _remove(path)
+
+
+def _files(root: Path, paths: Sequence[str]) -> Iterator[Path]:
+    """The files at or below paths; links are none: they may lead out of the directory."""
+    for start in (root / path for path in paths):
+        for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _listing(root: Path, paths: Sequence[str]) -> dict[str, int]:
+    """The files with their sizes."""
+    return {path.relative_to(root).as_posix(): path.stat().st_size for path in _files(root, paths)}
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A file that was written here; None for none, and for one that makes no sense."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _write(path: Path, value: object) -> None:
+    """Write a file that is there whole and survives a power cut."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        beside = Path(file.name)
+        try:
+            json.dump(value, file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+            beside.replace(path)
+        except BaseException:  # a full disk, or an interrupt
+            beside.unlink(missing_ok=True)
+            raise
+    sync_directory(path.parent)
