@@ -18,6 +18,9 @@ VERSION: Final = "acts-1"
 PYTHIA: Final = "8.317.2"
 ACTS: Final = "48.1.0"
 
+#: Built by whoever wants to run it in containers, from the Containerfile beside this module.
+IMAGE: Final = f"collidium-acts:{VERSION}"
+
 _ARGUMENTS: Final = (
     *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}", "--seed", "{seed}"),
     *("--first-event", "{first_event}", "--processes", "{processes}", "--work", "{work}"),
@@ -33,6 +36,7 @@ def _stage(
         command=("{python}", "-m", __name__, name, *_ARGUMENTS),
         inputs=tuple(reads),
         outputs=tuple(leaves),
+        image=IMAGE,
         overhead_seconds=overhead,
         seconds_per_event=seconds,
     )
@@ -62,6 +66,8 @@ PIPELINE: Final = Pipeline(
         "Pipeline": f"acts, version {VERSION}",
         "Generator": f"Pythia {PYTHIA}, proton-proton at 14 TeV",
         "Simulation and reconstruction": f"ACTS {ACTS} (FATRAS fast simulation)",
+        "Detector": "tracker after the Open Data Detector, 2 T; calorimeters by a parametric model",
+        "Documentation": "docs/acts-pipeline.md of Collidium says what is modelled and what is not",
     },
 )
 

@@ -1,0 +1,60 @@
+"""What the page of the pipeline says is what the pipeline does."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import requires
+
+from tests.documents import ROOT
+
+from collidium_plugins import acts_pipeline
+from collidium_plugins.acts_pipeline import ACTS, PIPELINE, PYTHIA, collidium_pipelines
+from collidium_plugins.acts_pipeline.calorimeter import geometry
+from collidium_plugins.acts_pipeline.generation import pileup
+from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
+
+PAGE = (ROOT / "docs/acts-pipeline.md").read_text()
+
+
+def test_the_page_tells_of_every_channel() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, re.MULTILINE))
+    channels = {name: rows[name] for name in CHANNELS}
+    assert channels == {name: channel.title for name, channel in CHANNELS.items()}
+    assert {name: rows[name] for name in REFUSED} == {
+        n: f"refused. {reason}" for n, reason in REFUSED.items()
+    }
+
+
+def test_the_page_tells_of_every_stage() -> None:
+    for stage in PIPELINE.stages:
+        assert f"| `{stage.name}` |" in PAGE
+        for folder in stage.outputs:
+            assert f"`{folder}/`" in PAGE
+
+
+def test_numbers_of_the_page_are_those_of_the_code() -> None:
+    assert f"a pool of {pileup.POOL:,}" in PAGE
+    for number in (geometry.ECAL_RADIUS, geometry.ECAL_LENGTH, geometry.HCAL_RADIUS, geometry.HCAL_LENGTH):
+        assert f"{number:.0f} mm" in PAGE
+    for factor in geometry.SAMPLING:
+        assert str(factor) in PAGE
+
+
+def test_versions_are_those_that_the_extra_installs() -> None:
+    wanted = [requirement for requirement in requires("collidium") or [] if "extra == 'sim'" in requirement]
+    assert {requirement.split(";")[0].strip() for requirement in wanted} == {
+        f"pyacts=={ACTS}",
+        f"pythia8mc=={PYTHIA}",
+    }
+    assert PYTHIA in PAGE
+    assert ACTS in PAGE
+
+
+def test_the_image_of_the_containerfile_is_that_of_the_stages() -> None:
+    containerfile = (ROOT / "plugins/collidium_plugins/acts_pipeline/Containerfile").read_text()
+    assert f"-t {acts_pipeline.IMAGE} " in containerfile
+    assert {stage.image for stage in PIPELINE.stages} == {acts_pipeline.IMAGE}
+
+
+def test_the_hook_brings_the_pipeline() -> None:
+    assert collidium_pipelines() == [PIPELINE]
