@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from tests.hub import HubServer, hub, own_hub
 
-__all__ = ["HubServer", "hub", "own_hub"]
+from .public_client import programs
+
+__all__ = ["HubServer", "hub", "own_hub", "programs"]
 
 #: What the hub's own client does that Python or its own authors would rather not see.
 CLIENT_WARNINGS = (

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -28,7 +27,8 @@ from collidium.testing.server import ServerProcess
 from collidium_plugins.colliderml_compat.names import NAMES
 from collidium_plugins.colliderml_compat.routes import PREFIX, ROUTES
 
-CLIENT = "colliderml[remote,tasks]==0.4.2"
+from .public_client import CLIENT
+
 DOCUMENT = ROOT / "docs/public-client.md"
 #: The only dataset that the client's scorer knows.
 DATASET = "CERN/ColliderML-Release-1"
@@ -138,18 +138,6 @@ def sent(table: pa.Table) -> dict[str, Any]:
 
 
 # -- the client itself -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where the client is installed with all that it asks for, and nothing of this project."""
-    directory = tmp_path_factory.mktemp("client")
-    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
-    pip = [str(directory / "bin/python"), "-m", "pip", "install", "--quiet", "--no-compile"]
-    done = subprocess.run([*pip, "--disable-pip-version-check", CLIENT], check=False, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
-    yield directory / "bin"
-    shutil.rmtree(directory, ignore_errors=True)  # 800 MB, which pytest would keep for three runs
 
 
 @dataclass(frozen=True, slots=True)
