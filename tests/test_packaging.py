@@ -124,8 +124,24 @@ def test_importing_the_package_brings_nothing_heavy() -> None:
 
 def test_nothing_that_users_run_needs_pytest() -> None:
     """pytest is not installed with the platform, so only its testing package may import it."""
-    needs = re.compile(r"^\s*(from|import) (collidium\.testing|pytest)\b", re.MULTILINE)
+    needs = re.compile(r"^\s*(from|import) (collidium\.testing(?!\.task_suite\b)|pytest)\b", re.MULTILINE)
     for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
         for file in (ROOT / folder).rglob("*.py"):
             if not file.is_relative_to(ROOT / "core/collidium/testing"):
                 assert not needs.search(file.read_text()), file
+
+
+def test_checking_a_task_needs_no_pytest() -> None:
+    code = "import sys, collidium.testing.task_suite.installed; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert {"pytest", "_pytest"}.isdisjoint(done.stdout.split())
+
+
+def test_the_option_of_pytest_costs_other_people_nothing() -> None:
+    """pytest loads it wherever the platform is installed."""
+    imports = "import collidium.testing.task_option"
+    code = f"import pytest, sys; before = set(sys.modules); {imports}; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    brought = done.stdout.split()
+    assert brought
+    assert [name for name in brought if not name.startswith("collidium")] == []

@@ -1,4 +1,4 @@
-"""``collidium task``: the backend's task list."""
+"""``collidium task``: the backend's task list, and what helps to write a task."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from collidium.cli.cards import print_card
 from collidium.cli.operate import on_platform
 from collidium.cli.output import json_option, note, print_json, print_record, print_table
+from collidium.cli.task_kit import check
 from collidium.errors import NotFound
 
 if TYPE_CHECKING:
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def task() -> None:
-    """Say which benchmark tasks the server offers.
+    """Say which benchmark tasks the server offers; write one of your own.
 
     A task is installed when a plugin brings it, and listed when it is on the task list. Only listed tasks
     that have truth take submissions.
     """
+
+
+task.add_command(check)
 
 
 @task.command("list")

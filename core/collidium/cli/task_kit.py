@@ -1,0 +1,90 @@
+"""``collidium task new`` and ``collidium task check``: for whoever writes a task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from collidium.cli.output import json_option, note, print_json, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collidium.testing.task_suite.suite import Outcome
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--from", "source", type=_DIRECTORY, metavar="DIR", help="Dataset; default: five events of ours."
+)
+@click.option("--config", metavar="NAME", help="Dataset config, for example ttbar_pu200.")
+@click.option(
+    "--predictions", type=_FILE, metavar="FILE", help="Valid predictions, for a task without baseline."
+)
+@json_option
+@click.pass_context
+def check(
+    ctx: click.Context,
+    name: str,
+    source: Path | None,
+    config: str | None,
+    predictions: Path | None,
+    as_json: bool,
+) -> None:
+    """Check that the installed task NAME keeps its contract; ends with 1 if it does not.
+
+    Its card, truth, scoring, merging, problems, memory and behaviour on hostile predictions are tried on
+    the first events of a dataset. Needs hypothesis (pip install hypothesis).
+
+    \b
+    collidium task check tracking
+    """
+    from collidium.testing.task_suite.installed import installed_suite
+
+    suite = installed_suite(name, directory=source, config=config, predictions=predictions)
+    outcomes = list(suite)
+    broken = [outcome for outcome in outcomes if outcome.state == "broken"]
+    if as_json:
+        print_json(
+            {
+                "task": name,
+                "scorer_version": suite.subject.task.version,
+                "events": suite.subject.events,
+                "conforms": not broken,
+                "checks": [_record(outcome) for outcome in outcomes],
+            }
+        )
+    else:
+        _show(name, outcomes)
+    ctx.exit(1 if broken else 0)
+
+
+def _record(outcome: Outcome) -> dict[str, str | None]:
+    return {
+        "name": outcome.check.name,
+        "promise": outcome.check.promise,
+        "state": outcome.state,
+        "detail": outcome.detail,
+    }
+
+
+def _show(name: str, outcomes: Sequence[Outcome]) -> None:
+    print_table(
+        ("verdict", "check", "promise"),
+        ((outcome.state, outcome.check.name, outcome.check.promise) for outcome in outcomes),
+    )
+    broken = [outcome for outcome in outcomes if outcome.state == "broken"]
+    for outcome in broken:
+        note(f"\N{BULLET} {outcome.check.name}: {outcome.detail}")
+    if broken:
+        unchecked = sum(outcome.state == "not checked" for outcome in outcomes)
+        more = f", and {unchecked} cannot be checked before that is mended" if unchecked else ""
+        note(f"Task {name} breaks {len(broken)} of {len(outcomes)} promises{more}.")
+    else:
+        note(f"Task {name} keeps all {len(outcomes)} promises.")

@@ -1,0 +1,102 @@
+"""``pytest --collidium-task NAME``: the conformance suite of an installed task, a test for each promise.
+
+It runs alone, or beside the tests of the paths that are given::
+
+    pytest --collidium-task vertexing
+    pytest --collidium-task jets --collidium-events DIR tests
+
+pytest loads this module wherever the platform is installed; without the option it does nothing, and imports
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collidium.testing.task_suite.suite import Check, Suite
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("collidium")
+    group.addoption(
+        "--collidium-task",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run the conformance suite of this installed benchmark task; may be repeated",
+    )
+    group.addoption(
+        "--collidium-events",
+        type=Path,
+        metavar="DIR",
+        help="dataset that tasks are checked on (default: five events that come with Collidium)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--collidium-task") and config.args_source is not config.ArgsSource.ARGS:
+        config.args = []
+
+
+@pytest.hookimpl(tryfirst=True)  # so that -k and -m choose among the checks as well
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    for name in config.getoption("--collidium-task"):
+        suite = _suite(name, config.getoption("--collidium-events"))
+        task = _TaskNode.from_parent(session, name=name, suite=suite)
+        checks = [*task.collect()]
+        items.extend(checks)
+        # As for what pytest itself collects: so they are counted.
+        config.hook.pytest_collectreport(report=pytest.CollectReport(task.nodeid, "passed", None, [*checks]))
+
+
+def _suite(name: str, directory: Path | None) -> Suite:
+    from collidium.errors import CollidiumError
+    from collidium.testing.task_suite.installed import installed_suite
+
+    try:
+        return installed_suite(name, directory=directory)
+    except CollidiumError as error:
+        raise pytest.UsageError(f"--collidium-task {name}: {error}") from error
+
+
+class _TaskNode(pytest.Collector):
+    """A task; its suite is shared by its checks."""
+
+    def __init__(self, *, suite: Suite, **more: Any) -> None:
+        super().__init__(nodeid=f"collidium-task[{more['name']}]", **more)
+        self.suite = suite
+
+    def collect(self) -> Iterator[pytest.Item]:
+        for check in self.suite.checks:
+            yield _CheckItem.from_parent(self, name=check.name, check=check, suite=self.suite)
+
+
+class _CheckItem(pytest.Item):
+    """One promise of a task."""
+
+    def __init__(self, *, check: Check, suite: Suite, **more: Any) -> None:
+        super().__init__(**more)
+        self._check = check
+        self._suite = suite
+
+    def runtest(self) -> None:
+        outcome = self._suite.outcome(self._check)
+        if outcome.state == "not checked":
+            pytest.skip(f"not checked: {outcome.detail}")
+        if outcome.error is not None:
+            raise outcome.error
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        outcome = self._suite.outcome(self._check)
+        told = f"Broken: {self._check.promise}\n{outcome.detail}"
+        return f"{told}\n\n{super().repr_failure(excinfo, style)}"
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name
