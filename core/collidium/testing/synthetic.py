@@ -77,7 +77,7 @@ class SyntheticEvents:
         for name in ("particles", "tracker_hits"):
             schema = SCHEMAS[name]
             columns = [_lists([event[name][field.name] for event in events]) for field in list(schema)[1:]]
-            tables[name] = pa.table([ids, *columns], names=schema.names).cast(schema)
+            tables[name] = pa.Table.from_arrays([ids, *columns], schema=schema)
         return tables
 
 
