@@ -50,12 +50,15 @@ class EventTable:
         """The events of the range that the table lacks, in order."""
         return np.setdiff1d(np.arange(events.start, events.stop), self.event_ids)
 
-    def read(self, blocks: Sequence[EventRange]) -> Iterator[pa.Table]:
-        """Yield the rows of each block, sorted by event; ``blocks`` must rise and not overlap."""
+    def read(self, blocks: Sequence[EventRange], *, batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
+        """Yield the rows of each block, sorted by event; ``blocks`` must rise and not overlap.
+
+        ``batch_bytes`` of each shard, uncompressed, are decoded at once.
+        """
         if not blocks:
             return
         span = EventRange(blocks[0].start, blocks[-1].stop)
-        readers = [_Reader(shard, span) for shard in self._shards if shard.touches(span)]
+        readers = [_Reader(shard, span, batch_bytes) for shard in self._shards if shard.touches(span)]
         for block in blocks:
             pieces = [reader.take(block.stop) for reader in readers if reader.shard.touches(block)]
             yield _in_order(pieces) if pieces else self._shards[0].schema.empty_table()
@@ -146,8 +149,9 @@ class _Shard:
 class _Reader:
     """Takes rows from a shard, ever onwards."""
 
-    def __init__(self, shard: _Shard, span: EventRange) -> None:
+    def __init__(self, shard: _Shard, span: EventRange, batch_bytes: int) -> None:
         self.shard = shard
+        self._batch_bytes = batch_bytes
         self._position, self._end = (
             int(n) for n in np.searchsorted(shard.event_ids, [span.start, span.stop])
         )
@@ -175,7 +179,7 @@ class _Reader:
         first = int(np.searchsorted(edges, self._position, side="right")) - 1
         groups = list(range(first, len(edges) - 1))
         skip = self._position - int(edges[first])
-        batch_rows = max(1, int(BATCH_BYTES / max(shard.bytes / max(len(shard.event_ids), 1), 1)))
+        batch_rows = max(1, int(self._batch_bytes / max(shard.bytes / max(len(shard.event_ids), 1), 1)))
         with pq.ParquetFile(shard.path) as file:
             columns = list(shard.columns.values())
             for batch in file.iter_batches(batch_rows, row_groups=groups, columns=columns):
