@@ -65,12 +65,12 @@ def _seeding(detector: Detector, measurements: str) -> list[Any]:
         rMinMiddle=60.0,
         rMaxMiddle=150.0,
         deltaRMin=5.0,
-        deltaRMax=150.0,
+        deltaRMax=90.0,
         collisionRegionMin=-_COLLISIONS,
         collisionRegionMax=_COLLISIONS,
         sigmaScattering=5.0,
-        radLengthPerSeed=0.1,
-        maxSeedsPerSpM=3,
+        radLengthPerSeed=0.05,
+        maxSeedsPerSpM=1,
         # Confirmation by a fourth hit loses a tenth of the particles here.
         seedConfirmation=False,
     )
