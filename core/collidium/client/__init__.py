@@ -9,11 +9,14 @@
         print(answer.scores, answer.credits_earned)
         ordered = client.simulate(preset="ttbar-quick")
         print(client.wait(ordered.request_id).output_hub_repo)
+
+``simulate`` alone makes events on this machine, without a server.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from collidium.client.asynchronous import AsyncClient
 from collidium.client.blocking import Client
@@ -51,6 +54,7 @@ from collidium.client.records import (
 from collidium.saved_login import forget_token, login_file, save_token
 
 if TYPE_CHECKING:
+    from collidium.client.local_simulation import Simulated, simulate
     from collidium.client.predictions import write_predictions
 
 __all__ = [
@@ -76,6 +80,7 @@ __all__ = [
     "Preset",
     "Readiness",
     "Receipt",
+    "Simulated",
     "SimulationRequest",
     "Submission",
     "TaskCard",
@@ -88,14 +93,20 @@ __all__ = [
     "forget_token",
     "login_file",
     "save_token",
+    "simulate",
     "write_predictions",
 ]
 
 
-def __getattr__(name: str) -> object:
-    # It needs pyarrow, which most callers do not.
-    if name == "write_predictions":
-        from collidium.client.predictions import write_predictions
+#: Where to find what needs pyarrow, which most callers do not.
+_ON_DEMAND: Final = {
+    "Simulated": "local_simulation",
+    "simulate": "local_simulation",
+    "write_predictions": "predictions",
+}
 
-        return write_predictions
+
+def __getattr__(name: str) -> object:
+    if name in _ON_DEMAND:
+        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

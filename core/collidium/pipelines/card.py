@@ -29,10 +29,11 @@ def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
     title = f"{order.channel}: {number} at pileup {order.pileup}"
     tags = ["collidium", "particle-physics", "simulation", order.channel]
     told = f"Collision events, simulated by the pipeline {pipeline.name}: {pipeline.title}."
+    told += f" Generated: {generated}." if generated else ""
     body = f"""# {cards.text(title)}
 
-{cards.text(told)}{f" Generated: {cards.text(generated)}." if generated else ""} Each row is one event;
-every column but `event_id` holds a list, with one entry for each particle, hit, deposit or track of the event.
+{cards.text(told)} Each row is one
+event; every column but `event_id` holds a list, with one entry for each particle, hit, deposit or track.
 
 {cards.table(("", ""), facts.items())}
 

@@ -38,10 +38,20 @@ class Choice:
     missing: tuple[str, ...] = ()
 
 
-def choose(name: str, runtime: str, order: Order, get: Get, note: Note) -> Choice:
-    """Raises CannotSimulate where there is no choice, and what ``get`` raises."""
+def choose(
+    name: str, runtime: str, order: Order, get: Get, note: Note, *, begun: str | None = None
+) -> Choice:
+    """Choose by what was asked for; ``begun`` is the pipeline of an earlier run that is to go on.
+
+    Raises CannotSimulate where there is no choice, and what ``get`` raises.
+    """
     if name != AUTO:
         return _place(get(name), runtime)
+    if begun is not None:
+        choice = _place(get(begun), runtime)
+        if choice.missing and isinstance(choice.runtime, Containers):
+            raise CannotSimulate(_why_not(choice.pipeline, [choice.runtime.engine], {}))
+        return choice
     if runtime == NONE:
         return _place(get(BUILT_IN), runtime)
     production = get(PRODUCTION)
@@ -129,8 +139,8 @@ def _why_not(pipeline: Pipeline, engines: Sequence[Engine], silent: Mapping[str,
     """Why a pipeline does not run in a container now, and how it would."""
     if not engines:
         return (
-            f"No container engine answers for pipeline {pipeline.name} ({_told(silent)}); install docker or podman, "
-            f"then give --pipeline {pipeline.name}"
+            f"No container engine answers for pipeline {pipeline.name} ({_told(silent)}); install docker or "
+            f"podman, then give --pipeline {pipeline.name}"
         )
     engine = engines[0]
     commands = " && ".join(

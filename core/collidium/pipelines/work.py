@@ -63,12 +63,11 @@ class Work:
         """The identity of what is simulated here, None where nothing was begun."""
         return _read(self.hidden / "order.json")
 
-    def begin(self, production: Production) -> None:
-        """Write down what is simulated here; raises CannotSimulate where that is something else."""
+    def refuse_anything_else(self, production: Production) -> None:
+        """Raise CannotSimulate where something else is simulated here, or lies here."""
         begun, wanted = self.begun, production.identity
         if begun is None:
             self._refuse_what_is_there(production)
-            _write(self.hidden / "order.json", wanted)
         elif differing := {name for name in wanted if begun.get(name) != wanted[name]}:
             there = ", ".join(f"{name} {begun.get(name)}" for name in wanted if name in differing)
             here = ", ".join(f"{wanted[name]}" for name in wanted if name in differing)
@@ -76,6 +75,11 @@ class Work:
                 f"{self.directory} has another simulation, with {there} (not {here}): choose another "
                 "--output, or delete that one"
             )
+
+    def begin(self, production: Production) -> None:
+        """Write down what is simulated here."""
+        if self.begun is None:
+            _write(self.hidden / "order.json", production.identity)
         for folder in (self.place, self.place / "tmp", self.hidden / "stages", self.logs):
             folder.mkdir(exist_ok=True)
 

@@ -32,6 +32,7 @@ EXPORTED = {
     "Preset",
     "Readiness",
     "Receipt",
+    "Simulated",
     "SimulationRequest",
     "Submission",
     "TaskCard",
@@ -44,6 +45,7 @@ EXPORTED = {
     "forget_token",
     "login_file",
     "save_token",
+    "simulate",
     "write_predictions",
 }
 

@@ -1,0 +1,124 @@
+"""``collidium simulate``: events from this machine, or ordered from a server: a module for each way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from collidium.cli.output import json_option
+from collidium.cli.simulate import local, remote
+from collidium.cli.simulate.durations import Duration
+
+#: What belongs to one way alone: the name of the argument, and what a person types.
+_REMOTE = {"private": "--private", "webhook_url": "--webhook-url", "wait": "--wait"}
+_LOCAL = {
+    "first_event": "--first-event",
+    "pipeline": "--pipeline",
+    "runtime": "--runtime",
+    "processes": "--processes",
+    "time_limit": "--time-limit",
+    "output": "--output",
+    "flat": "--flat",
+}
+
+
+@click.command()
+@click.option("--preset", help="An order by its name; `collidium presets` lists them.")
+@click.option("--channel", help="Physics process, for example ttbar.")
+@click.option("--events", type=int, help="Number of hard-scatter events.")
+@click.option("--pileup", type=int, help="Soft interactions overlaid per event.")
+@click.option("--seed", type=int, help="Seed of the random numbers; default: 42.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where the dataset goes; default: ./<channel>_pu<pileup>.",
+)
+@click.option(
+    "--pipeline",
+    metavar="NAME",
+    help="odd, acts, or a plugin's; default: auto.",
+)
+@click.option("--runtime", type=click.Choice(local.RUNTIMES), help="Where its stages run; default: auto.")
+@click.option(
+    "--processes", type=click.IntRange(1, 256), help="Of each stage; default: one per CPU, at most 8."
+)
+@click.option(
+    "--time-limit", type=Duration(), metavar="TIME", help="Stop after, for example, 90s, 30m or 2h."
+)
+@click.option("--first-event", type=int, metavar="ID", help="Id of the first event; default: 0.")
+@click.option("--flat", is_flag=True, help="Put the tables directly into DIR, without a card.")
+@click.option("--remote", "at_server", is_flag=True, help="Order from the server, and pay with credits.")
+@click.option("--private", is_flag=True, help="With --remote: make the output's repository private.")
+@click.option("--webhook-url", metavar="URL", help="With --remote: where the server tells of the end.")
+@click.option(
+    "--wait", is_flag=True, help="With --remote: wait for the events; ends with 1 if they never come."
+)
+@json_option
+@click.pass_context
+def simulate(
+    ctx: click.Context,
+    preset: str | None,
+    channel: str | None,
+    events: int | None,
+    pileup: int | None,
+    seed: int | None,
+    output: Path | None,
+    pipeline: str | None,
+    runtime: str | None,
+    processes: int | None,
+    time_limit: float | None,
+    first_event: int | None,
+    flat: bool,
+    at_server: bool,
+    private: bool,
+    webhook_url: str | None,
+    wait: bool,
+    as_json: bool,
+) -> None:
+    """Simulate events on this machine, or order them from the server with --remote.
+
+    Stopped by Ctrl-C, a time limit or a failure, the same command goes on after the last finished stage.
+    Where docker or podman has its image, the pipeline of production simulates, else the built-in one.
+    `collidium estimate` tells what a server asks for an order.
+
+    \b
+    collidium simulate --preset ttbar-quick
+    collidium simulate --channel zmumu --events 1000 --pileup 40 --output zmumu
+    collidium simulate --remote --preset ttbar-quick --wait
+    """
+    _refuse_the_other_way(ctx, at_server)
+    _check_usage(preset, channel, events, pileup)
+    knobs = (preset, channel, events, pileup, seed)
+    if at_server:
+        ctx.exit(remote.order(*knobs, private, webhook_url, wait, as_json))
+    local.simulate(
+        *knobs,
+        output=output,
+        pipeline=pipeline,
+        runtime=runtime,
+        processes=processes,
+        time_limit=time_limit,
+        first_event=first_event or 0,
+        flat=flat,
+        as_json=as_json,
+    )
+
+
+def _refuse_the_other_way(ctx: click.Context, at_server: bool) -> None:
+    others = _LOCAL if at_server else _REMOTE
+    given = [typed for name, typed in others.items() if ctx.params[name] not in (None, False)]
+    if given:
+        told = "is for simulations on this machine: not with" if at_server else "needs"
+        raise click.UsageError(f"{given[0]} {told} --remote")
+
+
+def _check_usage(preset: str | None, channel: str | None, events: int | None, pileup: int | None) -> None:
+    knobs = {"--channel": channel, "--events": events, "--pileup": pileup}
+    if preset is not None:
+        given = [name for name, value in knobs.items() if value is not None]
+        if given:
+            raise click.UsageError(f"a preset stands for channel, events and pileup: not with {given[0]}")
+    elif missing := [name for name, value in knobs.items() if value is None]:
+        raise click.UsageError(f"give {', '.join(missing)}, or --preset")

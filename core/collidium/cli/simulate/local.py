@@ -1,0 +1,93 @@
+"""``collidium simulate`` without ``--remote``: events from this machine."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from collidium.cli.output import note, print_json, print_record
+from collidium.cli.simulate.stages import shown, told_time
+
+if TYPE_CHECKING:
+    from collidium.pipelines.simulating import Simulated
+
+#: What ``--runtime`` may be.
+RUNTIMES: Final = ("auto", "docker", "podman", "none")
+_AUTO: Final = "auto"
+#: Signals that end the command as the keyboard's does.
+_ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+
+
+def simulate(
+    preset: str | None,
+    channel: str | None,
+    events: int | None,
+    pileup: int | None,
+    seed: int | None,
+    *,
+    output: Path | None,
+    pipeline: str | None,
+    runtime: str | None,
+    processes: int | None,
+    time_limit: float | None,
+    first_event: int,
+    flat: bool,
+    as_json: bool,
+) -> None:
+    """Simulate events into a directory, and show what was made."""
+    from collidium import settings
+    from collidium.pipelines import simulating
+    from collidium.pipelines.installed import installed
+
+    order = simulating.order_of(preset, channel, events, pileup, seed)
+    directory = output or Path(order.config)
+    wishes = simulating.Wishes(pipeline or _AUTO, runtime or _AUTO, processes, time_limit, flat)
+    get = installed(settings.load().plugins_blocked).get
+    with _ended_by_signals(directory), shown() as tell:
+        made = simulating.simulate(
+            order, directory, wishes, get=get, tell=tell, note=note, first_event=first_event
+        )
+    if as_json:
+        print_json(made)
+    else:
+        _show(made, directory)
+
+
+@contextmanager
+def _ended_by_signals(directory: Path) -> Iterator[None]:
+    """Whatever ends the command, the stage that runs is ended with it, and people are told how to go on."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in _ENDING}
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        note(f"Stopped; finished stages are kept in {directory}: the same command goes on from there.")
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _show(made: Simulated, directory: Path) -> None:
+    last = made.first_event + made.events - 1
+    print_record(
+        {
+            "dataset": directory,
+            "config": made.config,
+            "events": f"{made.events} (ids {made.first_event} to {last}), seed {made.seed}",
+            "pipeline": f"{made.pipeline}, version {made.pipeline_version}",
+            "tables": ", ".join(made.tables),
+            "size": f"{made.size_bytes / 1e6:.1f} MB",
+        }
+    )
+    if made.made_before:
+        note("These events were made here before.")
+    else:
+        note(f"Made in {told_time(made.seconds)}.")

@@ -1,0 +1,67 @@
+"""``collidium simulate --remote``: order simulated events from the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collidium.cli.calling import client
+from collidium.cli.output import cell, note, print_json
+from collidium.cli.progress import status_line
+from collidium.cli.requests import show, told_state
+
+if TYPE_CHECKING:
+    from collidium.client import Client, SimulationRequest
+
+
+def order(
+    preset: str | None,
+    channel: str | None,
+    events: int | None,
+    pileup: int | None,
+    seed: int | None,
+    private: bool,
+    webhook_url: str | None,
+    wait: bool,
+    as_json: bool,
+) -> int:
+    """Order events, and wait for them if that is asked for; returns the exit code.
+
+    The same order again is answered with the events that were made lately, and costs nothing.
+    """
+    with client() as server:
+        request = server.simulate(
+            channel,
+            events,
+            pileup,
+            seed=seed,
+            preset=preset,
+            private=private,
+            webhook_url=webhook_url,
+        )
+        if wait and not request.has_ended:
+            paid = cell(request.credits_charged)
+            note(f"Request {request.request_id} is {request.state}; {paid} credits were charged.")
+            request = _waited(server, request)
+    if as_json:
+        print_json(request)
+    else:
+        show(request)
+        if request.cached:
+            note("These events were made before; you pay nothing for them.")
+        if not request.has_ended:
+            note(f"`collidium status {request.request_id}` tells how it goes on.")
+    return 1 if wait and request.state != "completed" else 0
+
+
+def _waited(server: Client, request: SimulationRequest) -> SimulationRequest:
+    with status_line() as tell:
+
+        def on_change(seen: SimulationRequest) -> None:
+            reason = f": {seen.reason}" if seen.reason else ""
+            tell(f"{told_state(seen)}{reason}")
+
+        try:
+            return server.wait(request.request_id, on_change=on_change)
+        except KeyboardInterrupt:
+            note(f"The request goes on: collidium status {request.request_id}")
+            raise

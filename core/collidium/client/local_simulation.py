@@ -1,0 +1,53 @@
+"""Simulates events on this machine; no server is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from collidium.pipelines.errors import CannotSimulate, StageFailed, UnknownOrder
+from collidium.pipelines.installed import installed
+from collidium.pipelines.progress import Progress
+from collidium.pipelines.simulating import Simulated, Wishes, order_of
+from collidium.pipelines.simulating import simulate as _simulate
+
+__all__ = ["CannotSimulate", "Progress", "Simulated", "StageFailed", "UnknownOrder", "simulate"]
+
+
+def simulate(
+    channel: str | None = None,
+    events: int | None = None,
+    pileup: int | None = None,
+    *,
+    preset: str | None = None,
+    seed: int | None = None,
+    first_event: int = 0,
+    output: str | Path | None = None,
+    pipeline: str = "auto",
+    runtime: str = "auto",
+    processes: int | None = None,
+    time_limit: float | None = None,
+    flat: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    note: Callable[[str], None] | None = None,
+) -> Simulated:
+    """Simulate events into the directory ``output`` (default: the config's name), in the hosted format.
+
+    Give ``channel``, ``events`` and ``pileup``, or a ``preset`` that stands for them. Events get the ids from
+    ``first_event`` on. ``time_limit`` is in seconds. ``progress`` hears how far each stage is, ``note`` what
+    is worth telling in passing. The same call again goes on where an earlier one stopped. Blocks until all is
+    done, and stops what runs when it is interrupted.
+
+    Raises UnknownOrder with all that is wrong with the order, CannotSimulate, StageFailed, and
+    ConfigurationError for a pipeline that is not installed.
+    """
+    order = order_of(preset, channel, events, pileup, seed)
+    return _simulate(
+        order,
+        Path(output if output is not None else order.config),
+        Wishes(pipeline, runtime, processes, time_limit, flat),
+        get=installed().get,
+        tell=progress or (lambda _: None),
+        note=note or (lambda _: None),
+        first_event=first_event,
+    )
