@@ -7,6 +7,7 @@ import queue
 import shutil
 import threading
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from collidium.datasets.transfer import Stopped, Transfer
@@ -25,7 +26,7 @@ PARALLEL: Final = 8
 #: Seconds between two looks at a file that another process receives.
 _LOOK_SECONDS: Final = 0.2
 #: How long an interrupted download may take to end; threads that wait for the network are left behind.
-_LEAVE_SECONDS: Final = 2.0
+_LEAVE_SECONDS: Final = 1.0
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -73,8 +74,9 @@ class Download:
                 member.join()
         except BaseException:
             self._hub.stopped.set()
+            latest = monotonic() + _LEAVE_SECONDS
             for member in crew:
-                member.join(_LEAVE_SECONDS)
+                member.join(max(0, latest - monotonic()))
             raise
         if self._error is not None:
             raise self._error
