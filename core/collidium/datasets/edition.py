@@ -120,13 +120,13 @@ def _card(
     matter = cards.front_matter(title, tags, events, files)
     if readme is None:
         return cards.card(matter, _body(repo, title, configs, files))
-    own, body = _split(readme)
+    own, body = split_card(readme)
     ours = {key: matter[key] for key in ("size_categories", "configs")}
     return cards.card({**matter, **own, **ours, "tags": _tags(own.get("tags"), tags)}, body)
 
 
-def _split(readme: str) -> tuple[dict[str, Any], str]:
-    """Front matter and body of a card that somebody wrote."""
+def split_card(readme: str) -> tuple[dict[str, Any], str]:
+    """Front matter and body of a card that somebody wrote. Raises UnusableDataset where it cannot be read."""
     match = _FRONT_MATTER.match(readme)
     if match is None:
         return {}, readme

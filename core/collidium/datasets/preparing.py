@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.parquet as pq
 
 from collidium.datasets.cards import CARD
-from collidium.datasets.edition import ConfigFiles
+from collidium.datasets.edition import ConfigFiles, split_card
 from collidium.datasets.manifest import DatasetFile, sha256_of
 from collidium.datasets.survey import SurveyedConfig, survey
 from collidium.datasets.withholding import Withheld, withhold
@@ -20,7 +20,7 @@ from collidium.datasets.writing import folder, shard_name
 from collidium.errors import UnusableDataset
 
 if TYPE_CHECKING:
-    from collidium.datasets.publishing import Withholding
+    from collidium.datasets.publishing import Publication, Withholding
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Tell = Callable[[str, int, int], None]
@@ -28,7 +28,7 @@ Tell = Callable[[str, int, int], None]
 _CARD_BYTES: Final = 1024**2
 _SEED_TOLD: Final = (
     f"{CARD} is not published: it names a seed, and whoever knows the seed can make the events again, truth "
-    "and all. A card without it was written instead."
+    "and all. A card without it was written instead; --card takes one of your own."
 )
 _SEED: Final = re.compile(r"\bseeds?\b", re.IGNORECASE)
 
@@ -46,20 +46,17 @@ class Prepared:
     notes: Sequence[str]
 
 
-def prepare(
-    directory: Path, config: str | None, withholding: Withholding | None, scratch: Path, tell: Tell
-) -> Prepared:
+def prepare(publication: Publication, scratch: Path, tell: Tell) -> Prepared:
     """Look the dataset through and make what is published of it; blocks.
 
     With truth to withhold, the public part lies in ``scratch`` and the truth at its place when this returns.
     Raises UnusableDataset.
     """
-    found = survey(directory, config, lambda done, total: tell("checking", done, total))
-    readme = _read_card(directory / CARD)
-    notes = []
-    if withholding is not None and readme is not None and _SEED.search(readme):
-        readme = None
-        notes.append(_SEED_TOLD)
+    withholding = publication.withholding
+    readme, notes = _card(publication)
+    found = survey(
+        publication.directory, publication.config, lambda done, total: tell("checking", done, total)
+    )
     files: dict[DatasetFile, Path] = {}
     configs = []
     for surveyed in found.configs:
@@ -126,12 +123,23 @@ def _move(source: Path, place: Path) -> None:
     source.rename(place)
 
 
-def _read_card(path: Path) -> str | None:
-    if not path.is_file():
-        return None
+def _card(publication: Publication) -> tuple[str | None, list[str]]:
+    """The publisher's own card, if there is one that may be published, and what to say where it may not."""
+    if publication.card is not None:
+        return _read_card(publication.card), []
+    path = publication.directory / CARD
+    text = _read_card(path) if path.is_file() else None
+    if publication.withholding is not None and text is not None and _SEED.search(text):
+        return None, [_SEED_TOLD]
+    return text, []
+
+
+def _read_card(path: Path) -> str:
     if path.stat().st_size > _CARD_BYTES:
         raise UnusableDataset(f"{path}: is larger than {_CARD_BYTES:,} bytes, too large for a card")
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UnusableDataset(f"{path}: is no text in UTF-8") from error
+    split_card(text)  # before anything is written
+    return text

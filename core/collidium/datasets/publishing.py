@@ -65,6 +65,8 @@ class Publication:
     tag: str | None = None
     #: Title of the commit.
     message: str | None = None
+    #: The ``README.md`` of the repository; None: the directory's own, or else one that is written.
+    card: Path | None = None
     #: Part of the events goes without its truth.
     withholding: Withholding | None = None
     #: Marks the repository on the hub.
@@ -122,12 +124,7 @@ async def publish(publication: Publication, hub: Hub, tell: Tell | None = None) 
             there = await hub_repository.look(target, scratch, manifest_bytes=_MANIFEST_BYTES)
             old = _refuse_unless_ours(there, target)
             await tags.refuse_older(publication.tag, there, target)
-            prepared = await in_thread(
-                lambda: prepare(
-                    publication.directory, publication.config, publication.withholding, scratch, tell
-                ),
-                "publishing",
-            )
+            prepared = await in_thread(lambda: prepare(publication, scratch, tell), "publishing")
             made = editions.make(
                 target.repo,
                 prepared.configs,

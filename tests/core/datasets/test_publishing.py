@@ -176,6 +176,24 @@ async def test_a_card_of_ones_own_keeps_its_words(ada: Ada, source: Path, tmp_pa
     assert body == "\n# My events\n\nSeed: 42.\n"
 
 
+async def test_a_card_that_names_the_seed_stays_with_the_truth(
+    ada: Ada, source: Path, tmp_path: Path
+) -> None:
+    """Whoever knows the seed makes the closed events again; a card that is given for it is published."""
+    (source / "README.md").write_text("# Made with seed 4711\n")
+    withholding = Withholding(EventRange(6, 8), tmp_path / "truth")
+    published = await ada.publish(source, withholding=withholding)
+    assert len(published.notes) == 1
+    text = (ada.copy(tmp_path / "copy") / "README.md").read_text()
+    assert "4711" not in text
+    assert "| tracker\\_hits | true\\_x, true\\_y, true\\_z, time, particle\\_id |" in text
+    (tmp_path / "card.md").write_text("The seed is drawn by lot.\n")
+    published = await ada.publish(source, withholding=withholding, card=tmp_path / "card.md")
+    assert published.notes == []
+    text = (ada.copy(tmp_path / "again") / "README.md").read_text()
+    assert text.endswith("---\n\nThe seed is drawn by lot.\n")
+
+
 async def test_progress_is_told_in_bytes(ada: Ada, source: Path) -> None:
     told: dict[str, list[tuple[int, int]]] = {}
     await publish(

@@ -32,6 +32,12 @@ _STEPS: Final = {
 @click.option("--private", is_flag=True, help="For nobody else to see.")
 @click.option("--tag", metavar="TAG", help="Name of this version, for example v1.")
 @click.option("--message", metavar="TEXT", help="Title of the commit.")
+@click.option(
+    "--card",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The repository's README.md; default: that of DIRECTORY, or one that is written.",
+)
 @click.option("--withhold-truth", "withheld", metavar="START:STOP", help="Events to be scored: no truth.")
 @click.option(
     "--truth-output",
@@ -48,6 +54,7 @@ def publish(
     private: bool,
     tag: str | None,
     message: str | None,
+    card: Path | None,
     withheld: str | None,
     truth_output: Path | None,
     hub: str | None,
@@ -56,7 +63,7 @@ def publish(
     """Publish the tables below DIRECTORY as a dataset of the hub, under your account.
 
     Everything is checked first. What the hub has is not sent again, so the same command goes on after a
-    failure; a changed dataset becomes a new version. DIRECTORY/README.md, where there is one, is the card.
+    failure; a changed dataset becomes a new version.
 
     \b
     collidium datasets publish ./events --repo my-ttbar --tag v1
@@ -72,6 +79,7 @@ def publish(
         private=private,
         tag=tag,
         message=message,
+        card=card,
         withholding=_withholding(withheld, truth_output),
         platform_tag=_platform_tag(),
     )
