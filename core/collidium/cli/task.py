@@ -9,7 +9,7 @@ import click
 from collidium.cli.cards import print_card
 from collidium.cli.operate import on_platform
 from collidium.cli.output import json_option, note, print_json, print_record, print_table
-from collidium.cli.task_kit import check
+from collidium.cli.task_kit import check, new
 from collidium.errors import NotFound
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def task() -> None:
     """
 
 
+task.add_command(new)
 task.add_command(check)
 
 

@@ -21,6 +21,37 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 @click.command()
 @click.argument("name")
 @click.option(
+    "--directory",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to write it; default: collidium-task-NAME.",
+)
+@json_option
+def new(name: str, directory: Path | None, as_json: bool) -> None:
+    """Write a package with task NAME that can be installed, and whose own tests pass at once.
+
+    \b
+    collidium task new vertexing
+    """
+    from collidium import plugins
+    from collidium.task_template import default_directory, write_package
+
+    loaded = plugins.load()
+    tasks = loaded.tasks()
+    taken = {task: loaded.distribution_of(origin) for task, origin in tasks.origins.items()}
+    directory = directory or default_directory(name)
+    written = write_package(name, directory, taken)
+    if as_json:
+        print_json({"task": name, "directory": str(directory), "files": [str(path) for path in written]})
+        return
+    for path in written:
+        click.echo(path)
+    note(f"Now: cd {directory}, pip install -e '.[test]', pytest. Its README tells what to change.")
+
+
+@click.command()
+@click.argument("name")
+@click.option(
     "--from", "source", type=_DIRECTORY, metavar="DIR", help="Dataset; default: five events of ours."
 )
 @click.option("--config", metavar="NAME", help="Dataset config, for example ttbar_pu200.")
