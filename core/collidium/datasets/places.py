@@ -72,7 +72,7 @@ def locate(
     if isinstance(source, str) and source.startswith(("http://", "https://")):
         return _by_address(source, endpoint, revision, token)
     directory = Path(source).expanduser()
-    if directory.is_dir():
+    if source != "" and directory.is_dir():
         return directory
     if isinstance(source, Path) or not _REPO.fullmatch(source):
         raise InvalidInput(
