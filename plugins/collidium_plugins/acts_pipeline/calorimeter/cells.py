@@ -57,11 +57,11 @@ def cells(
     time: Floats,
     particle_id: npt.NDArray[np.uint64],
 ) -> CaloHits:
-    """Cells of spots at ``place`` (mm, shape (spots, 3)), each of one particle, in GeV and ns."""
+    """Cells of spots at ``place`` (mm, shape (spots, 3)), in GeV and ns; ``particle_id`` rises."""
     layer, first, second, centre = _cell(place, side, in_hcal)
     detector = np.where(in_hcal, HCAL_CODE, ECAL_CODE) + side + 1
     number = (detector << 8 | layer) << 2 * _BITS | (first + _MIDDLE) << _BITS | (second + _MIDDLE)
-    order = np.lexsort((time, particle_id, number))
+    order = np.argsort(number, kind="stable")  # particles rise before, and so they do within each cell
     number, owner, energy, time = number[order], particle_id[order], energy[order], time[order]
     energy = energy / np.array(SAMPLING)[detector[order] - ECAL_CODE]
 
@@ -80,12 +80,16 @@ def cells(
         contributions=_sums(begins.astype(np.int64), at_cell),
         contrib_particle_ids=owner[at],
         contrib_energies=_sums(energy, at).astype(np.float32),
-        contrib_times=time[at].astype(np.float32),
+        contrib_times=_firsts(time, at).astype(np.float32),
     )
 
 
 def _sums(values: npt.NDArray[_Number], starts: Integers) -> npt.NDArray[_Number]:
     return np.add.reduceat(values, starts) if len(starts) else values[:0]
+
+
+def _firsts(values: Floats, starts: Integers) -> Floats:
+    return np.minimum.reduceat(values, starts) if len(starts) else values[:0]
 
 
 def _cell(
