@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -21,8 +22,9 @@ from tests.documents import ROOT, code_blocks
 
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
+from collidium.datasets.hub_client import Hub
+from collidium.datasets.publishing import Publication, publish
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.demo.publication import publish
 from collidium.testing.server import ServerProcess
 from collidium_plugins.colliderml_compat.names import NAMES
 from collidium_plugins.colliderml_compat.routes import PREFIX, ROUTES
@@ -93,7 +95,7 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
         made = Backend(server)
         host = server.add_user("CERN")
         # With its truth: the client's own scorer wants it.
-        publish(events, DATASET, CONFIG, EventRange(100, 101), endpoint=made.hub, token=host)
+        asyncio.run(publish(Publication(events, DATASET, config=CONFIG), Hub(made.hub, host)))
         yield made
 
 

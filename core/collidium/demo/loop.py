@@ -64,14 +64,15 @@ def demonstrated(data_dir: Path, port: int, say: Say) -> Iterator[Outcome]:
     with machine.server(port) as url:
         hub = f"{url}/hub"
         say(f"Publishing five real events as {REPO} on the local hub, {EVALUATION} without truth")
-        publish(EVENTS_DIRECTORY, REPO, CONFIG, EVALUATION, endpoint=hub, token=tokens["collidium"])
+        truth = data_dir / "withheld"
+        publish(EVENTS_DIRECTORY, REPO, CONFIG, EVALUATION, truth, endpoint=hub, token=tokens["collidium"])
         say(f"Importing truth for task {TASK}: events {EVALUATION}")
         machine.command(
             "truth",
             "import",
             TASK,
             "--from",
-            str(EVENTS_DIRECTORY),
+            str(truth),
             "--config",
             CONFIG,
             "--events",

@@ -5,12 +5,10 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from collidium.contracts.task import EventRange
+from collidium.datasets.public_part import in_public_order, without_truth
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.demo.publication import TRUTH_COLUMNS, without_truth
 
 TABLES = {path.stem: pq.read_table(path) for path in EVENTS_DIRECTORY.glob("*.parquet")}
-EVALUATION = EventRange(3, 5)
 
 
 def test_the_five_events_are_shipped() -> None:
@@ -22,18 +20,13 @@ def test_the_five_events_are_shipped() -> None:
 
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_nothing_of_the_eval_events_tells_what_belongs_together(name: str) -> None:
-    published = without_truth(name, TABLES[name], EVALUATION)
+    ordered = in_public_order({table: TABLES[table].slice(3) for table in TABLES})
+    published = without_truth(name, ordered[name])
     assert published.schema == TABLES[name].schema
-    assert published.slice(0, 3).equals(TABLES[name].slice(0, 3))
-    for row in published.slice(3).to_pylist():
-        assert name in {"tracker_hits", "calo_hits"}
-        assert row["event_id"] in EVALUATION
-        assert all(row[column] is None for column in TRUTH_COLUMNS & set(row))
-        assert all(row[column] for column in ("x", "y", "z"))
-
-
-def test_the_hits_of_the_eval_events_are_published() -> None:
-    published = without_truth("tracker_hits", TABLES["tracker_hits"], EVALUATION)
-    assert published["event_id"].to_pylist() == [0, 1, 2, 3, 4]
-    for column in ("hit_id", "x", "y", "z", "volume_id"):
-        assert published[column].equals(TABLES["tracker_hits"][column])
+    assert published["event_id"].to_pylist() == [3, 4]
+    for column in ("particle_id", "majority_particle_id", "pt", "pdg_id"):
+        if column in published.column_names:
+            assert published[column].null_count == 2
+    for column in ("x", "y", "z", "hit_id", "hit_ids"):
+        if column in published.column_names:
+            assert published[column].null_count == 0
