@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
@@ -21,21 +21,37 @@ from collidium.errors import InvalidInput
 Columns = Sequence[str] | Mapping[str, Sequence[str]] | None
 
 
+class Options(TypedDict, total=False):
+    """What :func:`load` takes by name beside which events it loads."""
+
+    columns: Columns
+    rows: Literal["events", "flat"]
+    endpoint: str | None
+    revision: str | None
+    token: str | None
+    cache: Path | None
+    progress: Progress | None
+
+
+@overload
+def load(
+    source: Source,
+    config: str | None,
+    tables: str,
+    events: Events = None,
+    *,
+    to: Literal["arrow"] = "arrow",
+    **options: Unpack[Options],
+) -> pa.Table: ...
 @overload
 def load(
     source: Source,
     config: str | None = None,
-    tables: str = ...,
-    events: Events = None,
     *,
-    columns: Columns = None,
-    rows: Literal["events", "flat"] = "events",
+    tables: str,
+    events: Events = None,
     to: Literal["arrow"] = "arrow",
-    endpoint: str | None = None,
-    revision: str | None = None,
-    token: str | None = None,
-    cache: Path | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> pa.Table: ...
 @overload
 def load(
@@ -44,14 +60,8 @@ def load(
     tables: Sequence[str] | None = None,
     events: Events = None,
     *,
-    columns: Columns = None,
-    rows: Literal["events", "flat"] = "events",
     to: Literal["arrow"] = "arrow",
-    endpoint: str | None = None,
-    revision: str | None = None,
-    token: str | None = None,
-    cache: Path | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> dict[str, pa.Table]: ...
 @overload
 def load(
@@ -60,14 +70,8 @@ def load(
     tables: str | Sequence[str] | None = None,
     events: Events = None,
     *,
-    columns: Columns = None,
-    rows: Literal["events", "flat"] = "events",
-    to: Literal["polars", "pandas", "awkward"],
-    endpoint: str | None = None,
-    revision: str | None = None,
-    token: str | None = None,
-    cache: Path | None = None,
-    progress: Progress | None = None,
+    to: Frame,
+    **options: Unpack[Options],
 ) -> Any: ...
 def load(
     source: Source,

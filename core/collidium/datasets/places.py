@@ -105,7 +105,7 @@ def check_endpoint(address: str, name: str) -> str:
         parts = urlsplit(address.strip())
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        valid = False
+        parts, valid = urlsplit(""), False
     if not valid or parts.query or parts.fragment:
         raise ConfigurationError(f"{name} must be like {PUBLIC_HUB}")
     if parts.username is not None or parts.password is not None:
