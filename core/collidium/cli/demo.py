@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import click
 
@@ -34,13 +34,27 @@ if TYPE_CHECKING:
     show_default="any free one",
     help="Port of the server.",
 )
+@click.option(
+    "--runner",
+    type=click.Choice(["auto", "local", "mock"]),
+    default="auto",
+    show_default=True,
+    help="What computes the events that are ordered; auto: this machine, where the extra sim is installed, "
+    "else the mock, which makes none.",
+)
 @json_option
-def demo(data_dir: Path | None, keep: bool, port: int, as_json: bool) -> None:
+def demo(
+    data_dir: Path | None,
+    keep: bool,
+    port: int,
+    runner: Literal["auto", "local", "mock"],
+    as_json: bool,
+) -> None:
     """Show the whole loop on five real events, touching nothing else on this machine.
 
     Starts a server with a local hub, publishes the events as a dataset, imports truth for two of them,
-    reconstructs tracks from the hits alone, submits the results, orders more events from the mock runner
-    and waits for them, and shows scores, requests, credits and leaderboard.
+    reconstructs tracks from the hits alone, submits the results, orders more events and waits for them,
+    and shows scores, requests, credits and leaderboard.
 
     \b
     collidium demo
@@ -49,7 +63,7 @@ def demo(data_dir: Path | None, keep: bool, port: int, as_json: bool) -> None:
     from collidium.demo.loop import demonstrated
 
     signal.signal(signal.SIGTERM, _leave)
-    with _directory(data_dir) as directory, demonstrated(directory, port, _say) as outcome:
+    with _directory(data_dir) as directory, demonstrated(directory, port, runner, _say) as outcome:
         if as_json:
             print_json(outcome)
         else:

@@ -1,4 +1,4 @@
-"""The whole loop on five real events and events from the mock runner, on one machine: ``collidium demo``.
+"""The whole loop on five real events and events that are ordered, on one machine: ``collidium demo``.
 
 ``data/`` holds the events; its README tells their source and licence.
 """

@@ -26,6 +26,8 @@ class Machine:
     """A fresh machine: a data directory, and commands that see no other settings."""
 
     data_dir: Path
+    #: Settings of the server besides.
+    settings: Mapping[str, str]
 
     def environment(self) -> dict[str, str]:
         """The caller's environment without settings and secrets."""
@@ -34,7 +36,11 @@ class Machine:
             for name, value in os.environ.items()
             if not name.upper().startswith(_PRIVATE) and name.upper() != "ADMIN_TOKEN"
         }
-        return kept | {"PLATFORM_DATA_DIR": str(self.data_dir), **without_proxy(os.environ)}
+        return kept | {
+            "PLATFORM_DATA_DIR": str(self.data_dir),
+            **self.settings,
+            **without_proxy(os.environ),
+        }
 
     def command(self, *arguments: str) -> str:
         """Run ``collidium`` to its end and return what it printed; raises CollidiumError when it fails."""

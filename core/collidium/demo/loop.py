@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from collidium.contracts.task import EventRange, Task
 from collidium.datasets import Dataset, HubDataset, fetch, hub_client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.demo.child import Machine
+from collidium.demo.computing import choose
 from collidium.demo.orders import Ordered, order_events
 from collidium.demo.publication import publish
 from collidium.errors import CollidiumError, ConfigurationError
@@ -55,9 +57,13 @@ class Outcome:
 
 
 @contextmanager
-def demonstrated(data_dir: Path, port: int, say: Say) -> Iterator[Outcome]:
+def demonstrated(
+    data_dir: Path, port: int, runner: Literal["auto", "local", "mock"], say: Say
+) -> Iterator[Outcome]:
     """Go through the whole loop; the server runs until the context ends. Raises CollidiumError."""
-    machine = Machine(data_dir)
+    loaded = plugins.load()
+    computing = choose(runner, loaded)
+    machine = Machine(data_dir, computing.settings)
     say("Making two accounts on the local hub")
     tokens = {name: _add_user(machine, name) for name in ("collidium", "alice")}
     say("Starting the server on embedded defaults")
@@ -79,11 +85,11 @@ def demonstrated(data_dir: Path, port: int, say: Say) -> Iterator[Outcome]:
             str(EVALUATION),
             "--json",
         )
-        task = plugins.load().tasks().get(TASK)
+        task = loaded.tasks().get(TASK)
         say("Downloading the hits of the eval events, as any user")
         hits = _download(task, HubDataset(REPO, hub, token=tokens["alice"]), data_dir / "downloads")
         submissions = tuple(_submit_baselines(task, hits, url, tokens, data_dir, say))
-        orders = order_events(url, tokens, say)
+        orders = order_events(url, tokens, say, computing)
         say("Auditing the ledger and the totals of usage")
         machine.command("ledger", "audit")
         yield _outcome(url, tokens, submissions, orders, data_dir)

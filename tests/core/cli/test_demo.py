@@ -8,12 +8,19 @@ import signal
 import socket
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.core.cli.conftest import RunCommand
 from tests.waiting import eventually
+
+from collidium import plugins
+from collidium.demo.computing import LOCAL, MOCK, choose
+from collidium.errors import ConfigurationError
+
+SIMULATES_HERE = sys.platform == "linux" and all(map(find_spec, ("acts", "pythia8mc")))
 
 
 @pytest.fixture
@@ -25,12 +32,23 @@ def scratch(isolated_environment: dict[str, str], tmp_path: Path) -> Path:
     return path
 
 
+RUNNERS = [
+    "mock",
+    pytest.param(
+        "local", marks=pytest.mark.skipif(not SIMULATES_HERE, reason="needs the extra sim, and Linux")
+    ),
+]
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
 def test_the_demo_scores_orders_pays_and_leaves_nothing(
-    collidium: RunCommand, scratch: Path, tmp_path: Path
+    collidium: RunCommand, scratch: Path, tmp_path: Path, runner: str
 ) -> None:
     # Settings, tokens and proxies of whoever runs it change nothing, nor do they break it.
     done = collidium(
         "demo",
+        "--runner",
+        runner,
         "--json",
         HF_TOKEN="of the caller",  # noqa: S106 -- of a test
         ADMIN_TOKEN="of the caller",  # noqa: S106 -- of a test
@@ -57,7 +75,7 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
     assert [order["by"] for order in outcome["orders"]] == ["alice", "collidium", "alice"]
     assert [first["state"], again["state"], cancelled["state"]] == ["completed", "completed", "cancelled"]
     assert [moment["state"] for moment in first["timeline"]] == ["queued", "running", "completed"]
-    assert first["output_is_mock"]
+    assert first["output_is_mock"] == (runner == "mock")
     assert again["request_id"] == first["request_id"]
     assert (again["cached"], again["credits_charged"]) == (True, 0)
     assert cancelled["credits_refunded"] == pytest.approx(
@@ -76,6 +94,15 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
     assert not (tmp_path / "data").exists()
 
 
+def test_what_computes_is_found_out() -> None:
+    """The mock where there is no pipeline, and a clear word to who asked for one."""
+    blocked_pipeline = plugins.load(["acts_pipeline"])
+    assert choose("auto", plugins.load()) is (LOCAL if SIMULATES_HERE else MOCK)
+    assert choose("auto", blocked_pipeline) is MOCK
+    with pytest.raises(ConfigurationError, match="no pipeline named 'acts'"):
+        choose("local", blocked_pipeline)
+
+
 def test_a_directory_that_is_not_empty_is_refused(collidium: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").touch()
@@ -87,7 +114,7 @@ def test_a_directory_that_is_not_empty_is_refused(collidium: RunCommand, tmp_pat
 def test_a_step_that_fails_ends_with_1(collidium: RunCommand, scratch: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = collidium("demo", "--port", str(port))
+        done = collidium("demo", "--runner", "mock", "--port", str(port))
     assert done.returncode == 1
     assert f"cannot listen on port {port}" in done.stderr
     assert "Traceback" not in done.stderr
@@ -102,7 +129,17 @@ def test_it_stays_up_when_asked_and_takes_the_server_with_it(
     told = tmp_path / "told"
     with told.open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "collidium", "demo", "--keep", "--data-dir", str(data_dir)],
+            [
+                sys.executable,
+                "-m",
+                "collidium",
+                "demo",
+                "--runner",
+                "mock",
+                "--keep",
+                "--data-dir",
+                str(data_dir),
+            ],
             env=isolated_environment,
             stdout=subprocess.DEVNULL,
             stderr=errors,

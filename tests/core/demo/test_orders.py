@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from collidium.demo.computing import MOCK
 from collidium.demo.orders import order_events
 from collidium.errors import CollidiumError
 from collidium.testing.server import ServerProcess
@@ -19,7 +20,7 @@ def test_a_request_that_fails_ends_the_demo(tmp_path: Path) -> None:
         with pytest.raises(
             CollidiumError, match="is failed, not completed: the mock runner was told to fail"
         ):
-            order_events(server.base_url, tokens, told.append)
+            order_events(server.base_url, tokens, told.append, MOCK)
     assert told[-1].endswith("is failed")
 
 
@@ -28,4 +29,4 @@ def test_the_same_order_must_be_answered_by_the_first(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, env=env) as server:
         tokens = {name: server.add_user(name) for name in ("alice", "collidium")}
         with pytest.raises(CollidiumError, match="was not answered by the first"):
-            order_events(server.base_url, tokens, lambda _: None)
+            order_events(server.base_url, tokens, lambda _: None, MOCK)
