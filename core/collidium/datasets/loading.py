@@ -57,7 +57,7 @@ def load(
 def load(
     source: Source,
     config: str | None = None,
-    tables: Sequence[str] | None = None,
+    tables: list[str] | tuple[str, ...] | None = None,
     events: Events = None,
     *,
     to: Literal["arrow"] = "arrow",
