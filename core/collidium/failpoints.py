@@ -45,6 +45,8 @@ Failpoint = Literal[
     "finish.before_outbox",
     "finish.before_commit",
     "finish.after_commit",
+    "rescore.kept",
+    "rescore.before_commit",
 ]
 #: All of them; the tests kill a process at each.
 NAMES: Final[frozenset[str]] = frozenset(get_args(Failpoint))

@@ -70,9 +70,7 @@ async def reward_bests(
         if paid_today[name] < rules.per_day and await _is_significant(
             gain, submission, replicates, rules.significance
         ):
-            reward = reward_of(gain.metric, rules.default)
-            await _pay(submission, name, reward)
-            earned += reward
+            earned += await _pay(submission, name, reward_of(gain.metric, rules.default))
     return earned
 
 
@@ -119,12 +117,16 @@ async def _is_significant(
     return gain.value > significance * standard_error_of_gain(replicates[name], beaten.get(name, ()))
 
 
-async def _pay(submission: Submission, metric: str, reward: Decimal) -> None:
-    if reward:
-        await accounts.post(
-            submission.account_id,
-            reward,
-            reason="benchmark_best",
-            reference=reward_reference(submission.id, metric),
-            note=f"{submission.task}: best {metric}",
-        )
+async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
+    """Pay unless the submission was paid for this metric before; returns the credits."""
+    reference = reward_reference(submission.id, metric)
+    if not reward or await accounts.count_entries(submission.account_id, "benchmark_best", [reference]):
+        return Decimal(0)
+    await accounts.post(
+        submission.account_id,
+        reward,
+        reason="benchmark_best",
+        reference=reference,
+        note=f"{submission.task}: best {metric}",
+    )
+    return reward

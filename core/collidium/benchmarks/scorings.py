@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,21 +14,71 @@ if TYPE_CHECKING:
     from collidium.benchmarks.engine import Evaluation
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierScores:
+    """Scores that once counted."""
+
+    scores: Mapping[str, float]
+    uncertainties: Mapping[str, float]
+    scorer_version: str
+    truth_version: str
+    scored_at: datetime
+
+
 async def keep(
-    submission: Submission, evaluation: Evaluation, scored_at: datetime, *, applied_at: datetime | None
-) -> Scoring:
-    """Keep what the scorer and the truth that ``submission`` names made of its file."""
-    return await Scoring.create(
-        submission_id=submission.id,
-        scorer_version=submission.scorer_version,
-        truth_version=submission.truth_version,
+    submission_id: str,
+    versions: tuple[str, str],
+    evaluation: Evaluation,
+    *,
+    scored_at: datetime,
+    applied: bool = False,
+) -> None:
+    """Keep what a version of scorer and truth made of a submission, unless that is kept already."""
+    scoring = Scoring(
+        submission_id=submission_id,
+        scorer_version=versions[0],
+        truth_version=versions[1],
         scores=evaluation.metrics,
         uncertainties=evaluation.uncertainties,
         replicates=evaluation.replicates,
         warnings=list(evaluation.warnings),
         scored_at=scored_at,
-        applied_at=applied_at,
+        applied_at=scored_at if applied else None,
     )
+    await Scoring.bulk_create([scoring], ignore_conflicts=True)
+
+
+async def keep_current(submission: Submission) -> None:
+    """Keep the scores that count now, as those of a submission from before scorings were kept."""
+    scoring = Scoring(
+        submission_id=submission.id,
+        scorer_version=submission.scorer_version,
+        truth_version=submission.truth_version,
+        scores=submission.scores,
+        uncertainties=submission.uncertainties,
+        warnings=submission.warnings,
+        scored_at=submission.submitted_at,
+        applied_at=submission.submitted_at,
+    )
+    await Scoring.bulk_create([scoring], ignore_conflicts=True)
+
+
+async def of_versions(scorer_version: str, truth_version: str) -> list[Scoring]:
+    """All scorings by a scorer against a truth, of which each is one task's."""
+    return await Scoring.filter(scorer_version=scorer_version, truth_version=truth_version)
+
+
+async def earlier(submission: Submission) -> list[EarlierScores]:
+    """What counted before, the latest first."""
+    rows = await Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
+    current = submission.scorer_version, submission.truth_version
+    return [
+        EarlierScores(
+            row.scores, row.uncertainties or {}, row.scorer_version, row.truth_version, row.scored_at
+        )
+        for row in rows
+        if (row.scorer_version, row.truth_version) != current
+    ]
 
 
 async def replicates_of(submission_id: str, scorer_version: str, truth_version: str) -> Replicates:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import uuid
@@ -18,10 +17,11 @@ from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks import engine, quotas, scorings, tasklist, truth_versions
+from collidium.benchmarks import prediction_files, quotas, scorings, tasklist, truth_versions
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.predictions import ExtraColumns, largest
 from collidium.benchmarks.rewards import RewardRules, reward_bests
+from collidium.benchmarks.scorings import EarlierScores
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import InvalidInput, NotFound, Unavailable
@@ -69,6 +69,8 @@ class SubmissionView:
     truth_version: str
     #: When an operator verified what the submitter measured; None: nobody has.
     verified_at: datetime | None
+    #: What other scorers and truths made of the file before, the latest first; for who asks for it alone.
+    earlier_scores: Sequence[EarlierScores] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ async def check(
     """Score without keeping anything. Raises InvalidInput with every problem found, and Forbidden."""
     task, truth_version = await tasklist.accepting(platform, task_name)
     await accounts.require_not_banned(account.id)
-    return await _evaluate(platform, task, truth_version, predictions)
+    return await prediction_files.score(platform, task, truth_version, predictions.path)
 
 
 async def submit(
@@ -132,10 +134,10 @@ async def submit(
         return Outcome(view(first), deduplicated=True)
     per_day = platform.settings.submissions_per_day
     await quotas.require_submission_left(account.id, task_name, per_day, now())
-    evaluation = await _evaluate(platform, task, truth_version, predictions, extra_columns)
+    evaluation = await prediction_files.score(platform, task, truth_version, predictions.path, extra_columns)
     await accounts.require_not_banned(account.id)
     # Before the transaction and named by content: a kill in between leaves a file that the retry adopts.
-    await platform.storage.put(f"predictions/{predictions.sha256}.parquet", predictions.path)
+    await platform.storage.put(prediction_files.storage_key(predictions.sha256), predictions.path)
     outcome = await _keep(platform, task, submission, evaluation)
     if not outcome.deduplicated:
         platform.plugins.announce("collidium_submission_scored", submission=as_json(outcome.submission))
@@ -149,35 +151,7 @@ async def find(submission_id: str) -> SubmissionView:
         row = await Submission.get_or_none(id=submission_id)
     if row is None:
         raise NotFound(f"there is no submission {submission_id[:100]!r}")
-    return view(row)
-
-
-async def _evaluate(
-    platform: Platform,
-    task: Task,
-    truth_version: str,
-    predictions: Predictions,
-    extra_columns: ExtraColumns = "refuse",
-) -> Evaluation:
-    truth = await truth_versions.open_truth(platform, task.card.name, truth_version)
-    settings = platform.settings
-    budget = asyncio.timeout(settings.evaluation_seconds)
-    try:
-        async with budget:
-            return await engine.evaluate(
-                *(task, truth, predictions.path),
-                executor=platform.executor,
-                limits=settings.scoring_limits,
-                extra_columns=extra_columns,
-            )
-    except TimeoutError:
-        if not budget.expired():
-            raise
-        raise Unavailable(
-            f"scoring took longer than {settings.evaluation_seconds:g} s and was given up; write the file "
-            "sorted by event in larger pages and row groups, or try again when less is going on",
-            retry_after=600,
-        ) from None
+    return view(row, await scorings.earlier(row))
 
 
 async def _keep(platform: Platform, task: Task, submission: Submission, evaluation: Evaluation) -> Outcome:
@@ -223,7 +197,8 @@ async def _keep_once(
         task.card, submission, floors, evaluation.replicates, rules
     )
     await submission.save(force_create=True)
-    await scorings.keep(submission, evaluation, submission.submitted_at, applied_at=submission.submitted_at)
+    versions = submission.scorer_version, submission.truth_version
+    await scorings.keep(submission.id, versions, evaluation, scored_at=submission.submitted_at, applied=True)
     listed.revision += 1
     await listed.save(update_fields=["revision"])
     return Outcome(view(submission), deduplicated=False)
@@ -250,7 +225,7 @@ def as_json(submission: SubmissionView) -> dict[str, Any]:
     return {**record, "credits_earned": float(submission.credits_earned)}
 
 
-def view(row: Submission) -> SubmissionView:
+def view(row: Submission, earlier: Sequence[EarlierScores] = ()) -> SubmissionView:
     """What everybody may see of a row."""
     return SubmissionView(
         submission_id=row.id,
@@ -268,4 +243,5 @@ def view(row: Submission) -> SubmissionView:
         scorer_version=row.scorer_version,
         truth_version=row.truth_version,
         verified_at=row.verified_at,
+        earlier_scores=earlier,
     )

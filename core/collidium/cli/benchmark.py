@@ -1,16 +1,27 @@
-"""``collidium benchmark``: what operators decide about submissions."""
+"""``collidium benchmark``: what operators decide about submissions and their scores."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from collidium.cli.calling import client
-from collidium.cli.output import json_option, print_json, print_record
+from collidium.cli.operate import on_platform
+from collidium.cli.output import cell, json_option, note, print_json, print_record, print_table
+from collidium.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collidium.benchmarks.replay import Change, Review
+    from collidium.platform import Platform
+
+#: Who the audit log says it was.
+ACTOR = "command"
 
 
 @click.group()
 def benchmark() -> None:
-    """Decide about submissions."""
+    """Decide about submissions and their scores."""
 
 
 @benchmark.command()
@@ -36,3 +47,59 @@ def verify(submission_id: str, as_json: bool) -> None:
             "credits earned": verified.credits_earned,
         }
     )
+
+
+@benchmark.command()
+@click.argument("task")
+@click.option(
+    "--apply/--preview", "apply", help="Put the new scores into force; default: only show what changes."
+)
+@json_option
+def rescore(task: str, apply: bool, as_json: bool) -> None:
+    """Score kept submissions to TASK again, with the scorer and the truth that it has now.
+
+    Works on the server's machine. Credits once earned stay, newly earned ones are paid; earlier scores are
+    kept with their versions. A run that was interrupted is gone on with.
+
+    \b
+    collidium benchmark rescore tracking --preview
+    collidium benchmark rescore tracking --apply
+    """
+
+    async def run(platform: Platform) -> Review:
+        from collidium.benchmarks.rescoring import rescore
+
+        with progress_bar("Scoring (files)") as progress:
+            return await rescore(platform, task, apply=apply, actor=ACTOR, progress=progress)
+
+    review = on_platform(run)
+    if as_json:
+        print_json(review)
+    else:
+        _show(review)
+
+
+def _show(review: Review) -> None:
+    rows = [_change(change, review) for change in review.submissions]
+    print_table(("rank", "account", "submission", "score", "earns", "not scored because"), rows)
+    print_table(
+        ("metric", "best"),
+        ((best.metric, _arrow(best.before, best.after)) for best in review.bests),
+        title="Bests",
+    )
+    versions = f"scorer {review.scorer_version} and truth {review.truth_version}"
+    if review.applied:
+        note(f"Task {review.task} now has the scores of {versions}.")
+    else:
+        note(f"Nothing has changed. This is what {versions} would make of it; --apply does it.")
+
+
+def _change(change: Change, review: Review) -> tuple[object, ...]:
+    metric = review.primary_metric
+    score = _arrow(change.scores_before.get(metric), change.scores.get(metric))
+    rank = _arrow(change.rank_before, change.rank)
+    return rank, change.hub_username, change.submission_id, score, change.earns, change.problem
+
+
+def _arrow(before: object, after: object) -> str:
+    return cell(after) if before == after else f"{cell(before)} → {cell(after)}"

@@ -46,7 +46,9 @@ class Timed(TrackingTask):
     def metrics(self, tally):
         counted, events, seconds = tally
         efficiency = super().metrics(counted)[EFFICIENCY.name]
-        return {{"speed": events / seconds if seconds else 0.0, EFFICIENCY.name: efficiency {change}}}
+        scores = {{"speed": events / seconds if seconds else 0.0, EFFICIENCY.name: efficiency}}
+        {change}
+        return scores
 
     def resample(self, tallies, draws):
         return [self.metrics(self.merge([tallies[group] for group in draw])) for draw in draws]
@@ -66,8 +68,8 @@ def collidium_tasks():
 """
 
 
-def install_timed(site: Path, version: str = "1", change: str = "") -> None:
-    """Write the task into ``site``, anew where it is there; ``change`` is what its scorer does otherwise."""
+def install_timed(site: Path, version: str = "1", change: str = "pass") -> None:
+    """Write the task into ``site``, or over it; ``change`` is what its scorer does to ``scores``."""
     source = SOURCE.format(version=version, change=change)
     if site.exists():
         (site / "timed_task.py").write_text(source)

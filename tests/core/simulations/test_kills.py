@@ -15,8 +15,7 @@ from tests.core.simulations.life import NAME, Life
 from tests.hub import HubServer, own_hub
 from tortoise.timezone import now
 
-from collidium import accounts, outbox, simulations
-from collidium.failpoints import NAMES
+from collidium import accounts, failpoints, outbox, simulations
 from collidium.outbox.models import OutboxEvent
 from collidium.platform import Platform
 from collidium.simulations import RequestView
@@ -25,6 +24,9 @@ from collidium.simulations.models import HistoryLine, SimulationRequest
 __all__ = ["own_hub"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+
+#: Those of simulation requests.
+NAMES = frozenset(name for name in failpoints.NAMES if not name.startswith("rescore."))
 
 _FINISH = [
     "finish.cleared",

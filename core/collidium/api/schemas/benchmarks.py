@@ -89,8 +89,18 @@ class Checked(Answer):
     warnings: list[str]
 
 
+class EarlierScoresModel(Answer):
+    """Scores of a submission that once counted, by another scorer or against other truth."""
+
+    scores: dict[str, float]
+    uncertainties: StandardErrors
+    scorer_version: str
+    truth_version: str
+    scored_at: datetime
+
+
 class SubmissionModel(Answer):
-    """A submission, as everybody may see it."""
+    """A submission, as everybody may see it; earlier scores the latest first."""
 
     submission_id: str
     task: str
@@ -107,6 +117,7 @@ class SubmissionModel(Answer):
     scorer_version: str
     truth_version: str
     verified_at: VerifiedAt
+    earlier_scores: list[EarlierScoresModel]
 
 
 class Place(BaseModel):

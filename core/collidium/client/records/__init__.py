@@ -6,6 +6,7 @@ Fields that a newer server adds are ignored; one that is missing and has no defa
 from collidium.client.records.accounts import Account, Transaction
 from collidium.client.records.benchmarks import (
     Checked,
+    EarlierScores,
     EvalEvents,
     Metric,
     Place,
@@ -38,6 +39,7 @@ __all__ = [
     "ChannelUsage",
     "Checked",
     "DayUsage",
+    "EarlierScores",
     "Estimate",
     "EvalEvents",
     "Failures",

@@ -82,6 +82,17 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierScores:
+    """Scores of a submission that once counted, by another scorer or against other truth."""
+
+    scores: Mapping[str, float | None]
+    scorer_version: str
+    truth_version: str
+    scored_at: datetime
+    uncertainties: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """A submission as it is kept."""
 
@@ -99,6 +110,7 @@ class Submission:
     truth_version: str | None = None
     uncertainties: Mapping[str, float] = field(default_factory=dict)
     verified_at: datetime | None = None
+    earlier_scores: tuple[EarlierScores, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -1,0 +1,217 @@
+"""Kept submissions scored again: old scores stay, bests are won anew, and nothing is paid twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from collidium.failpoints import VARIABLE
+from collidium.testing.plugin import StartServer
+from collidium.testing.server import ServerProcess
+
+from .conftest import EVENTS, parquet, signed_in
+from .timed_task import install_timed, list_timed
+
+SUBMIT = "/v1/benchmark/timed/submit"
+SignIn = Callable[[str], httpx.Client]
+METRIC = "trackml_weighted_efficiency"
+#: A scorer that turns the order of submissions round, in both metrics.
+TURNED = f"scores = {{'speed': 1 / scores['speed'], '{METRIC}': 1.5 - 0.5 * scores['{METRIC}']}}"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    install_timed(tmp_path / "site")
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def timed(start_server: StartServer, site: Path) -> ServerProcess:
+    server = start_server({"PYTHONPATH": str(site), "PLATFORM_REWARDS_PER_DAY": "20"})
+    list_timed(server)
+    return server
+
+
+@pytest.fixture
+def sign_in(timed: ServerProcess) -> Iterator[SignIn]:
+    with ExitStack() as clients:
+        yield lambda name: clients.enter_context(signed_in(timed, name))
+
+
+def predictions(oracle: pa.Table, keep: float, seconds: float) -> pa.Table:
+    """The oracle with a part of its hits assigned, in that many seconds."""
+    tracks = oracle["track_id"].to_numpy().copy()
+    tracks[np.random.default_rng(0).random(len(tracks)) > keep] = -1
+    table = oracle.set_column(2, "track_id", pa.array(tracks))
+    return table.append_column("seconds", pa.array(np.full(len(tracks), seconds)))
+
+
+def submit(client: httpx.Client, table: pa.Table) -> dict[str, Any]:
+    answer = client.post(SUBMIT, content=parquet(table))
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def rescore(server: ServerProcess, *options: str) -> dict[str, Any]:
+    done = server.run("benchmark", "rescore", "timed", *options, "--json")
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def credits_of(client: httpx.Client) -> float:
+    return float(client.get("/v1/me").json()["credits"])
+
+
+def board(client: httpx.Client) -> list[str]:
+    return [place["submission_id"] for place in client.get("/v1/leaderboard/timed").json()]
+
+
+def test_a_preview_tells_what_applying_does(
+    timed: ServerProcess, sign_in: SignIn, site: Path, oracle: pa.Table
+) -> None:
+    people = [sign_in(name) for name in ("alice", "bob", "carol")]
+    good, bad, middle = (
+        submit(person, predictions(oracle, keep, seconds))
+        for person, keep, seconds in zip(people, (0.95, 0.6, 0.8), (1, 4, 2), strict=True)
+    )
+    ids = [made["submission_id"] for made in (good, bad, middle)]
+    assert board(people[0]) == [ids[0], ids[2], ids[1]]
+    assert [credits_of(person) for person in people] == [60, 10, 10]
+
+    install_timed(site, "2", TURNED)
+    preview = rescore(timed, "--preview")
+    assert board(people[0]) == [ids[0], ids[2], ids[1]], "a preview changes nothing"
+    assert [credits_of(person) for person in people] == [60, 10, 10]
+    assert people[0].get(f"/v1/submissions/{ids[1]}").json()["earlier_scores"] == []
+
+    applied = rescore(timed, "--apply")
+    assert applied == preview | {"applied": True}
+    assert [(c["submission_id"], c["rank_before"], c["rank"]) for c in applied["submissions"]] == [
+        (ids[1], 3, 1),
+        (ids[2], 2, 2),
+        (ids[0], 1, 3),
+    ]
+    assert board(people[0]) == [ids[1], ids[2], ids[0]]
+    assert [credits_of(person) for person in people] == [60, 60, 10], "newly won by bob, kept by alice"
+    (best,) = (best for best in applied["bests"] if best["metric"] == METRIC)
+    shown = people[0].get(f"/v1/submissions/{ids[1]}").json()
+    assert (best["before"], best["after"]) == (good["scores"][METRIC], shown["scores"][METRIC])
+    assert (shown["scorer_version"], shown["credits_earned"]) == ("2", 50)
+    (earlier,) = shown["earlier_scores"]
+    assert (earlier["scores"], earlier["scorer_version"]) == (bad["scores"], "1")
+    assert earlier["uncertainties"] == bad["uncertainties"]
+
+    again = rescore(timed, "--apply")
+    assert sum(change["earns"] for change in again["submissions"]) == 0
+    assert [credits_of(person) for person in people] == [60, 60, 10]
+    assert timed.run("ledger", "audit").returncode == 0
+    table = timed.run("benchmark", "rescore", "timed")
+    assert ids[0] in table.stdout
+    assert "Nothing has changed" in table.stderr
+
+
+@pytest.mark.parametrize("failpoint", ["rescore.kept", "rescore.before_commit"])
+def test_killed_half_way_it_is_gone_on_with_and_nothing_is_doubled(
+    timed: ServerProcess,
+    sign_in: SignIn,
+    site: Path,
+    oracle: pa.Table,
+    failpoint: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    people = [sign_in(name) for name in ("alice", "bob")]
+    ids = [
+        submit(person, predictions(oracle, keep, 1))["submission_id"]
+        for person, keep in zip(people, (0.95, 0.6), strict=True)
+    ]
+    before = board(people[0])
+    install_timed(site, "2", TURNED)
+    with monkeypatch.context() as armed:
+        armed.setitem(timed.environment, VARIABLE, failpoint)
+        for _ in range(2):
+            killed = timed.run("benchmark", "rescore", "timed", "--apply")
+            assert killed.returncode == -signal.SIGKILL
+            assert board(people[0]) == before
+            assert [credits_of(person) for person in people] == [60, 10]
+            if failpoint == "rescore.kept":
+                break
+    rescore(timed, "--apply")
+    assert board(people[0]) == ids
+    assert [credits_of(person) for person in people] == [60, 60]
+    with httpx.Client(headers={"X-Admin-Token": timed.admin_token}, trust_env=False) as admin:
+        deeds = admin.get(f"{timed.base_url}/admin/audit").json()
+    assert [(deed["action"], deed["details"]["credits_paid"]) for deed in deeds] == [("rescore", "50")]
+    assert timed.run("ledger", "audit").returncode == 0
+
+
+def test_a_file_sent_again_to_the_new_scorer_stands_on_the_board_once(
+    timed: ServerProcess, sign_in: SignIn, site: Path, oracle: pa.Table
+) -> None:
+    alice = sign_in("alice")
+    table = predictions(oracle, 0.9, 1)
+    first = submit(alice, table)
+    timed.stop()
+    install_timed(site, "2", TURNED)
+    timed.start()
+    with httpx.Client(base_url=timed.base_url, headers=alice.headers, timeout=60, trust_env=False) as alice:
+        second = submit(alice, table)
+        assert second["submission_id"] != first["submission_id"]
+        for _ in range(2):
+            changes = {change["submission_id"]: change for change in rescore(timed, "--apply")["submissions"]}
+            assert second["submission_id"] in changes[first["submission_id"]]["problem"]
+            assert board(alice) == [second["submission_id"]]
+        assert submit(alice, table)["submission_id"] == second["submission_id"]
+        kept = alice.get(f"/v1/submissions/{first['submission_id']}").json()
+        assert (kept["scores"], kept["scorer_version"]) == (first["scores"], "1")
+
+
+def test_what_cannot_be_scored_again_keeps_its_scores_and_leaves_the_board(
+    timed: ServerProcess, sign_in: SignIn, oracle: pa.Table
+) -> None:
+    alice = sign_in("alice")
+    whole = submit(alice, predictions(oracle, 0.9, 1))
+    event = oracle["event_id"].to_numpy() == 3
+    part = submit(alice, predictions(oracle.filter(pa.array(event)), 0.9, 1))
+    lost = submit(alice, predictions(oracle.filter(pa.array(event)), 0.8, 1))
+    (timed.data_dir / "storage" / "predictions" / f"{lost['sha256']}.parquet").unlink()
+    done = timed.run(
+        *("truth", "import", "timed", "--from", str(EVENTS)),
+        *("--config", "ttbar_pu0", "--events", "3:4"),
+    )
+    assert done.returncode == 0, done.stderr
+    review = rescore(timed, "--apply")
+    problems = {change["submission_id"]: change["problem"] for change in review["submissions"]}
+    assert "at most" in problems[whole["submission_id"]]
+    assert "not kept any more" in problems[lost["submission_id"]]
+    assert problems[part["submission_id"]] is None
+    assert board(alice) == [part["submission_id"]]
+    kept = alice.get(f"/v1/submissions/{whole['submission_id']}").json()
+    assert (kept["scores"], kept["truth_version"]) == (whole["scores"], whole["truth_version"])
+    assert (
+        alice.get(f"/v1/submissions/{part['submission_id']}").json()["truth_version"]
+        != whole["truth_version"]
+    )
+
+
+def test_a_scorer_at_fault_changes_nothing(
+    timed: ServerProcess, sign_in: SignIn, site: Path, oracle: pa.Table
+) -> None:
+    alice = sign_in("alice")
+    made = submit(alice, predictions(oracle, 0.9, 1))
+    install_timed(site, "2", "raise KeyError('a fault')")
+    done = timed.run("benchmark", "rescore", "timed", "--apply")
+    assert done.returncode != 0
+    assert "scoring for task timed failed" in done.stderr
+    assert "Traceback" not in done.stdout
+    assert board(alice) == [made["submission_id"]]
+    for task in ("nothing", "a" * 100):
+        assert timed.run("benchmark", "rescore", task).returncode != 0
