@@ -1,12 +1,13 @@
 """Digitisation: what modules measure of the hits, by smearing in ACTS.
 
-Pixels measure both coordinates; short strips measure the second one coarsely, long strips do not measure it.
+Pixels measure both coordinates; short strips measure the second one less well, long strips not at all.
 Where nothing is measured the hit lies in the middle of the module, as in the hosted datasets.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,14 +18,22 @@ import acts.examples.json
 
 from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
 
-_PIXEL: Final = (0.015, 0.015)
-_SHORT_STRIP: Final = (0.043, 1.2)
-_LONG_STRIP: Final = (0.072,)
-#: Standard deviations of the local coordinates that modules of a volume measure, mm.
-RESOLUTIONS: Final[Mapping[int, tuple[float, ...]]] = {
+#: Pitches of the hosted events, mm: their hits lie on multiples of half of them.
+_PIXEL: Final = (0.050, 0.050)
+_SHORT_STRIP: Final = (0.080, 0.500)
+_LONG_STRIP: Final = (0.100,)
+_LONG_STRIP_END: Final = (0.125,)
+_PITCHES: Final[Mapping[int, tuple[float, ...]]] = {
     **dict.fromkeys((16, 17, 18), _PIXEL),
     **dict.fromkeys((23, 24, 25), _SHORT_STRIP),
-    **dict.fromkeys((28, 29, 30), _LONG_STRIP),
+    28: _LONG_STRIP_END,
+    29: _LONG_STRIP,
+    30: _LONG_STRIP_END,
+}
+#: Standard deviations of the local coordinates that modules of a volume measure, mm: of something that lies
+#: anywhere within the pitch.
+RESOLUTIONS: Final[Mapping[int, tuple[float, ...]]] = {
+    volume: tuple(pitch / math.sqrt(12.0) for pitch in pitches) for volume, pitches in _PITCHES.items()
 }
 #: No measurement is further off than so many of them.
 _FURTHEST: Final = 3.0

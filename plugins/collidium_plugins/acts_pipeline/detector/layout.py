@@ -132,7 +132,7 @@ _LONG_STRIPS: Final = _Barrel(
     sensors=(_Sensor(offset=-3.31, stereo=0.04), _Sensor(offset=3.3)),
 )
 _LONG_STRIP_DISCS: Final = (1300.0, 1600.0, 1900.0, 2250.0, 2600.0, 3000.0)
-_BACK_TO_BACK: Final = (_Sensor(offset=2.5, stereo=0.02), _Sensor(offset=-2.5, stereo=-0.02))
+_BACK_TO_BACK: Final = (_Sensor(offset=2.5, stereo=-0.02), _Sensor(offset=-2.5, stereo=0.02))
 _LONG_STRIP_RINGS: Final = (
     _Ring(820.0, 48, -15.0, 8.0, (53.2, 58.6, 78.0), _BACK_TO_BACK),
     _Ring(990.0, 48, 15.0, 8.0, (64.6, 70.0, 78.0), _BACK_TO_BACK),

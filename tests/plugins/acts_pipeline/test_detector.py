@@ -1,0 +1,362 @@
+"""What the simulated tracker does to particles, and what is reconstructed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+pytest.importorskip("acts")
+pytest.importorskip("pythia8mc")
+
+from collidium.datasets.schemas import SCHEMAS
+from collidium_plugins.acts_pipeline import events as codec
+from collidium_plugins.acts_pipeline import tables
+from collidium_plugins.acts_pipeline.detector import digitisation, geometry, layout, tracking
+from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms
+from collidium_plugins.acts_pipeline.detector.geometry import Detector
+from collidium_plugins.acts_pipeline.detector.reconstruction import DETECTORS, Reconstruction
+from collidium_plugins.acts_pipeline.detector.simulation import LEAST_MOMENTUM, Simulation, is_simulated
+from collidium_plugins.acts_pipeline.detector.truth import perigee
+from collidium_plugins.acts_pipeline.events import (
+    ENDED,
+    LEFT,
+    NOT_SIMULATED,
+    GeneratedEvent,
+    Particles,
+    ReconstructedEvent,
+    SimulatedEvent,
+)
+from collidium_plugins.acts_pipeline.failures import StageFailed
+from collidium_plugins.acts_pipeline.generation.events import Generator
+
+SEED = 11
+EVENTS = 12
+MASSES = {13: 0.10566, 22: 0.0, 211: 0.13957}
+
+
+@dataclass(frozen=True)
+class Run:
+    """The tracker, and events that it has simulated and reconstructed."""
+
+    simulation: Simulation
+    reconstruction: Reconstruction
+    generated: list[GeneratedEvent]
+    simulated: list[SimulatedEvent]
+    reconstructed: list[ReconstructedEvent]
+
+    def again(self, event: GeneratedEvent, seed: int = SEED) -> ReconstructedEvent:
+        return self.reconstruction.reconstruct(self.simulation.simulate(event, seed), seed)
+
+
+@pytest.fixture(scope="module")
+def detector() -> Detector:
+    return geometry.build()
+
+
+@pytest.fixture(scope="module")
+def ttbar(detector: Detector) -> Run:
+    simulation, reconstruction = Simulation(detector), Reconstruction(detector)
+    generator = Generator("ttbar", 0, SEED, None)
+    generated = [generator.generate(event_id) for event_id in range(EVENTS)]
+    simulated = [simulation.simulate(event, SEED) for event in generated]
+    reconstructed = [reconstruction.reconstruct(event, SEED) for event in simulated]
+    return Run(simulation, reconstruction, generated, simulated, reconstructed)
+
+
+def gun(pdg_id: int, momentum: float, *, number: int = 300, charge: float = -1.0) -> GeneratedEvent:
+    """Particles of one kind from the origin, |η| < 2."""
+    eta = np.linspace(-2.0, 2.0, number)
+    phi = np.linspace(0.0, 40.0, number)
+    pt = momentum / np.cosh(eta)
+    columns: dict[str, Any] = {
+        "particle_id": np.arange(1, number + 1),
+        "pdg_id": pdg_id,
+        "mass": MASSES[pdg_id],
+        "energy": np.hypot(momentum, MASSES[pdg_id]),
+        "charge": charge,
+        "px": pt * np.cos(phi),
+        "py": pt * np.sin(phi),
+        "pz": pt * np.sinh(eta),
+        "primary": True,
+        "vertex_primary": 1,
+        "parent_id": -1,
+    }
+    names = [field.name for field in fields(Particles)]
+    types = {name: SCHEMAS["particles"].field(name).type.value_type.to_pandas_dtype() for name in names}
+    return GeneratedEvent(
+        0, Particles(**{name: np.full(number, columns.get(name, 0), types[name]) for name in names})
+    )
+
+
+def gathered(run: Run, column: Callable[[ReconstructedEvent], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return np.concatenate([column(event) for event in run.reconstructed])
+
+
+def pt(particles: Particles) -> npt.NDArray[np.float32]:
+    return np.hypot(particles.px, particles.py)
+
+
+def momentum(particles: Particles) -> npt.NDArray[np.float32]:
+    return np.hypot(pt(particles), particles.pz)
+
+
+def owner(event: ReconstructedEvent) -> npt.NDArray[np.int64]:
+    """The place among the particles of each track's majority particle."""
+    return event.tracks.majority_particle_id.astype(np.int64) - 1
+
+
+def assert_same(one: object, other: object) -> None:
+    """Bit for bit."""
+    for field in fields(one):  # type: ignore[arg-type]
+        left, right = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(left, np.ndarray):
+            assert left.dtype == right.dtype
+            assert left.tobytes() == right.tobytes(), field.name
+        elif isinstance(left, int):
+            assert left == right
+        else:
+            assert_same(left, right)
+
+
+def test_the_geometry_has_the_modules_of_the_layout(detector: Detector) -> None:
+    modules = [
+        (volume.volume_id, layer.layer_id)
+        for system in layout.systems()
+        for volume in system.volumes
+        for layer in volume.layers
+        for _ in layer.modules
+    ]
+    ids = [detector.ids[int(module)] for module in detector.modules]
+    assert sorted((one.volume, one.layer) for one in ids) == sorted(modules)
+    assert {volume for volume, _ in modules} == set(DETECTORS) == set(digitisation.RESOLUTIONS)
+
+
+def test_hits_lie_where_their_volumes_are(ttbar: Run) -> None:
+    radius = gathered(ttbar, lambda event: np.hypot(event.hits.true_x, event.hits.true_y))
+    height = gathered(ttbar, lambda event: np.abs(event.hits.true_z))
+    place = {
+        (volume, layer): np.s_[
+            (gathered(ttbar, lambda event: event.hits.volume_id) == volume)
+            & (gathered(ttbar, lambda event: event.hits.layer_id) == layer)
+        ]
+        for volume, layer in ((17, 2), (17, 8), (18, 2), (24, 4), (25, 12), (29, 2), (30, 2))
+    }
+    ranges: Mapping[tuple[int, int], tuple[npt.NDArray[Any], float, float]] = {
+        (17, 2): (radius, 31.9, 34.4),
+        (17, 8): (radius, 168.5, 171.5),
+        (18, 2): (height, 615.5, 623.9),
+        (24, 4): (radius, 355.5, 364.4),
+        (25, 12): (height, 2942.4, 2957.6),
+        (29, 2): (radius, 807.0, 832.1),
+        (30, 2): (height, 1274.4, 1325.6),
+    }
+    for key, (values, least, most) in ranges.items():
+        assert len(values[place[key]]) > 0, key
+        assert least < values[place[key]].min() <= values[place[key]].max() < most, key
+
+
+def test_what_is_measured_is_near_to_the_truth(ttbar: Run) -> None:
+    for volume in (17, 24, 29):
+        hits = [event.hits for event in ttbar.reconstructed]
+        chosen = [one.volume_id == volume for one in hits]
+        across = np.concatenate(
+            [np.hypot(h.x - h.true_x, h.y - h.true_y)[c] for h, c in zip(hits, chosen, strict=True)]
+        )
+        along = np.concatenate([np.abs(h.z - h.true_z)[c] for h, c in zip(hits, chosen, strict=True)])
+        resolutions = digitisation.RESOLUTIONS[volume]
+        if volume != 29:  # of two coordinates, both are measured
+            assert np.sqrt(np.mean(across**2)) == pytest.approx(resolutions[0], rel=0.1)
+            assert np.sqrt(np.mean(along**2)) == pytest.approx(resolutions[1], rel=0.1)
+        else:  # the middle of a strip of 108 mm
+            assert 20 < np.mean(along) < 35
+
+
+def test_every_particle_of_hits_and_tracks_is_in_the_table(ttbar: Run) -> None:
+    for generated, event in zip(ttbar.generated, ttbar.reconstructed, strict=True):
+        count = len(event.particles)
+        assert event.particles.particle_id.tolist() == list(range(1, count + 1))
+        assert event.hits.particle_id.min() >= 1
+        assert event.hits.particle_id.max() <= count
+        assert np.isin(event.tracks.majority_particle_id, event.hits.particle_id).all()
+        for field in fields(Particles):
+            ours = getattr(event.particles, field.name)[: len(generated.particles)]
+            assert ours.tobytes() == getattr(generated.particles, field.name).tobytes()
+
+
+def test_hits_belong_to_particles_that_were_simulated(ttbar: Run) -> None:
+    for event in ttbar.simulated:
+        hit = np.unique(event.crossings.particle_id).astype(np.int64) - 1
+        assert (event.particles.charge[hit] != 0).all()
+        assert (event.ends.fate[hit] != NOT_SIMULATED).all()
+        decayed = event.particles.parent_id[event.particles.primary & (event.particles.parent_id > 0)]
+        assert (event.ends.fate[np.unique(decayed) - 1] != LEFT).all()
+
+
+def test_what_the_detector_makes_has_parents_and_begins_within_it(ttbar: Run) -> None:
+    made = 0
+    for generated, event in zip(ttbar.generated, ttbar.simulated, strict=True):
+        new = np.arange(len(generated.particles), len(event.particles))
+        parents = event.particles.parent_id[new] - 1
+        made += len(new)
+        assert (parents >= 0).all()
+        assert not event.particles.primary[new].any()
+        assert set(event.particles.pdg_id[new].tolist()) <= {11, -11, 22}
+        kinds = np.where(event.particles.pdg_id[new] == 22, 11, 22)
+        assert (np.abs(event.particles.pdg_id[parents]) == kinds).all()
+        assert (event.particles.energy[new] < event.particles.energy[parents]).all()
+        assert (np.hypot(event.particles.vx[new], event.particles.vy[new]) > 23.0).all()
+        # A photon ends where its pair begins.
+        pairs = np.abs(event.particles.pdg_id[new]) == 11
+        assert (event.ends.fate[parents[pairs]] == ENDED).all()
+        assert event.ends.x[parents[pairs]] == pytest.approx(event.particles.vx[new][pairs], abs=0.01)
+    assert made > 100
+
+
+def test_most_particles_are_found_and_tracks_are_true(ttbar: Run) -> None:
+    wanted = found = pure = hits = 0
+    for event in ttbar.reconstructed:
+        particles = event.particles
+        eta = np.arcsinh(particles.pz / np.maximum(pt(particles), 1e-6))
+        crossed = np.bincount(event.hits.particle_id.astype(np.int64), minlength=len(particles) + 1)[1:]
+        good = particles.primary & (pt(particles) > 1.0) & (np.abs(eta) < 2.5) & (crossed >= 7)
+        wanted += int(good.sum())
+        found += int(good[np.unique(owner(event))].sum())
+        majority = np.repeat(event.tracks.majority_particle_id, event.tracks.num_hits)
+        pure += int((event.hits.particle_id[event.tracks.hit_ids] == majority).sum())
+        hits += len(majority)
+    assert wanted > 400
+    assert found / wanted > 0.95
+    assert pure / hits > 0.98
+
+
+def test_tracks_measure_the_particles(ttbar: Run) -> None:
+    d0, z0, curvature, sign = [], [], [], []
+    for event in ttbar.reconstructed:
+        particles, tracks, at = event.particles, event.tracks, owner(event)
+        fast = pt(particles)[at] > 1.0
+        true_d0, true_z0 = perigee(particles, geometry.FIELD)
+        d0.append((tracks.d0 - true_d0[at])[fast])
+        z0.append((tracks.z0 - true_z0[at])[fast])
+        true = particles.charge[at] / momentum(particles)[at]
+        curvature.append((tracks.qop / true - 1.0)[fast])
+        sign.append((np.sign(tracks.qop) == particles.charge[at])[fast])
+    quantile = [np.quantile(np.abs(np.concatenate(residuals)), 0.68) for residuals in (d0, z0, curvature)]
+    assert quantile[0] < 0.08  # mm
+    assert quantile[1] < 0.2  # mm
+    assert quantile[2] < 0.03
+    assert np.mean(np.concatenate(sign)) > 0.99
+
+
+def test_muons_keep_the_resolution_that_silicon_gives(ttbar: Run) -> None:
+    event = gun(13, 10.0)
+    found = ttbar.again(event)
+    at = owner(found)
+    residual = found.tracks.qop * momentum(event.particles)[at] / event.particles.charge[at] - 1.0
+    assert len(np.unique(at)) / len(event.particles) > 0.97
+    assert 0.005 < np.quantile(np.abs(residual), 0.68) < 0.02
+    lost = event.particles.energy - ttbar.simulation.simulate(event, SEED).ends.energy
+    assert 0.003 < np.median(lost) < 0.05  # GeV: silicon and carbon of a fifth of a radiation length or more
+
+
+def test_material_turns_photons_into_pairs(ttbar: Run) -> None:
+    event = ttbar.simulation.simulate(gun(22, 10.0, number=1000, charge=0.0), SEED)
+    share = np.mean(event.ends.fate[:1000] == ENDED)
+    assert 0.08 < share < 0.4
+
+
+def test_particles_are_simulated_that_live_are_seen_and_not_too_slow_or_too_near_the_beam() -> None:
+    particles = gun(211, 5.0, number=6, charge=1.0).particles
+    parent_id = np.array([-1, 1, -1, -1, -1, -1])
+    pdg_id = np.array([211, 211, 12, 211, 211, 211])
+    slow = np.array([1, 1, 1, 0.5 * LEAST_MOMENTUM / 5.0, 1, 1], np.float32)
+    pz = particles.pz * slow
+    pz[4] = 5_000.0
+    changed = replace(
+        particles,
+        parent_id=parent_id,
+        pdg_id=pdg_id,
+        px=particles.px * slow,
+        py=particles.py * slow,
+        pz=pz,
+    )
+    assert is_simulated(changed).tolist() == [False, True, False, False, False, True]
+
+
+@pytest.mark.parametrize("pdg_id", [1_000_024, 1_000_010_020, 2**31 - 1])
+def test_particles_that_nobody_knows_fly_by_their_charge_and_mass(ttbar: Run, pdg_id: int) -> None:
+    event = gun(13, 10.0, number=10)
+    unknown = replace(event.particles, pdg_id=np.full(10, pdg_id))
+    assert len(ttbar.again(replace(event, particles=unknown)).hits) > 90
+
+
+def test_an_event_without_anything_to_see_has_empty_rows(ttbar: Run) -> None:
+    nothing = ttbar.again(gun(13, 10.0, number=0))
+    assert (len(nothing.hits), len(nothing.tracks)) == (0, 0)
+    (row,) = codec.from_table(codec.to_table([nothing], ReconstructedEvent), ReconstructedEvent)
+    assert_same(row, nothing)
+
+
+def test_an_event_is_the_same_bit_for_bit_wherever_it_is_made(ttbar: Run) -> None:
+    detector = geometry.build()
+    elsewhere = Run(Simulation(detector), Reconstruction(detector), [], [], [])
+    for event_id in (7, 2, 7):
+        assert_same(elsewhere.again(ttbar.generated[event_id]), ttbar.reconstructed[event_id])
+
+
+def test_other_seeds_and_other_ids_give_other_events(ttbar: Run) -> None:
+    event = ttbar.generated[3]
+    seen = {ttbar.reconstructed[3].hits.x.tobytes(), ttbar.again(event, SEED + 1).hits.x.tobytes()}
+    seen.add(ttbar.again(replace(event, event_id=4)).hits.x.tobytes())
+    assert len(seen) == 3
+
+
+def test_events_pass_through_files_as_they_were(ttbar: Run) -> None:
+    stages: list[tuple[Any, Any]] = [
+        (GeneratedEvent, ttbar.generated),
+        (SimulatedEvent, ttbar.simulated),
+        (ReconstructedEvent, ttbar.reconstructed),
+    ]
+    for kind, events in stages:
+        table = codec.to_table(events, kind)
+        for event, row in zip(events, codec.from_table(table, kind), strict=True):
+            assert_same(event, row)
+
+
+def test_the_tables_are_the_hosted_ones(ttbar: Run) -> None:
+    events = ttbar.reconstructed
+    calo = [np.full(len(event.particles), 5, np.uint16) for event in events]
+    made = {
+        "particles": tables.particles(events, calo, geometry.FIELD),
+        "tracker_hits": tables.tracker_hits(events),
+        "tracks": tables.tracks(events),
+    }
+    for name, table in made.items():
+        assert table.schema.equals(SCHEMAS[name])
+        assert table.column("event_id").to_pylist() == list(range(EVENTS))
+    row = {name: table.slice(5, 1).to_pylist()[0] for name, table in made.items()}
+    event = events[5]
+    hits = row["tracker_hits"]["particle_id"]
+    assert hits == event.hits.particle_id.tolist()
+    assert row["particles"]["num_tracker_hits"] == [hits.count(i + 1) for i in range(len(event.particles))]
+    assert row["particles"]["num_calo_hits"] == calo[5].tolist()
+    assert [len(one) for one in row["tracks"]["hit_ids"]] == event.tracks.num_hits.tolist()
+    assert [hit for one in row["tracks"]["hit_ids"] for hit in one] == event.tracks.hit_ids.tolist()
+    assert row["tracks"]["track_id"] == list(range(len(event.tracks)))
+    assert all(len(one) == len(set(one)) for one in row["tracks"]["hit_ids"])
+    assert event.tracks.hit_ids.max() < len(hits)
+
+
+def test_a_failure_of_acts_names_the_event(detector: Detector) -> None:
+    chain = Algorithms(tracking.track_finding(detector, "measured", "tracks"), inputs={}, outputs={})
+    with pytest.raises(StageFailed, match=r"event 815: SpacePointMaker of ACTS failed: .*measured"):
+        chain.run(815, 1)
+
+
+def test_acts_prints_nothing(ttbar: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    ttbar.again(gun(211, 0.2, charge=1.0))
+    assert capfd.readouterr() == ("", "")
