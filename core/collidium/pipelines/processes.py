@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Final
 
 #: Between the request to stop and the end by force.
-STOP_SECONDS: Final = 3.0
+STOP_SECONDS: Final = 2.0
 #: Between two looks at the time while a command says nothing.
 TICK_SECONDS: Final = 0.25
 #: A line may have no end.

@@ -21,9 +21,11 @@ _WORK: Final = "/work"
 _TMP: Final = "/tmp"  # noqa: S108 -- the container's own
 #: No container stays longer when nobody is left who could end it.
 _LONGEST_SECONDS: Final = 7 * 86_400
-#: What a native stage sees of the environment: no token, and no address that may hold a password.
+#: What a native stage sees of the environment: no token, and no address that may hold a password. By
+#: COLLIDIUM_JOB the runner local knows what belongs to its jobs.
 _KEPT: Final = frozenset(
-    {"HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TZ", "USER", "VIRTUAL_ENV"}
+    {"COLLIDIUM_JOB", "HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TZ", "USER"}
+    | {"VIRTUAL_ENV"}
 )
 
 
@@ -105,6 +107,7 @@ class Containers:
             "run",
             "--rm",
             f"--name={container_name(work)}",
+            "--stop-timeout=1",
             *confined(rootless=self.engine.rootless),
             *self._longest(seconds),
             # What it writes comes to us, who keep it.

@@ -17,7 +17,9 @@ from types import TracebackType
 from typing import Final, Self
 
 _BUSYBOX: Final = "bin/busybox"
-_APPLETS: Final = ("cat", "cp", "echo", "env", "ls", "sh", "sleep", "tail", "test", "touch", "trap")
+_APPLETS: Final = (
+    *("cat", "cp", "echo", "env", "id", "ls", "mkdir", "sh", "sleep", "tail", "test", "touch", "trap"),
+)
 
 #: No network, no systemd, limits that any machine allows, and never a registry.
 _CONTAINERS_CONF: Final = """\
@@ -98,10 +100,14 @@ class Podman:
             raise RuntimeError(f"podman {words[0]}: {ran.stderr.decode(errors='replace').strip()}")
         return ran.stdout.decode()
 
-    def make_image(self, name: str, files: Mapping[str, bytes]) -> str:
-        """Make an image of busybox, its shell and ``files`` (all executable); returns its full name."""
+    def make_image(self, name: str, files: Mapping[str, bytes], *changes: str) -> str:
+        """Make an image of busybox, its shell and ``files`` (all executable); returns its full name.
+
+        ``changes`` are lines of a Containerfile, for example ``USER 1234``.
+        """
         full = f"localhost/{name}:latest"
-        self.run("import", "-", full, stdin=_archive({_BUSYBOX: self._busybox.read_bytes(), **files}))
+        archive = _archive({_BUSYBOX: self._busybox.read_bytes(), **files})
+        self.run("import", *(f"--change={line}" for line in changes), "-", full, stdin=archive)
         return full
 
 

@@ -1,0 +1,100 @@
+"""Simulations in a directory of the test, with the stages of ``stages.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.core.pipelines import stages
+
+from collidium.contracts.pipeline import Pipeline
+from collidium.order import Order
+from collidium.pipelines.progress import Progress
+from collidium.pipelines.simulating import Simulated, Wishes, simulate
+from collidium.testing.container import Podman
+
+
+@pytest.fixture(scope="session")
+def podman() -> Iterator[Podman]:
+    """A podman with the image of the stages."""
+    with Podman() as podman:
+        files = {f"tables/{name}": content for name, content in stages.tables(range(4)).items()}
+        # Whoever the image's author wanted to be is not whom files shall belong to.
+        podman.make_image("stages", {"bin/stage": stages.SCRIPT.encode(), **files}, "USER 1234")
+        yield podman
+
+
+@dataclass
+class Machine:
+    """Simulates in one directory with one pipeline, and keeps what was told."""
+
+    directory: Path
+    pipeline: Pipeline
+    runtime: str
+    progress: list[Progress] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def simulate(
+        self,
+        channel: str = "ttbar",
+        *,
+        events: int = 4,
+        seed: int = 42,
+        first_event: int = 0,
+        watch: Callable[[Progress], None] | None = None,
+        **wishes: object,
+    ) -> Simulated:
+        def tell(progress: Progress) -> None:
+            self.progress.append(progress)
+            if watch:
+                watch(progress)
+
+        self.progress.clear()
+        return simulate(
+            Order(channel, events, 0, seed),
+            self.directory,
+            Wishes(**{"pipeline": self.pipeline.name, "runtime": self.runtime, **wishes}),  # type: ignore[arg-type]
+            get={self.pipeline.name: self.pipeline}.__getitem__,
+            tell=tell,
+            note=self.notes.append,
+            first_event=first_event,
+        )
+
+    @property
+    def ended(self) -> list[tuple[str, str]]:
+        """The stages in order, each with how it ended."""
+        return [(told.stage.name, told.state) for told in self.progress if told.state != "running"]
+
+    @property
+    def work(self) -> Path:
+        return self.directory / ".collidium" / "work"
+
+    def log(self, stage: str) -> str:
+        return (self.directory / "logs" / f"{stage}.log").read_text()
+
+    def mend(self) -> None:
+        """From now on no stage does anything odd."""
+        (self.work / "mended").touch()
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Machine:
+    """Stages run on this machine."""
+    return Machine(tmp_path / "out", stages.native(stages.write_script(tmp_path / "scripts")), "none")
+
+
+@pytest.fixture
+def in_containers(tmp_path: Path, podman: Podman, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Stages run in containers."""
+    for name, value in podman.environment.items():
+        monkeypatch.setenv(name, value)
+    return Machine(tmp_path / "out", stages.contained(), "podman")
+
+
+@pytest.fixture(params=["none", "podman"])
+def machine(request: pytest.FixtureRequest) -> Machine:
+    """Both, one after the other."""
+    fixture: Machine = request.getfixturevalue("here" if request.param == "none" else "in_containers")
+    return fixture
