@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,10 @@ def along_the_helix(charge: float, turn: float) -> tuple[Particles, float, float
 
 
 def one(columns: dict[str, float]) -> Particles:
-    return Particles(**{field.name: np.array([columns.get(field.name, 0.0)]) for field in fields(Particles)})
+    arrays: dict[str, Any] = {
+        field.name: np.array([columns.get(field.name, 0.0)]) for field in fields(Particles)
+    }
+    return Particles(**arrays)
 
 
 @pytest.mark.parametrize("charge", [1.0, -1.0, 2.0])
@@ -55,5 +59,6 @@ def test_a_neutral_particle_flies_straight() -> None:
 
 
 def test_no_particles_have_no_perigees() -> None:
-    nobody = Particles(**{field.name: np.empty(0) for field in fields(Particles)})
+    nothing: dict[str, Any] = {field.name: np.empty(0) for field in fields(Particles)}
+    nobody = Particles(**nothing)
     assert [len(values) for values in perigee(nobody, FIELD)] == [0, 0]
