@@ -27,6 +27,8 @@ PARALLEL: Final = 8
 _LOOK_SECONDS: Final = 0.2
 #: How long an interrupted download may take to end; threads that wait for the network are left behind.
 _LEAVE_SECONDS: Final = 1.0
+#: Seconds between two reports of progress: more would cost more than they tell.
+_TELL_SECONDS: Final = 0.05
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -50,6 +52,7 @@ class Download:
         self._error: BaseException | None = None
         self._lock = threading.Lock()
         self._done = 0
+        self._tell_after = 0.0
         self._total = sum(file.size for file in files)
 
     def run(self, parallel: int = PARALLEL) -> None:
@@ -135,7 +138,9 @@ class Download:
     def _tell(self, count: int) -> None:
         with self._lock:
             self._done += count
-            if self._progress is not None:
+            due = self._done == self._total or monotonic() >= self._tell_after
+            if self._progress is not None and due:
+                self._tell_after = monotonic() + _TELL_SECONDS
                 self._progress(self._done, self._total)
 
 
