@@ -78,7 +78,7 @@ def is_away(error: BaseException) -> bool:
 
 
 def _is_no_answer(error: asyncpg.PostgresError) -> bool:
-    state = error.sqlstate or ""
+    state = getattr(error, "sqlstate", None) or ""
     return (
         getattr(error, "severity_en", None) in _ENDS_THE_SESSION
         or state.startswith(_POSTGRESQL_CLASSES)
