@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.virtual_environments import VirtualEnvironment
 
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
+from collidium.testing.conformance import check_task
 from collidium.testing.server import ServerProcess
 
 EXAMPLE = ROOT / "examples/collidium-task-multiplicity"
@@ -73,3 +75,10 @@ def test_a_task_is_installed_listed_and_scored(
         (place,) = client.leaderboard("multiplicity")
         assert (place.rank, place.hub_username, place.scores) == (1, "anna", receipt.scores)
         assert client.me().credits == 15
+
+
+def test_the_example_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    task = import_module("collidium_task_multiplicity").Multiplicity()
+    hits = pq.read_table(EVENTS_DIRECTORY / "tracker_hits.parquet")
+    assert check_task(task, {"tracker_hits": hits}) == {"within_ten_percent": 0.2, "mean_error": 13.2}

@@ -1,0 +1,141 @@
+"""The kit, on the wheels of a platform and a stranger's task in an environment of their own.
+
+A task written with the kit alone becomes a benchmark, and leaves without taking its scores along; what
+``collidium task new`` writes is installed and passes its own tests as it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.documents import ROOT
+from tests.virtual_environments import VirtualEnvironment
+
+from collidium.client import Client
+from collidium.errors import Unavailable
+from collidium.testing.server import ServerProcess
+
+VERTEXING = ROOT / "examples/collidium-task-vertexing"
+
+
+class Machine:
+    """An environment with the platform's wheel and the example's, and the platform in it, not yet started."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.venv = VirtualEnvironment.make(directory / "venv")
+        # The plugins of pytest that the suite has are no part of what is tested, and slow to load.
+        self.environment = self.venv.environment(directory, {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+        shutil.copytree(VERTEXING, self.vertexing, ignore=shutil.ignore_patterns("__pycache__"))
+        wheels = [build(source, directory / "wheels") for source in (ROOT, self.vertexing)]
+        self.pip("install", "--no-deps", "--ignore-installed", *map(str, wheels))
+        program = [str(self.python), "-m", "collidium"]
+        self.platform = ServerProcess(directory / "server", program=program)
+
+    @property
+    def python(self) -> Path:
+        return self.venv.programs / "python"
+
+    @property
+    def vertexing(self) -> Path:
+        return self.directory / VERTEXING.name
+
+    def pip(self, *arguments: str) -> None:
+        self.run(self.python, "-m", "pip", "--quiet", *arguments)
+
+    def run(self, *command: str | Path) -> str:
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, env=self.environment, cwd=self.directory
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def ask(self, *arguments: str) -> Any:
+        done = self.platform.run(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def task(self) -> Any:
+        (found,) = [task for task in self.ask("task", "list") if task["name"] == "vertexing"]
+        return found
+
+
+def build(source: Path, directory: Path) -> Path:
+    """The wheel, built by hatchling as it is installed here: isolation would download it."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)]
+    before = set(directory.glob("*.whl"))
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (built,) = set(directory.glob("*.whl")) - before
+    return built
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    made = Machine(tmp_path_factory.mktemp("machine"))
+    with closing(made.platform):
+        yield made
+
+
+def test_what_the_kit_writes_is_installed_and_passes_its_own_tests(machine: Machine) -> None:
+    machine.run(machine.python, "-m", "collidium", "task", "new", "counting")
+    machine.pip("install", "--no-deps", "./collidium-task-counting")
+    tests = [f"{name}/tests" for name in ("collidium-task-counting", machine.vertexing.name)]
+    machine.run(machine.python, "-m", "pytest", "--import-mode=importlib", "-p", "no:cacheprovider", *tests)
+
+
+def test_a_task_of_a_wheel_is_listed_scored_and_leaves_its_scores_behind(machine: Machine) -> None:
+    where = machine.run(machine.python, "-c", "import collidium; print(collidium.__file__)")
+    assert Path(where.strip()).is_relative_to(machine.venv.directory), "the wheel is not what is tested"
+    events = machine.directory / "events"
+    machine.run(machine.python, "-m", "collidium_task_vertexing.synthetic", str(events))
+    assert machine.ask("task", "check", "vertexing", "--from", str(events))["conforms"]
+    machine.ask("truth", "import", "vertexing", "--from", str(events), "--events", "0:20")
+    added = machine.ask("task", "add", "vertexing")
+    assert (added["listed"], added["reason"]) == (True, None)
+
+    platform = machine.platform
+    platform.start()
+    token = platform.add_user("anna")
+    predictions = machine.directory / "predictions.parquet"
+    pq.write_table(the_hard_scatters(events), predictions)
+    with Client(platform.base_url, token) as anna:
+        receipt = anna.submit("vertexing", predictions)
+        assert receipt.scores == {"efficiency": 1.0, "resolution": pytest.approx(30, abs=0.01)}
+        (place,) = anna.leaderboard("vertexing")
+        assert (place.rank, place.hub_username, place.scores) == (1, "anna", receipt.scores)
+
+    assert platform.stop() == 0
+    machine.pip("uninstall", "--yes", "collidium-task-vertexing")
+    platform.start()
+    with Client(platform.base_url, token) as anna:
+        assert "vertexing" not in {task.name for task in anna.tasks()}
+        assert anna.submission(receipt.submission_id).scores == receipt.scores
+        assert anna.me().credits == 10 + receipt.credits_earned
+        with pytest.raises(Unavailable, match="no submissions now: no installed plugin brings it"):
+            anna.submit("vertexing", predictions)
+    left = machine.task()
+    assert (left["installed"], left["reason"]) == (False, "no installed plugin brings it")
+
+
+def the_hard_scatters(events: Path) -> pa.Table:
+    """30 um beside the particles of the hard scatter that the generator made."""
+    rows = pq.read_table(events / "particles.parquet").to_pylist()
+    true = [
+        next(
+            vz
+            for vz, vertex, primary in zip(row["vz"], row["vertex_primary"], row["primary"], strict=True)
+            if vertex == 1 and primary
+        )
+        for row in rows
+    ]
+    return pa.table({"event_id": [row["event_id"] for row in rows], "z": [z + 0.03 for z in true]})
