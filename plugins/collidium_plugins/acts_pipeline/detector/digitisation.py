@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import acts.examples
-import acts.examples.json
 
+from collidium_plugins.acts_pipeline.detector.bindings import JSON
 from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
 
 #: Pitches of the hosted events, mm: their hits lie on multiples of half of them.
@@ -67,7 +67,7 @@ def _configuration() -> Any:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "digitisation.json"
         path.write_text(json.dumps(document))
-        return acts.examples.json.readDigiConfigFromJson(str(path))
+        return JSON.readDigiConfigFromJson(str(path))
 
 
 def _smearing(index: int, resolution: float) -> dict[str, Any]:

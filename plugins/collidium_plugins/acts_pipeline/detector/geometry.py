@@ -152,13 +152,16 @@ def _surface(module: layout.Module) -> Any:
     normal = np.cross(module.x, module.y)
     rotation = acts.RotationMatrix3(acts.Vector3(*module.x), acts.Vector3(*module.y), acts.Vector3(*normal))
     transform = acts.Transform3(acts.Vector3(*module.centre), rotation)
-    if len(module.half_lengths) == 2:
-        bounds = acts.RectangleBounds(*module.half_lengths)
-    else:
-        bounds = acts.TrapezoidBounds(*module.half_lengths, 0.0)
-    surface = acts.Surface.createPlane(transform, bounds)
+    surface = acts.Surface.createPlane(transform, _bounds(*module.half_lengths))
     surface.assignIsSensitive(True)
     return surface
+
+
+def _bounds(x: float, second: float, third: float | None = None) -> Any:
+    """A rectangle, or a trapezoid of three numbers."""
+    if third is None:
+        return acts.RectangleBounds(x, second)
+    return acts.TrapezoidBounds(x, second, third, 0.0)
 
 
 def _copies(surfaces: list[Any], context: Any) -> dict[Any, Any]:

@@ -8,7 +8,6 @@ from typing import Any, Final
 import acts
 import acts.arrow
 import acts.examples
-import acts.examples.arrow
 import acts.fatras
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
+from collidium_plugins.acts_pipeline.detector.bindings import ARROW
 from collidium_plugins.acts_pipeline.detector.digitisation import digitisation
 from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
@@ -38,7 +38,6 @@ class Reconstruction:
 
     def __init__(self, detector: Detector) -> None:
         self._detector = detector
-        tables = acts.examples.arrow
         self._algorithms = Algorithms(
             [
                 digitisation(
@@ -50,14 +49,14 @@ class Reconstruction:
                     outputMeasurementSimHitsMap="measurement_hits",
                 ),
                 *track_finding(detector, "measured", "tracks"),
-                tables.ArrowSimHitOutputConverter(
+                ARROW.ArrowSimHitOutputConverter(
                     level=LOG_LEVEL,
                     inputSimHits="hits",
                     inputClusters="clusters",
                     inputSimHitMeasurementsMap="hit_measurements",
                     outputTable="hit_table",
                 ),
-                tables.ArrowTrackOutputConverter(
+                ARROW.ArrowTrackOutputConverter(
                     level=LOG_LEVEL,
                     inputTracks="tracks",
                     inputMeasurementSimHitsMap="measurement_hits",

@@ -8,7 +8,6 @@ from typing import Any, Final
 import acts
 import acts.arrow
 import acts.examples
-import acts.examples.arrow
 import acts.fatras
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import geometry, layout, secondaries
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
+from collidium_plugins.acts_pipeline.detector.bindings import ARROW
 from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.units import GEV, NANOSECOND
 from collidium_plugins.acts_pipeline.events import (
@@ -54,7 +54,7 @@ class Simulation:
             magneticField=detector.field,
             pMin=LEAST_MOMENTUM * GEV,
         )
-        hits = acts.examples.arrow.ArrowSimHitOutputConverter(
+        hits = ARROW.ArrowSimHitOutputConverter(
             level=LOG_LEVEL, inputSimHits="hits", inputParticles="particles", outputTable="hit_table"
         )
         self._algorithms = Algorithms(
