@@ -1,12 +1,14 @@
-"""A connected database for tests of the domains."""
+"""A connected database for tests of the domains, and a podman for local simulations."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from tests.core.pipelines import stages
 
 from collidium import database
+from collidium.testing.container import Podman
 
 
 @pytest.fixture
@@ -14,3 +16,13 @@ async def connected(migrated_database_url: str) -> AsyncIterator[str]:
     """This process is connected to a database with the platform's schema; its URL."""
     async with database.connected(migrated_database_url):
         yield migrated_database_url
+
+
+@pytest.fixture(scope="session")
+def podman() -> Iterator[Podman]:
+    """A podman with the image of the stages."""
+    with Podman() as podman:
+        files = {f"tables/{name}": content for name, content in stages.tables(range(4)).items()}
+        # Whoever the image's author wanted to be is not whom files shall belong to.
+        podman.make_image("stages", {"bin/stage": stages.SCRIPT.encode(), **files}, "USER 1234")
+        yield podman

@@ -54,20 +54,24 @@ def choose(
         return choice
     if runtime == NONE:
         return _place(get(BUILT_IN), runtime)
-    production = get(PRODUCTION)
-    if not can_simulate(order, production):
-        note(
-            f"Pipeline {PRODUCTION} does not simulate {order.channel}: {BUILT_IN} does, without a container."
-        )
-        return _place(get(BUILT_IN), NONE)
+    found, why_not = _production(get(PRODUCTION), runtime, order)
+    if found is not None:
+        return found
+    if runtime != AUTO:
+        raise CannotSimulate(why_not)
+    note(f"{why_not}. So {BUILT_IN} simulates, without a container.")
+    return _place(get(BUILT_IN), NONE)
+
+
+def _production(pipeline: Pipeline, runtime: str, order: Order) -> tuple[Choice | None, str]:
+    """The pipeline of production where it can run now, else why not and what would change that."""
+    if not can_simulate(order, pipeline):
+        return None, f"Pipeline {pipeline.name} does not simulate {order.channel}"
     engines, silent = _engines(runtime)
     for engine in engines:
-        if not _missing(production, engine):
-            return Choice(production, Containers(engine))
-    if runtime != AUTO:
-        raise CannotSimulate(_why_not(production, engines, silent))
-    note(f"{_why_not(production, engines, silent)}. Until then {BUILT_IN} simulates, without a container.")
-    return _place(get(BUILT_IN), NONE)
+        if not _missing(pipeline, engine):
+            return Choice(pipeline, Containers(engine)), ""
+    return None, _why_not(pipeline, engines, silent)
 
 
 def _place(pipeline: Pipeline, runtime: str) -> Choice:
@@ -86,17 +90,18 @@ def _place(pipeline: Pipeline, runtime: str) -> Choice:
     if runtime == AUTO and pipeline.native is not None and not _absent(pipeline):
         return _natively(pipeline)
     if not engines:
-        hint = "; install docker or podman" + (
-            "" if pipeline.native is None else f", or {_install(pipeline)}"
+        instead = "" if pipeline.native is None else f", or {_install(pipeline)}"
+        raise CannotSimulate(
+            f"pipeline {pipeline.name} needs a container engine ({_told(silent)}): install docker or podman"
+            f"{instead}"
         )
-        raise CannotSimulate(f"pipeline {pipeline.name} needs a container engine: {_told(silent)}{hint}")
     return Choice(pipeline, Containers(engines[0]), _missing(pipeline, engines[0]))
 
 
 def _natively(pipeline: Pipeline) -> Choice:
     if pipeline.native is None:
         raise CannotSimulate(
-            f"pipeline {pipeline.name} runs in containers alone: --runtime none is not for it"
+            f"pipeline {pipeline.name} runs in containers alone, --runtime none is not for it"
         )
     if absent := _absent(pipeline):
         raise CannotSimulate(
@@ -110,8 +115,9 @@ def _absent(pipeline: Pipeline) -> list[str]:
 
 
 def _install(pipeline: Pipeline) -> str:
-    extra = f"collidium[{pipeline.extra}]" if pipeline.extra else "the package that brings it"
-    return f"pip install '{extra}'" if pipeline.extra else f"install {extra}"
+    if pipeline.extra is None:
+        return f"install {' and '.join(pipeline.native or ())}"
+    return f"pip install 'collidium[{pipeline.extra}]'"
 
 
 def _engines(runtime: str) -> tuple[list[Engine], Mapping[str, str]]:

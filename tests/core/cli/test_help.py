@@ -96,7 +96,7 @@ def test_the_version(collidium: RunCommand) -> None:
         ("leaderboard", "tracking", "--limit", "0"),
         ("serve", "--port", "65536"),
         ("truth", "import", "tracking", "--from", "x", "--events", "5:3"),
-        ("simulate", "--preset", "ttbar-quick"),
+        ("simulate", "--preset", "ttbar-quick", "--wait"),
         ("simulate", "--remote"),
         ("simulate", "--remote", "--channel", "ttbar", "--events", "10"),
         ("simulate", "--remote", "--preset", "ttbar-quick", "--events", "10"),

@@ -98,12 +98,6 @@ def test_without_waiting_it_tells_how_to_go_on(alice: Alice) -> None:
         assert told in shown
 
 
-def test_here_it_cannot_be_done_yet(alice: Alice) -> None:
-    done = alice("simulate", "--preset", "ttbar-quick")
-    assert done.returncode == 2
-    assert "not there yet: add --remote" in done.stderr
-
-
 def test_what_the_server_refuses(alice: Alice) -> None:
     for arguments in (
         ("simulate", "--remote", "--channel", "nothing", "--events", "0", "--pileup", "-1"),

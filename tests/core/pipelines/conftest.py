@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,16 +14,6 @@ from collidium.order import Order
 from collidium.pipelines.progress import Progress
 from collidium.pipelines.simulating import Simulated, Wishes, simulate
 from collidium.testing.container import Podman
-
-
-@pytest.fixture(scope="session")
-def podman() -> Iterator[Podman]:
-    """A podman with the image of the stages."""
-    with Podman() as podman:
-        files = {f"tables/{name}": content for name, content in stages.tables(range(4)).items()}
-        # Whoever the image's author wanted to be is not whom files shall belong to.
-        podman.make_image("stages", {"bin/stage": stages.SCRIPT.encode(), **files}, "USER 1234")
-        yield podman
 
 
 @dataclass

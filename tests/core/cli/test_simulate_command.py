@@ -1,0 +1,251 @@
+"""``collidium simulate`` on this machine, as it is typed, killed and typed again."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.core.pipelines import stages
+from tests.distributions import install
+from tests.waiting import eventually
+
+from collidium.testing.container import Podman
+from collidium.testing.server import COLLIDIUM, run_command
+
+PLUGIN = """
+import os
+from pathlib import Path
+from tests.core.pipelines import stages
+from collidium.hookspecs import hookimpl
+
+@hookimpl
+def collidium_pipelines():
+    return [stages.native(Path(os.environ["HOME"], "scripts", "stage")), stages.contained(name="boxed")]
+"""
+ROOT = Path(__file__).parents[3]
+TTBAR = ("simulate", "--pipeline", "shell", "--channel", "ttbar", "--events", "4", "--pileup", "0")
+
+
+class Shell:
+    """Types commands in a directory, on a machine with the pipelines ``shell`` and ``boxed``."""
+
+    def __init__(self, directory: Path, environment: dict[str, str]) -> None:
+        self.directory = directory
+        self.environment = environment
+        stages.write_script(Path(environment["HOME"]) / "scripts")
+        site = directory / "site"
+        install(site, "my-pipelines", {"my_pipelines": PLUGIN})
+        environment["PYTHONPATH"] = f"{site}:{ROOT}"
+
+    def __call__(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return run_command(arguments, self.environment | variables, self.directory)
+
+    @contextmanager
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        with subprocess.Popen(
+            [*COLLIDIUM, *arguments],
+            cwd=self.directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def log(self, stage: str) -> str:
+        log = self.directory / "out" / "logs" / f"{stage}.log"
+        return log.read_text() if log.exists() else ""
+
+    def mend(self) -> None:
+        (self.directory / "out" / ".collidium" / "work" / "mended").touch()
+
+
+@pytest.fixture
+def shell(tmp_path: Path, isolated_environment: dict[str, str]) -> Shell:
+    return Shell(tmp_path, isolated_environment)
+
+
+def ordered(channel: str, pipeline: str = "shell") -> tuple[str, ...]:
+    knobs = ("--channel", channel, "--events", "4", "--pileup", "0")
+    return ("simulate", "--pipeline", pipeline, *knobs, "--output", "out")
+
+
+def test_a_dataset_is_made_and_shown(shell: Shell) -> None:
+    done = shell(*TTBAR, "--processes", "3")
+    assert done.returncode == 0, done.stderr
+    assert "dataset   ttbar_pu0" in done.stdout
+    assert "4 (ids 0 to 3), seed 42" in done.stdout
+    told = done.stderr.splitlines()
+    assert told[0] == "1/4 generate: hard scatter and parton shower (about 1 s)"
+    assert told[1].startswith("1/4 generate: done in ")
+    assert told[-1].startswith("Made in ")
+    assert "on=3" in (shell.directory / "ttbar_pu0/logs/write.log").read_text()
+    again = shell(*TTBAR)
+    assert (again.returncode, again.stderr) == (0, "These events were made here before.\n")
+
+
+def test_json(shell: Shell) -> None:
+    made = json.loads(shell(*TTBAR, "--seed", "7", "--flat", "--output", "out", "--json").stdout)
+    assert made["directory"] == str(shell.directory / "out")
+    assert (made["seed"], made["pipeline"], made["runtime"]) == (7, "shell", "none")
+    assert made["tables"]["particles"] == ["particles.parquet"]
+    assert (shell.directory / "out" / "particles.parquet").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_it_and_the_same_command_goes_on(shell: Shell, number: signal.Signals) -> None:
+    with shell.started(*ordered("hang_simulate")) as process:
+        eventually(lambda: "stage simulate" in shell.log("simulate"))
+        process.send_signal(number)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert "finished stages are kept in out: the same command goes on from there" in " ".join(told.split())
+    assert "Traceback" not in told
+    assert not at_work(shell.directory)
+    shell.mend()
+    done = shell(*ordered("hang_simulate"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[0] == "1/4 generate: finished before"
+
+
+def test_killed_its_stage_ends_and_the_same_command_goes_on(shell: Shell) -> None:
+    with shell.started(*ordered("hang_simulate")) as process:
+        eventually(lambda: "stage simulate" in shell.log("simulate"))
+        process.kill()
+        process.wait()
+    eventually(lambda: not at_work(shell.directory))
+    shell.mend()
+    assert shell(*ordered("hang_simulate")).returncode == 0
+
+
+def test_killed_its_container_ends_and_the_same_command_goes_on(shell: Shell, podman: Podman) -> None:
+    shell.environment |= podman.environment
+    with shell.started(*ordered("hang_generate", "boxed")) as process:
+        eventually(lambda: "stage generate" in shell.log("generate"))
+        process.kill()
+        process.wait()
+    eventually(lambda: podman.run("ps", "--quiet") == "")
+    shell.mend()
+    done = shell(*ordered("hang_generate", "boxed"))
+    assert done.returncode == 0, done.stderr
+    assert podman.run("ps", "--all", "--quiet") == ""
+
+
+def at_work(directory: Path) -> bool:
+    """Whether a process works below the directory's output."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if str(directory / "out" / ".collidium") in words:
+            return True
+    return False
+
+
+def test_two_in_one_directory(shell: Shell) -> None:
+    with shell.started(*ordered("hang_simulate")):
+        eventually(lambda: "stage simulate" in shell.log("simulate"))
+        refused = shell(*ordered("hang_simulate"))
+        assert refused.returncode == 1
+        assert "another `collidium simulate` works in" in " ".join(refused.stderr.split())
+
+
+def test_a_failure_ends_with_1_the_last_lines_and_the_log(shell: Shell) -> None:
+    failed = shell(*ordered("fail_simulate"))
+    assert failed.returncode == 1
+    assert failed.stdout == ""
+    assert "stage 2 of 4, simulate (detector simulation), failed: exit code 3" in failed.stderr
+    assert f"{shell.directory}/out/logs/simulate.log; it ends with" in failed.stderr
+    assert "  - no such geometry: odd\n" in failed.stderr
+
+
+def test_a_time_limit(shell: Shell) -> None:
+    stopped = shell(*ordered("hang_generate"), "--time-limit", "1s")
+    assert stopped.returncode == 1
+    assert "the time limit was over in stage generate" in stopped.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("--channel", "ttbar", "--events", "0", "--pileup", "201", "--seed", "-1"),
+            "events: a number from 1",
+        ),
+        (("--preset", "nothing"), "there is no preset 'nothing'; there are: ttbar-quick"),
+        (("--preset", "ttbar-quick", "--wait"), "--wait needs --remote"),
+        (("--preset", "ttbar-quick", "--remote", "--flat"), "--flat is for simulations on this machine"),
+        (("--preset", "ttbar-quick", "--time-limit", "soon"), "'soon' is no time"),
+        (("--preset", "ttbar-quick", "--time-limit", "0"), "'0' is no time"),
+        (("--preset", "ttbar-quick", "--runtime", "lxc"), "'lxc' is not one of"),
+        (("--channel", "ttbar", "--events", "10"), "give --pileup, or --preset"),
+        (("--pipeline", "acts", "--channel", "no", "--events", "1", "--pileup", "0"), "no channel 'no'"),
+    ],
+)
+def test_wrong_usage(shell: Shell, arguments: tuple[str, ...], told: str) -> None:
+    done = shell("simulate", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert not (shell.directory / "ttbar_pu0").exists()
+
+
+def test_a_pipeline_that_is_not_installed(shell: Shell) -> None:
+    done = shell("simulate", "--pipeline", "none", "--preset", "ttbar-quick")
+    assert done.returncode == 1
+    assert "no pipeline named 'none' is installed (there are: " in done.stderr
+    assert "shell" in done.stderr
+
+
+def test_on_a_terminal_there_is_a_bar_for_each_stage(shell: Shell) -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        done = subprocess.run(
+            [*COLLIDIUM, *TTBAR],
+            cwd=shell.directory,
+            env=shell.environment | {"TERM": "xterm", "COLUMNS": "120"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            check=False,
+            timeout=60,
+        )
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                shown += screen.read(65536)
+            except OSError:  # nobody has the other end any more
+                break
+    assert done.returncode == 0
+    for title in stages.TITLES:
+        assert title.encode() in shown
+
+
+def test_the_same_from_python(shell: Shell) -> None:
+    script = (
+        "from collidium.client import simulate\n"
+        "made = simulate('ttbar', 4, 0, pipeline='shell', output='out')\n"
+        "print(made.config, sorted(made.tables), made.directory)\n"
+    )
+    done = subprocess.run(
+        [COLLIDIUM[0], "-c", script],
+        cwd=shell.directory,
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout == f"ttbar_pu0 ['particles', 'tracker_hits'] {shell.directory}/out\n", done.stderr
