@@ -1,0 +1,91 @@
+"""The pipeline of production: MadGraph, Pythia, Geant4 and ACTS on the Open Data Detector, in containers.
+
+Image and scripts are those of the public ColliderML production, both pinned. The image has the programs; the
+Containerfile beside this module adds to it what they fetch from the network on first use: the scripts at
+their tag, the detector's geometry, Geant4's data, Python packages. So stages run without network and as
+nobody in particular. docs/local-simulation.md says what of this could be verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from collidium import hookspecs
+from collidium.contracts.pipeline import TABLES, Pipeline, Stage
+
+#: The tag of the scripts, and the image that they are made for.
+SCRIPTS: Final = "pipeline-v0.1.0"
+BASE_IMAGE: Final = "ghcr.io/opendatadetector/sw:0.2.2_linux-ubuntu24.04_gcc-13.3.0"
+#: What the Containerfile is built as.
+IMAGE: Final = f"localhost/collidium-odd:{SCRIPTS}"
+
+_CHANNELS: Final = {
+    "ttbar": "top quark pairs by MadGraph, showered by Pythia",
+    "higgs_portal": "Higgs bosons decaying to long-lived scalars, by Pythia",
+}
+_OTHERS: Final = (
+    *("dihiggs", "diphoton", "ggf", "hidden_valley", "jets", "single_muon", "susy_gmsb"),
+    *("zee", "zmumu", "zprime"),
+)
+_REASON: Final = f"its scripts at {SCRIPTS} have settings for containers for {' and '.join(_CHANNELS)} alone"
+#: In bash, for the scripts' own set-up can be sourced by nothing else.
+_PROGRAM: Final = (
+    "bash",
+    "-c",
+    'source /workspace/scripts/cli/setup_container_env.sh && exec python3 /opt/collidium/stages.py "$@"',
+    "odd",
+)
+_ARGUMENTS: Final = (
+    *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}", "--seed", "{seed}"),
+    *("--first-event", "{first_event}", "--work", "{work}"),
+)
+
+
+def _stage(
+    name: str, title: str, reads: Sequence[str], leaves: Sequence[str], overhead: float, seconds: float
+) -> Stage:
+    return Stage(
+        name=name,
+        title=title,
+        command=(*_PROGRAM, name, *_ARGUMENTS),
+        inputs=tuple(reads),
+        outputs=tuple(leaves),
+        image=IMAGE,
+        overhead_seconds=overhead,
+        seconds_per_event=seconds,
+    )
+
+
+_GENERATED: Final = "runs/0/merged_events.hepmc3"
+_SIMULATED: Final = "runs/0/edm4hep.root"
+_RECONSTRUCTED: Final = "runs/0/measurements.root"
+
+PIPELINE: Final = Pipeline(
+    name="odd",
+    title="the Open Data Detector, fully simulated, as in production",
+    version=SCRIPTS,
+    stages=(
+        _stage("generate", "hard scatter and parton shower", (), (_GENERATED,), 120.0, 2.0),
+        _stage("simulate", "detector simulation by Geant4", (_GENERATED,), (_SIMULATED,), 60.0, 15.0),
+        _stage("reconstruct", "digitisation and reconstruction", (_SIMULATED,), (_RECONSTRUCTED,), 60.0, 3.0),
+        _stage("write", "tables of the hosted format", (_SIMULATED, _RECONSTRUCTED), (TABLES,), 20.0, 1.0),
+    ),
+    channels=_CHANNELS,
+    refused=dict.fromkeys(_OTHERS, _REASON),
+    containerfile=str(Path(__file__).parent),
+    facts={
+        "Generator": "MadGraph5_aMC@NLO and Pythia 8, proton-proton at 14 TeV",
+        "Detector": "Open Data Detector, Geant4 through DD4hep",
+        "Reconstruction": "ACTS",
+        "Scripts": f"OpenDataDetector/ColliderML-Production, {SCRIPTS}",
+        "Image": BASE_IMAGE,
+    },
+)
+
+
+@hookspecs.hookimpl
+def collidium_pipelines() -> Sequence[Pipeline]:
+    """The pipeline ``odd``."""
+    return [PIPELINE]

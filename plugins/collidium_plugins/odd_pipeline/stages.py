@@ -1,0 +1,116 @@
+"""A stage of the pipeline ``odd``, inside its container: runs the production's scripts with our order.
+
+Each script reads a settings file of its channel. As the public client does, ``events``, ``pileup`` and
+``seed`` are replaced where a file has them. Needs nothing of Collidium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+#: Stage -> its scripts, each with its settings; a channel that lacks the settings of a script does without.
+SCRIPTS: Final = {
+    "generate": (
+        ("simulation/madgraph_init.py", "madgraph_init_config.yaml"),
+        ("simulation/madgraph_gen.py", "madgraph_generation_config.yaml"),
+        ("simulation/pythia_gen.py", "pythia_config.yaml"),
+    ),
+    "simulate": (("simulation/ddsim_run.py", "simulation_config.yaml"),),
+    "reconstruct": (("simulation/digi_and_reco.py", "digitization_config.yaml"),),
+    "write": (("postprocessing/convert_all.py", "convert_all.yaml"),),
+}
+SETTINGS: Final = "configs_development/docker_test"
+TABLES: Final = ("particles", "tracker_hits", "calo_hits", "tracks")
+_RUN: Final = "0"
+#: Converted files are called ``<dataset>.reco.tracker_hits.events0-9.parquet``, or simply by their table.
+_CONVERTED: Final = re.compile(rf"(?:.*\.)?({'|'.join(TABLES)})(?:\.events(\d+)-\d+)?\.parquet")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the scripts of a stage; returns the exit code of the first that fails."""
+    options = _options(arguments)
+    for script, settings in SCRIPTS[options.stage]:
+        template = options.workspace / SETTINGS / options.channel / settings
+        if template.exists():
+            code = _run(script, _settings(template, options), options)
+            if code:
+                print(f"{script} ended with exit code {code}", file=sys.stderr)  # noqa: T201  # a command
+                return code
+            _hand_on(script, options.work)
+    if options.stage == "write":
+        return _collect(options.work, options.first_event)
+    return 0
+
+
+def _settings(template: Path, options: argparse.Namespace) -> Path:
+    """The settings of a script with our order in them."""
+    settings = yaml.safe_load(template.read_text())
+    ours = {"events": options.events, "pileup": options.pileup, "seed": options.seed}
+    settings.update({name: value for name, value in ours.items() if name in settings})
+    path: Path = options.work / "settings" / template.name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(yaml.safe_dump(settings, sort_keys=False))
+    return path
+
+
+def _run(script: str, settings: Path, options: argparse.Namespace) -> int:
+    path = options.workspace / "scripts" / script
+    words = [sys.executable, str(path), "--config", str(settings), "--output", str(options.work / "runs")]
+    words += ["--output-subdir", _RUN, "--seed", str(options.seed)]
+    return subprocess.run(words, cwd=path.parent, check=False).returncode  # noqa: S603  # the pinned scripts
+
+
+def _hand_on(script: str, work: Path) -> None:
+    """MadGraph leaves its events where Pythia does not look."""
+    left = work / "runs" / "all" / "0" / "events.hepmc.gz"
+    if script.endswith("madgraph_gen.py") and left.exists():
+        wanted = work / "runs" / _RUN / left.name
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(left, wanted)
+
+
+def _collect(work: Path, first_event: int) -> int:
+    """Put the converted tables where the platform looks, their events numbered from ``first_event``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    found: dict[str, list[tuple[int, Path]]] = {}
+    for path in sorted((work / "runs").rglob("*.parquet")):
+        if match := _CONVERTED.fullmatch(path.name):
+            found.setdefault(match[1], []).append((int(match[2] or 0), path))
+    (work / "tables").mkdir(exist_ok=True)
+    for table, files in found.items():
+        for number, (_, path) in enumerate(sorted(files)):
+            events = pq.read_table(path)
+            ids = pc.add(events.column("event_id"), first_event).cast(pa.uint32())
+            events = events.set_column(events.column_names.index("event_id"), "event_id", ids)
+            pq.write_table(events, work / "tables" / f"{table}-{number:05}-of-{len(files):05}.parquet")
+    if not found:
+        print("convert_all.py left no tables", file=sys.stderr)  # noqa: T201  # a command
+        return 1
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="A stage of the pipeline odd.", allow_abbrev=False)
+    parser.add_argument("stage", choices=SCRIPTS)
+    parser.add_argument("--channel", required=True)
+    for name in ("--events", "--pileup", "--seed", "--first-event"):
+        parser.add_argument(name, required=True, type=int)
+    parser.add_argument("--work", required=True, type=Path)
+    parser.add_argument("--workspace", default=Path("/workspace"), type=Path)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

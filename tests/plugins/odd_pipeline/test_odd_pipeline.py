@@ -1,0 +1,161 @@
+"""The pipeline of production, as data, and its stages with scripts that play the production's.
+
+The real image is some 15 GB and its scripts are on the network: neither is here.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from collidium import plugins
+from collidium.contracts.pipeline import TABLES
+from collidium.order import Order
+from collidium.pipelines.errors import UnknownOrder
+from collidium.pipelines.production import Production, check_channel
+from collidium_plugins.odd_pipeline import BASE_IMAGE, IMAGE, PIPELINE, SCRIPTS, stages
+
+FOLDER = Path(stages.__file__).parent
+#: Plays every script of the production: writes down how it was called, and leaves what the real one leaves.
+PLAYED = """\
+import pathlib, sys, yaml
+arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+runs = pathlib.Path(arguments["--output"])
+settings = yaml.safe_load(pathlib.Path(arguments["--config"]).read_text())
+name = pathlib.Path(__file__).stem
+with (runs.parent / "called").open("a") as called:
+    print(name, arguments["--output-subdir"], arguments["--seed"], settings, file=called)
+if settings.get("fails"):
+    sys.exit(7)
+run = runs / arguments["--output-subdir"]
+run.mkdir(parents=True, exist_ok=True)
+if name == "madgraph_gen":
+    left = runs / "all" / "0" / "events.hepmc.gz"
+    left.parent.mkdir(parents=True)
+    left.write_text("from MadGraph")
+if name == "pythia_gen":
+    (run / "merged_events.hepmc3").write_text((run / "events.hepmc.gz").read_text())
+if name == "convert_all":
+    import pyarrow as pa, pyarrow.parquet as pq
+    for table in ("truth.particles", "reco.tracker_hits"):
+        for first in (0, 2):
+            ids = pa.array([first, first + 1])
+            pq.write_table(pa.table({"x": [1.0, 2.0], "event_id": ids}),
+                           run / f"docker_test.ttbar.v1.{table}.events{first}-{first + 1}.parquet")
+"""
+SETTINGS = {
+    "madgraph_init_config.yaml": {"stage": "madgraph_init"},
+    "madgraph_generation_config.yaml": {"events": 100, "seed": 1},
+    "pythia_config.yaml": {"events": 10, "pileup": 5},
+    "simulation_config.yaml": {"events": 10},
+    "convert_all.yaml": {"output_format": "parquet"},
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """The production's scripts and settings, as they lie in the image."""
+    place = tmp_path / "workspace"
+    for scripts in stages.SCRIPTS.values():
+        for script, _ in scripts:
+            path = place / "scripts" / script
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(PLAYED)
+    settings = place / stages.SETTINGS / "ttbar"
+    settings.mkdir(parents=True)
+    for name, content in SETTINGS.items():
+        (settings / name).write_text(yaml.safe_dump(content))
+    return place
+
+
+def run(stage: str, workspace: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    work = workspace.parent / "work"
+    work.mkdir(exist_ok=True)
+    order = ("--channel", "ttbar", "--events", "4", "--pileup", "0", "--seed", "7")
+    words = [sys.executable, stages.__file__, stage, *order, "--first-event", "90", "--work", str(work)]
+    return subprocess.run(
+        [*words, "--workspace", str(workspace), *more], check=False, capture_output=True, text=True
+    )
+
+
+def test_it_is_installed_with_four_stages_in_order() -> None:
+    assert plugins.load().pipelines().get("odd") == PIPELINE
+    assert [stage.name for stage in PIPELINE.stages] == list(stages.SCRIPTS)
+    left: set[str] = set()
+    for stage in PIPELINE.stages:
+        assert set(stage.inputs) <= left, "an earlier stage leaves it"
+        left |= set(stage.outputs)
+        assert stage.image == IMAGE
+    assert PIPELINE.stages[-1].outputs == (TABLES,)
+    assert PIPELINE.native is None
+
+
+def test_image_and_scripts_are_pinned() -> None:
+    assert PIPELINE.version == SCRIPTS == "pipeline-v0.1.0"
+    assert PIPELINE.containerfile == str(FOLDER)
+    recipe = (FOLDER / "Containerfile").read_text()
+    assert re.findall(r"^FROM (.*)$", recipe, re.MULTILINE) == [BASE_IMAGE]
+    assert f"--branch {SCRIPTS} " in recipe
+    assert f"--tag {IMAGE} " in recipe
+    assert "COPY stages.py /opt/collidium/stages.py" in recipe
+
+
+def test_commands_are_those_of_the_stages() -> None:
+    production = Production(Order("ttbar", 10, 200, 7), PIPELINE, first_event=90)
+    words = production.words(PIPELINE.stages[1], python="python3", work="/work", processes=2)
+    assert words[:2] == ["bash", "-c"]
+    assert words[4] == "simulate"
+    options = stages._options([*words[4:]])
+    assert (options.channel, options.events, options.pileup, options.seed) == ("ttbar", 10, 200, 7)
+    assert (options.first_event, options.work) == (90, Path("/work"))
+
+
+def test_channels_that_its_scripts_lack_are_refused_with_the_reason() -> None:
+    check_channel(Order("higgs_portal", 1, 0), PIPELINE)
+    with pytest.raises(UnknownOrder, match=r"cannot simulate jets: its scripts at pipeline-v0.1.0"):
+        check_channel(Order("jets", 1, 0), PIPELINE)
+
+
+def test_scripts_run_in_order_with_our_order_in_their_settings(workspace: Path) -> None:
+    done = run("generate", workspace)
+    assert done.returncode == 0, done.stderr
+    work = workspace.parent / "work"
+    assert (work / "called").read_text().splitlines() == [
+        "madgraph_init 0 7 {'stage': 'madgraph_init'}",
+        "madgraph_gen 0 7 {'events': 4, 'seed': 7}",
+        "pythia_gen 0 7 {'events': 4, 'pileup': 0}",
+    ]
+    assert (work / "runs/0/merged_events.hepmc3").read_text() == "from MadGraph"
+
+
+def test_a_script_that_fails_ends_the_stage(workspace: Path) -> None:
+    settings = workspace / stages.SETTINGS / "ttbar" / "madgraph_init_config.yaml"
+    settings.write_text("fails: true")
+    done = run("generate", workspace)
+    assert done.returncode == 7
+    assert "simulation/madgraph_init.py ended with exit code 7" in done.stderr
+    assert len((workspace.parent / "work" / "called").read_text().splitlines()) == 1
+
+
+def test_tables_are_collected_and_numbered_from_the_first_event(workspace: Path) -> None:
+    assert run("write", workspace).returncode == 0
+    tables = workspace.parent / "work" / "tables"
+    names = sorted(path.name for path in tables.iterdir())
+    assert names == [f"{t}-0000{n}-of-00002.parquet" for t in ("particles", "tracker_hits") for n in (0, 1)]
+    events = pq.read_table(tables / names[1]).column("event_id")
+    assert (events.type, events.to_pylist()) == (pa.uint32(), [92, 93])
+
+
+def test_a_conversion_that_leaves_nothing_is_told(workspace: Path) -> None:
+    (workspace / stages.SETTINGS / "ttbar" / "convert_all.yaml").unlink()
+    (workspace.parent / "work" / "runs").mkdir(parents=True)
+    done = run("write", workspace)
+    assert done.returncode == 1
+    assert "left no tables" in done.stderr
