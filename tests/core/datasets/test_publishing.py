@@ -330,6 +330,24 @@ async def test_a_commit_whose_answer_is_lost_is_found(
     assert ada.server.api("ada").dataset_info(ada.repo).sha == published.revision
 
 
+async def test_somebody_elses_commit_in_between_is_never_written_over(
+    ada: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = hub_repository.commit
+
+    async def late(target: Any, *arguments: Any) -> str:
+        api = ada.server.api("ada")
+        api.upload_file(
+            path_or_fileobj=b"# Mine", path_in_repo="README.md", repo_id=ada.repo, repo_type="dataset"
+        )
+        return await real(target, *arguments)
+
+    monkeypatch.setattr(hub_repository, "commit", late)
+    with pytest.raises(Conflict, match="try again"):
+        await ada.publish(source)
+    assert ada.files() == {"README.md"}
+
+
 async def test_a_file_that_changes_while_it_is_sent_is_not_published(
     ada: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
