@@ -37,6 +37,7 @@ def _stage(
         inputs=tuple(reads),
         outputs=tuple(leaves),
         image=IMAGE,
+        resumes=True,
         overhead_seconds=overhead,
         seconds_per_event=seconds,
     )
