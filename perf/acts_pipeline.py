@@ -1,6 +1,6 @@
 """The built-in pipeline end to end: events per second, seconds by stage, memory, two processes.
 
-    python perf/acts_pipeline.py            ten minutes or so
+    python perf/acts_pipeline.py            a quarter of an hour or so
     python perf/acts_pipeline.py --quick    a smoke: a few events
 
 Every stage is run as the platform runs it, as a command of its own, so that starting, setting up Pythia and
@@ -113,9 +113,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run")
     quick = parser.parse_args().quick
-    table_of_pileups({0: 2, 5: 1} if quick else {0: 200, 10: 50, 40: 30, 100: 12, 200: 8})
+    table_of_pileups({0: 2, 5: 1} if quick else {0: 400, 10: 100, 40: 40, 100: 16, 200: 10})
     print("\n| pileup | events | one process (s) | two (s) | ratio |\n|---:|---:|---:|---:|---:|")
-    for pileup, events in ((0, 2),) if quick else ((0, 400), (200, 16)):
+    for pileup, events in ((0, 2),) if quick else ((0, 1000), (200, 16)):
         two_processes(events, pileup)
     print("\n| hits of a synthetic event | events/s | as arrow tables |\n|---:|---:|---:|")
     synthetic(2 if quick else 50)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from collidium_plugins.acts_pipeline import tables
+from collidium_plugins.acts_pipeline.calorimeter.flight import FIELD
 from collidium_plugins.acts_pipeline.calorimeter.table import cells_of_particles
-from collidium_plugins.acts_pipeline.detector import geometry
-from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
 from collidium_plugins.acts_pipeline.events import SimulatedEvent, from_table
 from collidium_plugins.acts_pipeline.order import Order
 from collidium_plugins.acts_pipeline.phase import ChunkPhase, Phase
 from collidium_plugins.acts_pipeline.simulate import DEPOSITS, SIMULATED
+
+if TYPE_CHECKING:
+    from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
 
 #: The folder of each table; that of the calorimeters is made before.
 RECONSTRUCTED: Final = {name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "tracks")}
@@ -36,13 +38,17 @@ class Reconstruct(ChunkPhase):
         ]
         cells = [cells_of_particles(deposits, row, len(event.particles)) for row, event in enumerate(made)]
         return [
-            tables.particles(made, cells, geometry.FIELD),
+            tables.particles(made, cells, FIELD),
             tables.tracker_hits(made),
             tables.tracks(made),
         ]
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
+        # ACTS is loaded where it works: not by a parent of workers, nor by the stage after this one.
+        from collidium_plugins.acts_pipeline.detector import geometry
+        from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
+
         return Reconstruction(geometry.build())
 
 

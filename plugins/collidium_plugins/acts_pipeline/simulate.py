@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from collidium_plugins.acts_pipeline import calorimeter, seeds
 from collidium_plugins.acts_pipeline.calorimeter.table import to_table as calo_hits
-from collidium_plugins.acts_pipeline.detector import geometry
-from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, SimulatedEvent, from_table, to_table
 from collidium_plugins.acts_pipeline.generate import GENERATED
 from collidium_plugins.acts_pipeline.order import Order
 from collidium_plugins.acts_pipeline.phase import ChunkPhase, Phase
+
+if TYPE_CHECKING:
+    from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
 #: Crossings of the tracker's modules, and the hosted table of the calorimeters.
 SIMULATED: Final = "simulated"
@@ -44,6 +45,10 @@ class Simulate(ChunkPhase):
 
     @cached_property
     def _simulation(self) -> Simulation:
+        # ACTS is loaded where it works: not by a parent of workers, nor by the stages after this one.
+        from collidium_plugins.acts_pipeline.detector import geometry
+        from collidium_plugins.acts_pipeline.detector.simulation import Simulation
+
         return Simulation(geometry.build())
 
 

@@ -175,3 +175,10 @@ def test_an_empty_event_has_no_cells() -> None:
     table = to_table([0], [deposits(particles, ends(particles), np.random.default_rng(1))])
     assert table.column("x").to_pylist() == [[]]
     assert to_table([], []).num_rows == 0
+
+
+def test_the_field_is_that_of_the_tracker() -> None:
+    pytest.importorskip("acts")
+    from collidium_plugins.acts_pipeline.detector import geometry
+
+    assert geometry.FIELD == flight.FIELD

@@ -160,6 +160,12 @@ def test_hits_lie_where_their_volumes_are(ttbar: Run) -> None:
         assert least < values[place[key]].min() <= values[place[key]].max() < most, key
 
 
+def test_every_crossing_is_measured(ttbar: Run) -> None:
+    crossings = [len(event.crossings) for event in ttbar.simulated]
+    assert [len(event.hits) for event in ttbar.reconstructed] == crossings
+    assert np.isfinite(gathered(ttbar, lambda event: event.hits.x)).all()
+
+
 def test_what_is_measured_is_near_to_the_truth(ttbar: Run) -> None:
     for volume in (17, 24, 29):
         hits = [event.hits for event in ttbar.reconstructed]
@@ -309,10 +315,12 @@ def test_an_event_is_the_same_bit_for_bit_wherever_it_is_made(ttbar: Run) -> Non
 
 
 def test_other_seeds_and_other_ids_give_other_events(ttbar: Run) -> None:
-    event = ttbar.generated[3]
-    seen = {ttbar.reconstructed[3].hits.x.tobytes(), ttbar.again(event, SEED + 1).hits.x.tobytes()}
-    seen.add(ttbar.again(replace(event, event_id=4)).hits.x.tobytes())
-    assert len(seen) == 3
+    generated, simulated = ttbar.generated[3], ttbar.simulated[3]
+    simulate, reconstruct = ttbar.simulation.simulate, ttbar.reconstruction.reconstruct
+    others = [simulate(generated, SEED + 1), simulate(replace(generated, event_id=4), SEED)]
+    assert len({event.crossings.x.tobytes() for event in [simulated, *others]}) == 3
+    measured = [reconstruct(simulated, SEED + 1), reconstruct(replace(simulated, event_id=4), SEED)]
+    assert len({event.hits.x.tobytes() for event in [ttbar.reconstructed[3], *measured]}) == 3
 
 
 def test_events_pass_through_files_as_they_were(ttbar: Run) -> None:
