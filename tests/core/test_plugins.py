@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow.parquet as pq
 import pytest
 from tests.distributions import install
 from tests.documents import ROOT, code_blocks
@@ -18,6 +19,8 @@ from tests.documents import ROOT, code_blocks
 from collidium import plugins, settings
 from collidium.contracts.runner import Job
 from collidium.errors import ConfigurationError
+from collidium.order import Order
+from collidium.pipelines.simulating import Wishes, simulate
 from collidium.plugins import Plugins
 from collidium.settings import Settings
 from collidium.testing.conformance import (
@@ -299,6 +302,21 @@ def test_hook_collidium_blueprints(documented: Documented, site: Path, tmp_path:
     with ServerProcess(tmp_path / "server", env={"PYTHONPATH": str(site)}) as server:
         answer = httpx.get(f"{server.base_url}/greeting/", trust_env=False)
     assert answer.json() == {"greeting": "Welcome to the experiment."}
+
+
+def test_hook_collidium_pipelines(documented: Documented, tmp_path: Path) -> None:
+    pipelines = documented("collidium_pipelines").pipelines()
+    made = simulate(
+        Order("anything", 3, 0),
+        tmp_path / "out",
+        Wishes(pipeline="pairs"),
+        get=pipelines.get,
+        tell=lambda _: None,
+        note=lambda _: None,
+        first_event=5,
+    )
+    (file,) = made.tables["particles"]
+    assert pq.read_table(made.directory / file).column("event_id").to_pylist() == [5, 6, 7]
 
 
 def test_hook_collidium_commands(
