@@ -23,13 +23,18 @@ from rich.console import Console
 from rich.text import Text
 
 from collidium import plugins
+from collidium.client import simulate
 from collidium.contracts.tables import flatten
+from collidium.contracts.task import EventRange
+from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.environment import isolated_environment
 
 PICTURES = Path(__file__).with_name("pictures")
 
 EVENT = 3
+#: Particles with fewer hits are drawn as dots.
+LEAST_HITS = 3
 #: Columns of the terminal whose output is shown.
 WIDTH = 144
 
@@ -80,6 +85,37 @@ def draw_tracks(
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def real_and_simulated(simulated: Path) -> Figure:
+    """Hits of a real event beside those of one that the built-in pipeline made, by their particles."""
+    figure = Figure(figsize=(12, 8.6), layout="constrained")
+    columns = figure.subplots(2, 2, height_ratios=(1.25, 1), sharex="row", sharey="row")
+    samples = {
+        f"Geant4, event {EVENT} of the five": (EVENTS_DIRECTORY, EVENT),
+        "collidium simulate": (simulated, 0),
+    }
+    for (title, (directory, event)), (across, along) in zip(samples.items(), columns.T, strict=True):
+        x, y, z, particles = particle_hits(directory, event)
+        outwards = np.sqrt(x**2 + y**2 + z**2)
+        draw_tracks(across, x, y, particles, outwards)
+        across.set(title=f"{title}: {len(x)} hits", xlabel="x (mm)", ylabel="y (mm)", aspect="equal")
+        draw_tracks(along, z, np.hypot(x, y), particles, outwards)
+        along.set(xlabel="z (mm)", ylabel="r (mm)", ylim=(0, None))
+    return figure
+
+
+def particle_hits(directory: Path, event: int) -> tuple[Floats, Floats, Floats, npt.NDArray[np.int64]]:
+    """Position of each hit of an event (mm), and the number of its particle; -1 for one that left few."""
+    block = EventRange(event, event + 1)
+    _, tables = next(Dataset(directory).read(["tracker_hits"], block))
+    hits = flatten(tables["tracker_hits"], ["x", "y", "z", "particle_id"])
+    _, numbers, counts = np.unique(hits["particle_id"], return_inverse=True, return_counts=True)
+    particles = np.where(
+        (counts[numbers] >= LEAST_HITS) & (np.asarray(hits["particle_id"]) != 0), numbers, -1
+    )
+    x, y, z = (np.asarray(hits[name], dtype=np.float64) for name in "xyz")
+    return x, y, z, particles
+
+
 def demo_in_terminal() -> str:
     """What ``collidium demo`` prints, as SVG."""
     with tempfile.TemporaryDirectory() as home:
@@ -105,6 +141,10 @@ def make(directory: Path) -> None:
     """Write all pictures into ``directory``."""
     directory.mkdir(parents=True, exist_ok=True)
     event_display().savefig(directory / "event.png", dpi=110, metadata={"Software": None})
+    with tempfile.TemporaryDirectory() as simulated:
+        simulate(preset="ttbar-quick", pipeline="acts", runtime="none", output=Path(simulated))
+        picture = real_and_simulated(Path(simulated))
+    picture.savefig(directory / "real_and_simulated.png", dpi=90, metadata={"Software": None})
     (directory / "demo.svg").write_text(demo_in_terminal())
 
 

@@ -35,6 +35,7 @@ def list_(as_json: bool) -> None:
     loaded = plugins.load(settings.plugins_blocked)
     kinds: list[Provided[Any]] = [
         loaded.tasks(),
+        loaded.pipelines(),
         loaded.runners(settings),
         loaded.storages(settings),
         loaded.identity_providers(settings),
