@@ -19,7 +19,6 @@ from collidium_plugins.acts_pipeline.detector.units import GEV, NANOSECOND
 from collidium_plugins.acts_pipeline.events import Particles
 
 _CONVERSION: Final = acts.fatras.GenerationProcess.ePhotonConversion
-_PHOTON: Final = 22
 
 
 def particle_ids(simulated: Sequence[Any], generated: int) -> npt.NDArray[np.uint64]:
@@ -81,7 +80,7 @@ def _families(
 
 
 def _parent(child: Any, families: Mapping[_Family, list[tuple[Any, int]]]) -> int:
-    """A pair comes from the photon that ends where it begins, a photon from whoever lost the most energy."""
+    """A pair comes from whoever ended where it begins, a photon from whoever lost the most energy."""
     generation = child.particleId.generation - 1
     candidates = [
         (one, particle_id)
@@ -89,10 +88,8 @@ def _parent(child: Any, families: Mapping[_Family, list[tuple[Any, int]]]) -> in
         if one.particleId.generation == generation
     ]
     if child.process == _CONVERSION:
-        photons = [candidate for candidate in candidates if candidate[0].pdg == _PHOTON]
-        return min(photons or candidates, key=lambda candidate: _distance(candidate[0], child))[1]
-    charged = [candidate for candidate in candidates if candidate[0].charge != 0]
-    return max(charged or candidates, key=lambda candidate: candidate[0].energyLoss)[1]
+        return min(candidates, key=lambda candidate: _distance(candidate[0], child))[1]
+    return max(candidates, key=lambda candidate: candidate[0].energyLoss)[1]
 
 
 def _distance(parent: Any, child: Any) -> float:
