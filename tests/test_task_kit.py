@@ -7,6 +7,8 @@ A task written with the kit alone becomes a benchmark, and leaves without taking
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,14 +20,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.documents import ROOT
+from tests.documents import ROOT, code_blocks
 from tests.virtual_environments import VirtualEnvironment
 
 from collidium.client import Client
 from collidium.errors import Unavailable
+from collidium.task_template import write_package
 from collidium.testing.server import ServerProcess
 
 VERTEXING = ROOT / "examples/collidium-task-vertexing"
+PAGE = ROOT / "docs/write-a-task.md"
+#: The plugins of pytest that the suite has are no part of what is tested, and slow to load.
+NO_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 class Machine:
@@ -34,8 +40,7 @@ class Machine:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.venv = VirtualEnvironment.make(directory / "venv")
-        # The plugins of pytest that the suite has are no part of what is tested, and slow to load.
-        self.environment = self.venv.environment(directory, {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+        self.environment = self.venv.environment(directory, NO_PLUGINS)
         shutil.copytree(VERTEXING, self.vertexing, ignore=shutil.ignore_patterns("__pycache__"))
         wheels = [build(source, directory / "wheels") for source in (ROOT, self.vertexing)]
         self.pip("install", "--no-deps", "--ignore-installed", *map(str, wheels))
@@ -91,6 +96,33 @@ def test_what_the_kit_writes_is_installed_and_passes_its_own_tests(machine: Mach
     machine.pip("install", "--no-deps", "./collidium-task-counting")
     tests = [f"{name}/tests" for name in ("collidium-task-counting", machine.vertexing.name)]
     machine.run(machine.python, "-m", "pytest", "--import-mode=importlib", "-p", "no:cacheprovider", *tests)
+
+
+def test_who_follows_the_page_has_a_task_that_passes(tmp_path: Path) -> None:
+    card, prepare, block = (block.code for block in code_blocks(PAGE) if block.language == "python")
+    package = tmp_path / "package"
+    write_package("hard_particles", package, {})
+    source = package / "collidium_task_hard_particles"
+    for line in re.findall(r"^    (?:description|truth_sources)=.*$", card, re.MULTILINE):
+        replace(source / "card.py", rf"^    {line.strip().partition('=')[0]}=[^\n]*$", line)
+    replace(source / "task.py", r"^    def prepare.*?(?=^    def check)", prepare.partition("\n")[2] + "\n")
+    replace(source / "task.py", r"Tables, Task$", "Tables, Task, UnusableTruth")
+    replace(package / "tests/test_task.py", r"^def block.*?(?=^def metrics)", block + "\n\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, cwd=package, env={**os.environ, **NO_PLUGINS}
+    )
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout
+
+
+def replace(file: Path, pattern: str, text: str) -> None:
+    """Replace what the pattern finds, once, by the text."""
+    content, found = re.subn(
+        pattern, lambda _: text, file.read_text(), count=1, flags=re.MULTILINE | re.DOTALL
+    )
+    assert found, pattern
+    file.write_text(content)
 
 
 def test_a_task_of_a_wheel_is_listed_scored_and_leaves_its_scores_behind(machine: Machine) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pyarrow as pa
 import pytest
 from tests.core.testing import faulty_tasks
 from tests.core.testing.faulty_tasks import FAULTS, Good, dataset
 
 from collidium.contracts.task import Tables
+from collidium.errors import ConfigurationError
 from collidium.testing.conformance import Nonconforming, check_task
 from collidium.testing.task_suite import CHECKS, Outcome, Subject, Suite
 
@@ -85,3 +88,9 @@ def test_a_task_without_any_answer_needs_predictions() -> None:
 def test_a_table_that_is_missing_is_an_error_of_the_caller() -> None:
     with pytest.raises(ValueError, match="inputs items"):
         check_task(Good(), {"answers": dataset()["answers"]})
+
+
+def test_without_hypothesis_nothing_is_half_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(ConfigurationError, match="pip install hypothesis"):
+        check_task(Good(), dataset())
