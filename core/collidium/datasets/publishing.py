@@ -27,6 +27,7 @@ from collidium.datasets.hub_repository import Contents, Target
 from collidium.datasets.manifest import MANIFEST, DatasetFile
 from collidium.datasets.preparing import Prepared, Tell, prepare
 from collidium.errors import Conflict, InvalidInput, Unauthenticated, UnusableDataset
+from collidium.failpoints import reached
 from collidium.held_files import scratch_directory, sweep
 
 if TYPE_CHECKING:
@@ -137,8 +138,10 @@ async def publish(publication: Publication, hub: Hub, tell: Tell | None = None) 
             else:
                 await tags.refuse_any(publication.tag, there, target)
                 there = there or await _created(target, scratch)
+                reached("publish.created")
                 title = publication.message or f"Publish {', '.join(c.name for c in prepared.configs)}"
                 revision = await _write(prepared, made, there, target, title, scratch, tell)
+                reached("publish.published")
                 changed = True
             if publication.tag is not None:
                 await tags.put(publication.tag, revision, target)
@@ -218,6 +221,7 @@ async def _write(
     additions = await _send(
         {file: path for file, path in prepared.files.items() if file not in known}, target, tell
     )
+    reached("publish.uploaded")
     texts = {CARD: made.card, MANIFEST: made.manifest}
     removed = [path for path in made.removed if path in there.files]
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.core.datasets import events
 from tests.core.datasets.events import CONFIG, tables_of
+from tests.hub import HfApi
 
 from collidium.client import write_predictions
 from collidium.contracts.tables import flatten
@@ -30,12 +32,14 @@ class Site:
     host: str
     guest: str
 
-    def run(self, *arguments: str, token: str | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, token: str | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         url = self.server.base_url
         environment = self.server.environment | {"PLATFORM_BACKEND": url, "PLATFORM_HUB_URL": f"{url}/hub"}
         if token:
             environment["HF_TOKEN"] = token
-        return run_command(arguments, environment, self.server.directory)
+        return run_command(arguments, environment | variables, self.server.directory)
 
     def done(self, *arguments: str, token: str | None = None) -> str:
         done = self.run(*arguments, token=token)
@@ -111,23 +115,34 @@ def test_truth_from_a_private_dataset_of_the_operator(site: Site, source: Path) 
     for token in (None, site.guest):
         refused = site.run(*importing, token=token)
         assert refused.returncode == 3, refused.stdout
-    record = json.loads(site.done(*importing, token=site.host))
+    imported = site.run(*importing, token=site.host)
+    record = json.loads(imported.stdout)
     assert (record["task"], record["dataset"], record["current"]) == ("tracking", CONFIG, True)
-    assert site.host not in site.run(*importing, token=site.host).stderr
+    assert record["rows"]["hits"] == 7 * 300
+    assert site.host not in imported.stdout + imported.stderr
 
 
-@pytest.mark.parametrize("layout", ["older", "flat"])
-def test_truth_from_what_was_published_in_any_layout(site: Site, tmp_path: Path, layout: str) -> None:
-    write = {"older": events.write_older, "flat": events.write_flat}[layout]
-    directory = write(tmp_path / "mine", tables_of(range(10)))
-    site.done(*("datasets", "publish", str(directory), "--repo", layout, "--config", CONFIG), token=site.host)
-    record = json.loads(
-        site.done(
-            *("truth", "import", "tracking", "--from", f"host/{layout}", "--config", CONFIG),
-            *("--events", EVALUATION, "--json"),
-        )
-    )
-    assert record["rows"]["hits"] == 4 * 300
+def test_truth_from_what_lay_in_the_older_layout(site: Site, tmp_path: Path) -> None:
+    directory = events.write_older(tmp_path / "mine", tables_of(range(10)))
+    site.done("datasets", "publish", str(directory), "--repo", "older", token=site.host)
+    importing = ("truth", "import", "tracking", "--from", "host/older", "--events", EVALUATION, "--json")
+    assert json.loads(site.done(*importing))["rows"]["hits"] == 4 * 300
+
+
+def test_killed_anywhere_it_is_finished_by_the_same_command(site: Site, source: Path) -> None:
+    command = ("datasets", "publish", str(source), "--repo", "killed", "--tag", "v1")
+    hub = HfApi(endpoint=f"{site.server.base_url}/hub", token=site.host)
+    seen = []
+    for place in ("publish.created", "publish.uploaded", "publish.published"):
+        killed = site.run(*command, token=site.host, COLLIDIUM_FAILPOINT=place)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        files = set(hub.list_repo_files("host/killed", repo_type="dataset")) - {".gitattributes"}
+        seen.append(len(files))
+    assert seen == [0, 0, 4 * 3 + 2], "nothing, or all of it"
+    assert hub.list_repo_refs("host/killed", repo_type="dataset").tags == []
+    assert "All of it was there already." in site.run(*command, token=site.host).stderr
+    (tag,) = hub.list_repo_refs("host/killed", repo_type="dataset").tags
+    assert (tag.name, len(hub.list_repo_commits("host/killed", repo_type="dataset"))) == ("v1", 2)
 
 
 def test_what_is_shown(site: Site, source: Path) -> None:
