@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from collidium.benchmarks import tasklist, truth_versions
+from collidium.benchmarks.parts import Part
 from collidium.benchmarks.rewards import floor_of, reward_of
 from collidium.contracts.task import Column, EventRange, Task
 
@@ -42,6 +43,9 @@ class ListedCard:
     primary_metric: str
     scorer_version: str
     truth_version: str | None
+    #: Which part of the events counts, and how much of them is public; None where they are not split.
+    phase: Literal["public", "final"] | None
+    public_percent: int | None
     accepts_submissions: bool
 
 
@@ -64,6 +68,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> ListedCard:
     task = platform.tasks.get(status.name)
     truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
     floors = truth.floors if truth else {}
+    part = Part.of(status.truth_version)
     return ListedCard(
         name=task.card.name,
         title=task.card.title,
@@ -76,6 +81,8 @@ async def card_of(platform: Platform, status: TaskStatus) -> ListedCard:
         primary_metric=task.card.primary_metric.name,
         scorer_version=task.version,
         truth_version=status.truth_version,
+        phase=part.kind if part else None,
+        public_percent=part.public_percent if part else None,
         accepts_submissions=status.reason is None,
     )
 

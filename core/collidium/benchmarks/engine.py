@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 from collidium.benchmarks import partitioning, planning, problems
 from collidium.benchmarks.blocks import Span
 from collidium.benchmarks.partitioning import PartitionJob
+from collidium.benchmarks.parts import Part
 from collidium.benchmarks.planning import Plan, PlanRequest
 from collidium.benchmarks.predictions import ExtraColumns, Unreadable
 from collidium.benchmarks.reading import Disordered
-from collidium.benchmarks.scoring import ScoringJob, ScoringResult
-from collidium.benchmarks.uncertainty import GroupTally, Replicates, standard_errors
+from collidium.benchmarks.scoring import Conclusion, ScoringJob, ScoringResult
+from collidium.benchmarks.uncertainty import GroupTally, Replicates, groups_of, standard_errors
 from collidium.benchmarks.workers import Progress, Workers
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import Problem, Tally, Task
@@ -42,6 +43,8 @@ class Evaluation:
     rows: int
     #: The metrics of resampled events, never to be shown; empty where there is one event alone.
     replicates: Replicates
+    #: What they are worth on the events that are held back, never to be shown before these count.
+    held_back: Evaluation | None = None
 
     @property
     def uncertainties(self) -> dict[str, float]:
@@ -59,17 +62,18 @@ async def evaluate(
     progress: Progress | None = None,
     job_rows: int | None = None,
     extra_columns: ExtraColumns = "refuse",
+    part: Part | None = None,
 ) -> Evaluation:
     """Check and score the predictions at ``path``.
 
     The result does not depend on the executor, on its workers, or on ``job_rows``, the rows of truth that
     one call should take. ``limits`` hold for each call. ``extra_columns`` says what becomes of columns beyond
-    the task's own.
+    the task's own. Of a ``part`` of the truth only its events count; what is sent for others is checked, too.
 
     Raises :class:`~collidium.errors.InvalidInput` with all problems of the file, and
     :class:`~collidium.errors.ScoringFailed` where the task or the machine failed.
     """
-    run = _Evaluation(Workers(task, executor, limits), truth, path, progress, extra_columns)
+    run = _Evaluation(Workers(task, executor, limits), truth, path, progress, extra_columns, part)
     try:
         plan = await run.inspect(job_rows)
         findings = await run.score(plan)
@@ -103,6 +107,7 @@ class _Evaluation:
     path: Path
     progress: Progress | None
     extra_columns: ExtraColumns
+    part: Part | None
 
     async def inspect(self, job_rows: int | None) -> Plan:
         """Raises Unreadable, and InvalidInput with all that the footer shows."""
@@ -132,10 +137,21 @@ class _Evaluation:
             raise problems.refusal(findings.problems)
         if findings.rows != plan.rows:
             self.workers.fail(f"{findings.rows} rows were scored, the file has {plan.rows}")
-        made = await self.workers.conclude(findings.tallies)
+        made = await self.workers.conclude(findings.tallies, self._sets_of_groups())
+        counts, *held_back = [self._evaluation(one, findings.rows) for one in made]
+        return replace(counts, held_back=held_back[0]) if held_back else counts
+
+    def _evaluation(self, made: Conclusion, rows: int) -> Evaluation:
         self._check_metrics(made.metrics)
-        warnings = [*self._left_out(findings.rows), *made.warnings]
-        return Evaluation(dict(made.metrics), made.tally, warnings, findings.rows, made.replicates)
+        warnings = [*self._left_out(rows), *made.warnings]
+        return Evaluation(dict(made.metrics), made.tally, warnings, rows, made.replicates)
+
+    def _sets_of_groups(self) -> list[frozenset[int] | None]:
+        """The groups that count, and those that are held back, if there are any; None: all."""
+        if self.part is None:
+            return [None]
+        parts = [self.part, self.part.final] if self.part.kind == "public" else [self.part]
+        return [part.groups(len(groups_of(self.truth.events))) for part in parts]
 
     def _left_out(self, rows: int) -> list[str]:
         """What a submitter of half a file should hear, since it is legal and costs score."""

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collidium.benchmarks import engine, truth_versions
+from collidium.benchmarks import engine, parts, truth_versions
 from collidium.benchmarks.predictions import ExtraColumns
 from collidium.errors import Unavailable
 
@@ -32,7 +32,7 @@ async def score(
 
     Raises what :func:`~collidium.benchmarks.engine.evaluate` raises, and Unavailable past that time.
     """
-    truth = await truth_versions.open_truth(platform, task.card.name, truth_version)
+    truth = await truth_versions.open_truth(platform, task.card.name, parts.whole(truth_version))
     settings = platform.settings
     budget = asyncio.timeout(settings.evaluation_seconds)
     try:
@@ -42,6 +42,7 @@ async def score(
                 executor=platform.executor,
                 limits=settings.scoring_limits,
                 extra_columns=extra_columns,
+                part=parts.Part.of(truth_version),
             )
     except TimeoutError:
         if not budget.expired():

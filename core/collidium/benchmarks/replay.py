@@ -54,6 +54,9 @@ class Replay:
     target: Target
     problems: Mapping[str, str]
     actor: str
+    #: What the audit log calls it.
+    action: str = "rescore"
+    http_request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,8 @@ async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
         "truth_version": truth_version,
         "credits_paid": str(sum(earned.values(), Decimal(0))),
     }
-    await operations.record(plan.actor, "rescore", plan.target.task.card.name, details, "")
+    name = plan.target.task.card.name
+    await operations.record(plan.actor, plan.action, name, details, plan.http_request_id)
 
 
 def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
@@ -236,8 +240,9 @@ async def _win_anew(
     rows: Iterable[Submission], made: Mapping[str, Scoring], plan: Replay
 ) -> dict[str, Decimal]:
     """Decide the bests in the order of submission; returns the credits paid, by submission."""
-    target, rules = plan.target, RewardRules.of(plan.settings)
+    target = plan.target
     task, truth_version = target.task.card.name, target.truth_version
+    rules = RewardRules.of(plan.settings, truth_version)
     ranked = [row for row in rows if row.truth_version == truth_version and row.rank_score is not None]
     banned = await accounts.banned_among({row.account_id for row in ranked})
     floors = (await truth_versions.find(task, truth_version)).floors

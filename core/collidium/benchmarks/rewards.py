@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from collidium import accounts
 from collidium.benchmarks import scorings
 from collidium.benchmarks.models import Best, Submission
+from collidium.benchmarks.parts import is_public
 from collidium.benchmarks.quotas import reward_reference, rewards_today
 from collidium.benchmarks.uncertainty import Replicates, standard_error_of_gain
 from collidium.contracts.task import Card, Metric
@@ -31,8 +32,10 @@ class RewardRules:
     significance: float
 
     @classmethod
-    def of(cls, settings: Settings) -> RewardRules:
-        return cls(settings.benchmark_reward, settings.rewards_per_day, settings.reward_significance)
+    def of(cls, settings: Settings, truth_version: str) -> RewardRules:
+        """The rules for bests against a truth; nothing is earned while its public part counts."""
+        per_day = 0 if is_public(truth_version) else settings.rewards_per_day
+        return cls(settings.benchmark_reward, per_day, settings.reward_significance)
 
 
 def reward_of(metric: Metric, default: Decimal) -> Decimal:

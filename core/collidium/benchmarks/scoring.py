@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,10 +89,22 @@ def decode(job: ScoringJob) -> None:
             pass
 
 
-def conclude(request: tuple[Task, Sequence[GroupTally]]) -> Conclusion:
-    """Merge all tallies, in order of events, and compute the metrics, also of resampled events."""
-    task, tallies = request
-    groups = [part.tally for part in merged(task, tallies)]
+def conclude(
+    request: tuple[Task, Sequence[GroupTally], Sequence[Collection[int] | None]],
+) -> list[Conclusion]:
+    """Merge tallies, in order of events, and compute the metrics, also of resampled events.
+
+    Once for each of some sets of groups; None is all of them.
+    """
+    task, tallies, sets = request
+    groups = merged(task, tallies)
+    return [
+        _conclude(task, [part.tally for part in groups if numbers is None or part.group in numbers])
+        for numbers in sets
+    ]
+
+
+def _conclude(task: Task, groups: Sequence[Tally]) -> Conclusion:
     tally = task.merge(groups)
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
     return Conclusion(tally, metrics, warnings, resampled(task, groups))

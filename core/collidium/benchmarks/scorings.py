@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from collidium.benchmarks.models import Scoring, Submission
+from collidium.benchmarks.parts import Part
 from collidium.benchmarks.uncertainty import Replicates
 
 if TYPE_CHECKING:
@@ -33,7 +34,13 @@ async def keep(
     scored_at: datetime,
     applied: bool = False,
 ) -> None:
-    """Keep what a version of scorer and truth made of a submission, unless that is kept already."""
+    """Keep what a version of scorer and truth made of a submission, unless that is kept already.
+
+    What it is worth on events that are held back is kept, too, until these count.
+    """
+    if evaluation.held_back is not None and (part := Part.of(versions[1])) is not None:
+        held_back = versions[0], str(part.final)
+        await keep(submission_id, held_back, evaluation.held_back, scored_at=scored_at)
     scoring = Scoring(
         submission_id=submission_id,
         scorer_version=versions[0],

@@ -192,7 +192,7 @@ async def _keep_once(
     submission.uncertainties = evaluation.uncertainties
     submission.rank_score = evaluation.metrics[primary.name] * (1 if primary.higher_is_better else -1)
     submission.warnings = list(evaluation.warnings)
-    rules = RewardRules.of(settings)
+    rules = RewardRules.of(settings, submission.truth_version)
     submission.credits_earned = await reward_bests(
         task.card, submission, floors, evaluation.replicates, rules
     )

@@ -32,7 +32,7 @@ async def verify(
     task = tasklist.installed(platform, found.task)
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {found.task!r} has no self-reported metric: there is nothing to verify")
-    rules = RewardRules.of(platform.settings)
+    rules = RewardRules.of(platform.settings, found.truth_version)
     return await _verify_once(task, submission_id, rules, actor, http_request_id)
 
 

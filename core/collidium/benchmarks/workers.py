@@ -7,7 +7,7 @@ as a problem of the file, the second is the operator's to mend and goes to the l
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
@@ -71,9 +71,11 @@ class Workers:
             self.fail("the task raised an error", error)
         return done
 
-    async def conclude(self, tallies: Sequence[GroupTally]) -> scoring.Conclusion:
-        """Merge tallies, in order of events. Raises ScoringFailed."""
-        request = (self.task, tallies)
+    async def conclude(
+        self, tallies: Sequence[GroupTally], sets: Sequence[Collection[int] | None]
+    ) -> list[scoring.Conclusion]:
+        """Merge tallies, in order of events, for each of some sets of groups. Raises ScoringFailed."""
+        request = (self.task, tallies, sets)
         try:
             async with aclosing(self.executor.map(scoring.conclude, [request], self.limits)) as results:
                 return await anext(results)

@@ -79,6 +79,50 @@ def rescore(task: str, apply: bool, as_json: bool) -> None:
         _show(review)
 
 
+@benchmark.command()
+@click.argument("task")
+@click.option(
+    "--public", "percent", type=click.IntRange(1, 99), required=True, help="Per cent of the events."
+)
+@json_option
+def split(task: str, percent: int, as_json: bool) -> None:
+    """Let the leaderboard of TASK go by a public part of its events, until its phase is closed.
+
+    Works on the server's machine, before anybody has submitted. Nothing is earned before the end.
+
+    \b
+    collidium benchmark split tracking --public 30
+    """
+
+    async def run(platform: Platform) -> str:
+        from collidium.benchmarks import phases
+
+        return str(await phases.begin(platform, task, percent, actor=ACTOR))
+
+    version = on_platform(run)
+    if as_json:
+        print_json({"task": task, "truth_version": version})
+    else:
+        note(f"Task {task} is now scored against {version}; `collidium benchmark close {task}` ends that.")
+
+
+@benchmark.command()
+@click.argument("task")
+@json_option
+def close(task: str, as_json: bool) -> None:
+    """End the public phase of TASK: the rest of the events counts, and is paid; needs ADMIN_TOKEN.
+
+    \b
+    collidium benchmark close tracking
+    """
+    with client() as server:
+        closed = server.admin_close_phase(task)
+    if as_json:
+        print_json(closed)
+    else:
+        note(f"Task {closed.task} is now scored against {closed.truth_version}.")
+
+
 def _show(review: Review) -> None:
     rows = [_change(change, review) for change in review.submissions]
     print_table(("rank", "account", "submission", "score", "earns", "not scored because"), rows)

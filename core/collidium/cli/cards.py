@@ -24,6 +24,7 @@ def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: 
             "dataset": card.dataset,
             "events": f"{card.eval_events.start}:{card.eval_events.stop}",
             "inputs": card.inputs,
+            **({"phase": f"{card.phase}, {card.public_percent} % are public"} if card.phase else {}),
             **more,
             "takes submissions": "yes" if reason is None else f"no: {reason}",
         }

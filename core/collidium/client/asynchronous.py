@@ -18,6 +18,7 @@ from collidium.client.records import (
     Banned,
     ChannelUsage,
     Checked,
+    Closed,
     DayUsage,
     Estimate,
     Failures,
@@ -267,6 +268,10 @@ class AsyncClient:
     async def admin_verify(self, submission_id: str) -> Submission:
         """Believe what a submission reports of itself: from then on it earns what it is worth."""
         return await self._transport.send(calls.admin_verify(submission_id))
+
+    async def admin_close_phase(self, task: str) -> Closed:
+        """End a task's public phase: scores on the events that were held back count, and are paid."""
+        return await self._transport.send(calls.admin_close_phase(task))
 
     async def admin_usage(self, *, limit: int | None = None) -> Usage:
         """This month, and the accounts that used most of it."""

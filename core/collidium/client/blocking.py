@@ -15,6 +15,7 @@ from collidium.client.records import (
     Banned,
     ChannelUsage,
     Checked,
+    Closed,
     DayUsage,
     Estimate,
     Failures,
@@ -266,6 +267,10 @@ class Client:
     def admin_verify(self, submission_id: str) -> Submission:
         """Believe what a submission reports of itself: from then on it earns what it is worth."""
         return self._transport.send(calls.admin_verify(submission_id))
+
+    def admin_close_phase(self, task: str) -> Closed:
+        """End a task's public phase: scores on the events that were held back count, and are paid."""
+        return self._transport.send(calls.admin_close_phase(task))
 
     def admin_usage(self, *, limit: int | None = None) -> Usage:
         """This month, and the accounts that used most of it."""

@@ -94,7 +94,7 @@ class Game:
             submitted_at=START + timedelta(minutes=number),
             verified_at=START if one.verified else None,
         )
-        rules = RewardRules.of(self.chosen)
+        rules = RewardRules.of(self.chosen, self.truth)
         row.credits_earned = await reward_bests(task.card, row, {"accuracy": FLOOR}, made.replicates, rules)
         await row.save(force_create=True)
         await scorings.keep(row.id, ("1", self.truth), made, scored_at=row.submitted_at, applied=True)

@@ -22,6 +22,8 @@ ANSWERS: dict[type[Any], type[BaseModel]] = {
     records.Receipt: schemas.Receipt,
     records.Checked: schemas.Checked,
     records.Submission: schemas.SubmissionModel,
+    records.EarlierScores: schemas.EarlierScoresModel,
+    records.Closed: schemas.Closed,
     records.Place: schemas.Place,
     records.SimulationRequest: schemas.Ordered,
     records.Moment: schemas.MomentModel,

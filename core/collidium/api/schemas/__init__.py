@@ -5,7 +5,9 @@ from collidium.api.schemas.admin import AuditModel, BanBody, Banned, FreezeQuery
 from collidium.api.schemas.base import Amount, Answer, Body, Credits, HubUsername, Text
 from collidium.api.schemas.benchmarks import (
     Checked,
+    Closed,
     ColumnModel,
+    EarlierScoresModel,
     Events,
     MetricModel,
     Place,
@@ -60,11 +62,13 @@ __all__ = [
     "Body",
     "ChannelUsageModel",
     "Checked",
+    "Closed",
     "ColumnModel",
     "Credits",
     "DayUsageModel",
     "DaysQuery",
     "DeliveryModel",
+    "EarlierScoresModel",
     "EstimateModel",
     "EstimateQuery",
     "Events",

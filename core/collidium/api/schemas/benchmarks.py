@@ -63,7 +63,19 @@ class TaskModel(Answer):
     primary_metric: str
     scorer_version: str
     truth_version: str | None
+    phase: Literal["public", "final"] | None = Field(
+        description="Part of the events that counts now; null: all."
+    )
+    public_percent: int | None = Field(description="How much of the events is public, where they are split.")
     accepts_submissions: bool
+
+
+class Closed(Answer):
+    """A task whose public phase is over."""
+
+    task: str
+    phase: Literal["final"] = "final"
+    truth_version: str
 
 
 class Receipt(Answer):

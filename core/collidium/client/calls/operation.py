@@ -12,6 +12,7 @@ from collidium.client.records import (
     AuditEntry,
     Banned,
     ChannelUsage,
+    Closed,
     DayUsage,
     Failures,
     Frozen,
@@ -87,6 +88,11 @@ def admin_cancel(request_id: str) -> Call[SimulationRequest]:
 def admin_verify(submission_id: str) -> Call[Submission]:
     where = f"/admin/submissions/{segment(submission_id)}/verify"
     return Call("POST", where, single(Submission), Credential.ADMIN)
+
+
+def admin_close_phase(task_name: str) -> Call[Closed]:
+    where = f"/admin/benchmark/{segment(task_name)}/close"
+    return Call("POST", where, single(Closed), Credential.ADMIN)
 
 
 def admin_usage(limit: int | None) -> Call[Usage]:

@@ -6,6 +6,7 @@ Fields that a newer server adds are ignored; one that is missing and has no defa
 from collidium.client.records.accounts import Account, Transaction
 from collidium.client.records.benchmarks import (
     Checked,
+    Closed,
     EarlierScores,
     EvalEvents,
     Metric,
@@ -38,6 +39,7 @@ __all__ = [
     "Banned",
     "ChannelUsage",
     "Checked",
+    "Closed",
     "DayUsage",
     "EarlierScores",
     "Estimate",

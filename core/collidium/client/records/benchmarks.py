@@ -54,6 +54,18 @@ class TaskCard:
     scorer_version: str
     accepts_submissions: bool
     truth_version: str | None = None
+    #: Part of the events that counts now: ``public`` or ``final``; None: all.
+    phase: str | None = None
+    public_percent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The answer to the end of a public phase."""
+
+    task: str
+    phase: str
+    truth_version: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,65 @@
+"""A public and a final part of a task's events: the leaderboard goes by the first until it is closed.
+
+Each part is a version of truth: the files are those of the whole, and what counts are some groups of events.
+So scores, bests and leaderboards of the parts never meet.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final, Literal
+
+_VERSION: Final = re.compile(r"([0-9a-f]+)-(public|final)([0-9]{1,2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the groups of events of a truth."""
+
+    #: Version of the whole truth.
+    truth: str
+    kind: Literal["public", "final"]
+    #: How much of the events is public.
+    public_percent: int
+
+    @classmethod
+    def of(cls, version: str | None) -> Part | None:
+        """The part that a truth version names; None for a whole truth."""
+        match = _VERSION.fullmatch(version or "")
+        if match is None:
+            return None
+        return cls(match[1], "public" if match[2] == "public" else "final", int(match[3]))
+
+    def __str__(self) -> str:
+        return f"{self.truth}-{self.kind}{self.public_percent}"
+
+    @property
+    def final(self) -> Part:
+        """What is held back while the public part counts."""
+        return replace(self, kind="final")
+
+    def groups(self, count: int) -> frozenset[int]:
+        """The numbers of its groups, of so many; each part has at least one of two or more."""
+        drawn = sorted(range(count), key=_keys(self.truth, count).__getitem__)
+        public = min(max(round(count * self.public_percent / 100), 1), count - 1)
+        return frozenset(drawn[:public] if self.kind == "public" else drawn[public:])
+
+
+def whole(version: str) -> str:
+    """The version of the files that belong to a truth version."""
+    part = Part.of(version)
+    return version if part is None else part.truth
+
+
+def is_public(version: str | None) -> bool:
+    """Whether a truth version is a public part: nothing is earned by it."""
+    part = Part.of(version)
+    return part is not None and part.kind == "public"
+
+
+def _keys(truth: str, count: int) -> list[float]:
+    """A random number for each group, the same for both parts, on every machine and day."""
+    random = Random(int(truth, 16)).random  # noqa: S311 -- nobody gains by knowing which events are public
+    return [random() for _ in range(count)]
