@@ -67,7 +67,8 @@ def collidium() -> None:
     See it all at work:        collidium demo
     See what is asked:         collidium tasks
     Run a server:              collidium serve
-    Order events:              collidium simulate --remote --preset ttbar-quick --wait
+    Make events here:          collidium simulate --preset ttbar-quick
+    Order them from a server:  collidium simulate --remote --preset ttbar-quick --wait
     Send predictions:          collidium submit tracking predictions.parquet
     See who leads:             collidium leaderboard tracking
 

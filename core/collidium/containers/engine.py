@@ -58,9 +58,11 @@ class Engine:
         if shutil.which(program) is None:
             raise EngineUnavailable(f"{program} is not installed")
         _require_answer(program)
-        answers = [_run([program, "info", "--format", template], _PROBE_SECONDS) for template in _ROOTLESS]
-        told = " ".join(answer.stdout for answer in answers if answer.returncode == 0)
-        return cls(program, any(sign in told for sign in _ROOTLESS.values()))
+        for template, sign in _ROOTLESS.items():
+            answer = _run([program, "info", "--format", template], _PROBE_SECONDS)
+            if answer.returncode == 0:
+                return cls(program, sign in answer.stdout)
+        return cls(program, rootless=False)
 
     def has_image(self, image: str) -> bool:
         """Whether the image is on this machine."""

@@ -59,8 +59,10 @@ def choose(
         return found
     if runtime != AUTO:
         raise CannotSimulate(why_not)
-    note(f"{why_not}. So {BUILT_IN} simulates, without a container.")
-    return _place(get(BUILT_IN), NONE)
+    built_in = get(BUILT_IN)
+    if can_simulate(order, built_in):  # else that is what will be told
+        note(f"{why_not}. So {BUILT_IN} simulates, without a container.")
+    return _place(built_in, NONE)
 
 
 def _production(pipeline: Pipeline, runtime: str, order: Order) -> tuple[Choice | None, str]:

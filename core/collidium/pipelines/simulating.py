@@ -106,9 +106,9 @@ def simulate(
     check_numbers(order, first_event)
     work = Work(directory.expanduser().absolute())
     try:
+        choice = _choose(order, first_event, wishes, work, get, note)
+        production = Production(order, choice.pipeline, first_event, wishes.flat)
         with work.held():
-            choice = _choose(order, first_event, wishes, work, get, note)
-            production = Production(order, choice.pipeline, first_event, wishes.flat)
             work.refuse_anything_else(production)
             if (finished := work.finished) is not None:
                 return _found(finished, work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -258,6 +259,15 @@ def test_everything_wrong_with_the_numbers_is_told_at_once(here: Machine) -> Non
         here.simulate(events=100_001, seed=2**31, first_event=-1)
     assert {problem["field"] for problem in caught.value.errors} == {"events", "seed", "first_event"}
     assert caught.value.exit_code == 2
+    assert not here.directory.exists()
+
+
+def test_a_channel_that_is_not_there_is_told_with_those_that_are(here: Machine) -> None:
+    here.pipeline = replace(here.pipeline, channels={"ttbar": "top quarks"}, refused={"zee": "not yet"})
+    with pytest.raises(UnknownOrder, match="there is no channel 'no'; there are: ttbar"):
+        here.simulate("no")
+    with pytest.raises(UnknownOrder, match="shell cannot simulate zee: not yet"):
+        here.simulate("zee")
     assert not here.directory.exists()
 
 
