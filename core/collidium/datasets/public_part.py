@@ -217,7 +217,7 @@ def _flat(column: Any) -> Any:
 
 def _edges(column: Any) -> npt.NDArray[np.int64]:
     """Where each list begins among the elements of all, and the end; a null list is empty."""
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
+    lengths = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
