@@ -7,6 +7,7 @@ write. docs/acts-pipeline.md says what is modelled and what is not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from collidium import hookspecs
@@ -18,7 +19,7 @@ VERSION: Final = "acts-1"
 PYTHIA: Final = "8.317.2"
 ACTS: Final = "48.1.0"
 
-#: Built by whoever wants to run it in containers, from the Containerfile beside this module.
+#: Built from the Containerfile beside this module, for who wants to run it in containers.
 IMAGE: Final = f"collidium-acts:{VERSION}"
 
 _ARGUMENTS: Final = (
@@ -37,6 +38,7 @@ def _stage(
         inputs=tuple(reads),
         outputs=tuple(leaves),
         image=IMAGE,
+        resumes=True,
         resumes=True,
         overhead_seconds=overhead,
         seconds_per_event=seconds,
@@ -63,6 +65,7 @@ PIPELINE: Final = Pipeline(
     refused=REFUSED,
     native=("acts", "pythia8mc"),
     extra="sim",
+    containerfile=str(Path(__file__).parent),
     facts={
         "Pipeline": f"acts, version {VERSION}",
         "Generator": f"Pythia {PYTHIA}, proton-proton at 14 TeV",
