@@ -39,7 +39,6 @@ def _stage(
         outputs=tuple(leaves),
         image=IMAGE,
         resumes=True,
-        resumes=True,
         overhead_seconds=overhead,
         seconds_per_event=seconds,
     )
