@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from collidium.datasets.manifest import DatasetFile, sha256_of
 from collidium.datasets.survey import SurveyedConfig, survey
 from collidium.datasets.withholding import Withheld, withhold
 from collidium.datasets.writing import folder, shard_name
-from collidium.errors import UnusableDataset
+from collidium.errors import InvalidInput, UnusableDataset
 
 if TYPE_CHECKING:
     from collidium.datasets.publishing import Publication, Withholding
@@ -50,7 +49,7 @@ def prepare(publication: Publication, scratch: Path, tell: Tell) -> Prepared:
     """Look the dataset through and make what is published of it; blocks.
 
     With truth to withhold, the public part lies in ``scratch`` and the truth at its place when this returns.
-    Raises UnusableDataset.
+    Raises UnusableDataset, and InvalidInput where that place has truth of other events.
     """
     withholding = publication.withholding
     readme, notes = _card(publication)
@@ -107,20 +106,28 @@ def _withhold(withholding: Withholding, config: SurveyedConfig, scratch: Path, t
         truth=scratch / "truth",
         progress=lambda done, total: tell("withholding", done, total),
     )
-    for table in config.tables:
-        _move(made.truth / folder(config.name, table), withholding.truth / folder(config.name, table))
+    _keep(made.truth, withholding.truth, [folder(config.name, table) for table in config.tables])
     return made
 
 
-def _move(source: Path, place: Path) -> None:
-    """Put a folder of truth at its place, for its owner alone, instead of one that is there."""
-    top = place.parents[1]
-    top.mkdir(parents=True, exist_ok=True)
-    top.chmod(0o700)
-    place.parent.mkdir(exist_ok=True)
-    if place.exists():
-        shutil.rmtree(place)
-    source.rename(place)
+def _keep(made: Path, place: Path, folders: Sequence[str]) -> None:
+    """Put folders of truth at their place, for its owner alone. Raises InvalidInput where other truth is."""
+    there = [name for name in folders if (place / name).exists()]
+    if other := [name for name in there if _contents(place / name) != _contents(made / name)]:
+        raise InvalidInput(
+            f"{place / other[0]} holds the truth of other events: choose another directory, or delete it if "
+            "nobody is scored against it any more"
+        )
+    place.mkdir(parents=True, exist_ok=True)
+    place.chmod(0o700)
+    for name in folders:
+        if name not in there:
+            (place / name).parent.mkdir(exist_ok=True)
+            (made / name).rename(place / name)
+
+
+def _contents(directory: Path) -> dict[str, str]:
+    return {path.name: sha256_of(path) for path in directory.iterdir()}
 
 
 def _card(publication: Publication) -> tuple[str | None, list[str]]:

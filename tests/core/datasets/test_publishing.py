@@ -194,6 +194,21 @@ async def test_a_card_that_names_the_seed_stays_with_the_truth(
     assert text.endswith("---\n\nThe seed is drawn by lot.\n")
 
 
+async def test_truth_of_other_events_is_never_replaced(ada: Ada, source: Path, tmp_path: Path) -> None:
+    truth = tmp_path / "truth"
+    wishes = {"withholding": Withholding(EventRange(6, 8), truth)}
+    await ada.publish(source, **wishes)
+    before = {path: path.read_bytes() for path in truth.rglob("*.parquet")}
+    assert not (await ada.publish(source, **wishes)).changed
+    for other in ({"withholding": Withholding(EventRange(5, 8), truth)}, wishes):
+        if other is wishes:
+            events.write(source, tables_of(range(10), seed=7))
+        with pytest.raises(InvalidInput, match="holds the truth of other events"):
+            await ada.publish(source, **other)
+    assert {path: path.read_bytes() for path in truth.rglob("*.parquet")} == before
+    assert ada.titles().count(f"Publish {CONFIG}") == 1
+
+
 async def test_progress_is_told_in_bytes(ada: Ada, source: Path) -> None:
     told: dict[str, list[tuple[int, int]]] = {}
     await publish(
