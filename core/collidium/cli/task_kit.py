@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +81,10 @@ def check(
     from collidium.testing.task_suite.installed import installed_suite
 
     suite = installed_suite(name, directory=source, config=config, predictions=predictions)
-    outcomes = list(suite)
+    with tempfile.TemporaryDirectory(prefix="collidium-check-") as scratch:
+        # hypothesis leaves a directory wherever it is used.
+        os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", scratch)
+        outcomes = list(suite)
     broken = [outcome for outcome in outcomes if outcome.state == "broken"]
     if as_json:
         print_json(

@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    for name in config.getoption("--collidium-task"):
+    for name in config.getoption("--collidium-task") or ():
         suite = _suite(name, config.getoption("--collidium-events"))
         task = _TaskNode.from_parent(session, name=name, suite=suite)
         checks = [*task.collect()]

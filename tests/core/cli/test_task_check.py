@@ -45,6 +45,7 @@ def test_a_task_that_conforms_and_one_that_does_not(
     assert good.returncode == 0, good.stderr
     assert f"Task good keeps all {len(CHECKS)} promises." in good.stderr
     assert good.stdout.count("\nkept ") == len(CHECKS)
+    assert not (tmp_path / ".hypothesis").exists(), "nothing is left where the command was called"
 
     bad = collidium("task", "check", "wideids", *events)
     assert bad.returncode == 1
@@ -66,3 +67,7 @@ def test_what_cannot_be_checked_is_said(collidium: RunCommand, tmp_path: Path) -
     empty = collidium("task", "check", "tracking", "--from", str(tmp_path / "nothing"))
     assert empty.returncode == 1
     assert "there is no directory" in empty.stderr
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
+    torn = collidium("task", "check", "tracking", "--predictions", str(tmp_path / "torn.parquet"))
+    assert torn.returncode == 3
+    assert "torn.parquet cannot be read as parquet" in torn.stderr

@@ -105,9 +105,10 @@ def _equivalent(subject: Subject, predictions: pa.Table) -> Iterable[tuple[str, 
 
 
 def _cast(table: pa.Table, columns: list[str], kind: pa.DataType) -> pa.Table:
-    return pa.table(
-        {name: pc.cast(table[name], kind) if name in columns else table[name] for name in table.column_names}
-    )
+    for name in columns:
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, pc.cast(table.column(name), kind))
+    return table
 
 
 def inputs_are_not_changed(subject: Subject) -> None:
