@@ -46,7 +46,7 @@ def _stage(
 
 PIPELINE: Final = Pipeline(
     name="acts",
-    title="Pythia and ACTS (FATRAS), in seconds and without a container",
+    title="Pythia and ACTS (FATRAS) from wheels, without a container",
     version=VERSION,
     stages=(
         _stage("generate", "hard scatter, parton shower and pileup", [], ["generated"], 1.5, 0.02),
