@@ -11,6 +11,7 @@ nothing.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,9 +95,10 @@ class _CheckItem(pytest.Item):
             raise outcome.error
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        """What is broken, and the way through the task to where it raised; nothing of the suite's own."""
         outcome = self._suite.outcome(self._check)
-        told = f"Broken: {self._check.promise}\n{outcome.detail}"
-        return f"{told}\n\n{super().repr_failure(excinfo, style)}"
+        told = f"{outcome.detail}\n\nThe promise: {self._check.promise}"
+        return f"{told}\n\n{''.join(traceback.format_exception(outcome.raised))}" if outcome.raised else told
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, self.name

@@ -46,6 +46,11 @@ class Outcome:
     detail: str | None = None
     error: Exception | None = None
 
+    @property
+    def raised(self) -> BaseException | None:
+        """What the task itself raised, if that is how the promise is broken."""
+        return self.error.__cause__ if isinstance(self.error, Nonconforming) else self.error
+
 
 class Suite:
     """The checks on one subject, each run once and when it is asked for.
