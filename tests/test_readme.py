@@ -87,7 +87,8 @@ class Reader:
             self.servers.callback(self.server.close)
         self.server.start(*options, port=self.port)
         self.port = urlsplit(self.server.base_url).port or 0
-        self.environment["PLATFORM_BACKEND"] = self.server.base_url
+        # Anybody else's is on the default port.
+        self.environment |= {"PLATFORM_BACKEND": self.server.base_url, "PLATFORM_PORT": str(self.port)}
 
 
 @pytest.fixture
