@@ -29,6 +29,7 @@ if test "${channel#*_}" = "$stage" && ! test -e "$work/mended"; then
         hang_*) echo "collidium-progress 1 4"; while ! test -e "$work/go"; do sleep 0.05; done ;;
         deaf_*) trap '' TERM; echo deaf; while true; do sleep 0.1; done ;;
         lazy_*) exit 0 ;;
+        stay_*) (i=0; while test $i -lt 300; do sleep 0.1; i=$((i + 1)); done) & ;;
         full_*) cat "$0" >/dev/full ;;
         noisy_*) echo "collidium-progress 1 2"; echo "collidium-progress 2 0"; echo collidium-progress; ;;
         around_*) echo "user $(id -u):$(id -g)"; env; ls /sys/class/net; cat /proc/self/status; : >/tmp/x ;;

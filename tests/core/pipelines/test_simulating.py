@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,9 +98,10 @@ def test_what_is_finished_is_not_made_again(here: Machine) -> None:
     assert {path: (here.directory / path).stat().st_mtime_ns for path in DATA} == before
 
 
-def test_finished_output_that_was_touched_is_told(here: Machine) -> None:
+@pytest.mark.parametrize("touch", [Path.unlink, lambda path: path.write_bytes(b"PAR1")])
+def test_finished_output_that_was_touched_is_told(here: Machine, touch: Callable[[Path], object]) -> None:
     here.simulate()
-    (here.directory / DATA[0]).unlink()
+    touch(here.directory / DATA[0])
     with pytest.raises(CannotSimulate, match="gone or changed since: delete"):
         here.simulate()
 
@@ -213,6 +215,13 @@ def running(machine: Machine) -> list[str]:
         if str(machine.work) in words and str(os.getpid()) != process.name:
             found.append(words)
     return found
+
+
+def test_a_stage_that_ends_leaves_nobody_behind(here: Machine) -> None:
+    """A background process holds the stage's output open, and could write to the work of the next."""
+    here.simulate("stay_generate")
+    assert [state for _, state in here.ended] == ["done"] * 4
+    eventually(lambda: running(here) == [], seconds=10)
 
 
 def test_a_container_that_an_earlier_run_left_is_removed(in_containers: Machine, podman: Podman) -> None:
