@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import yaml
 
+from collidium.contracts.task import EventRange
 from collidium.datasets import cards
 from collidium.datasets.manifest import MANIFEST, DatasetFile, sha256_of_bytes
 from collidium.errors import UnusableDataset
@@ -43,6 +44,8 @@ class ConfigFiles:
     #: The range whose truth is withheld, as ``A:B``, and what that is, by table.
     withheld: str | None = None
     withheld_columns: Mapping[str, Sequence[str]] | None = None
+    #: Ranges of events whose truth this or an earlier version of the repository has.
+    opened: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +65,16 @@ def read_manifest(content: bytes) -> dict[str, ConfigFiles] | None:
         document = json.loads(content)
         if document["made_by"] != MADE_BY:
             return None
-        return {
+        configs = {
             name: ConfigFiles(name, **config | {"files": [DatasetFile(**file) for file in config["files"]]})
             for name, config in document["configs"].items()
         }
+        for config in configs.values():
+            for events in (*config.opened, *([config.withheld] if config.withheld is not None else [])):
+                EventRange.parse(events)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+    return configs
 
 
 def make(

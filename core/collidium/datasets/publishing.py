@@ -20,6 +20,7 @@ from collidium.daemon_threads import in_thread
 from collidium.datasets import edition as editions
 from collidium.datasets import hub_repository, tags
 from collidium.datasets.cards import CARD
+from collidium.datasets.disclosure import with_history
 from collidium.datasets.edition import ConfigFiles, Edition
 from collidium.datasets.hub_client import Hub, HubContested, HubUnavailable
 from collidium.datasets.hub_failures import hub_failures
@@ -112,9 +113,9 @@ async def publish(publication: Publication, hub: Hub, tell: Tell | None = None) 
     ``tell`` is called from other threads with what is done (``checking``, ``withholding``, ``sending``), how
     much of it, and how much there is in all.
 
-    Raises UnusableDataset with everything that is wrong with the dataset; Unauthenticated, Forbidden,
-    Conflict (somebody else's repository or tag), Unreachable, Unavailable and UpstreamError as the hub
-    answers. Then nothing is seen of it on the hub.
+    Raises UnusableDataset with everything that is wrong with the dataset; Conflict for a repository or tag of
+    something else, and for truth that was told before; Unauthenticated, Forbidden, Unreachable, Unavailable
+    and UpstreamError as the hub answers. Then nothing is seen of it on the hub.
     """
     if not hub.token:
         raise Unauthenticated(f"publishing needs your token of the hub {hub.endpoint}")
@@ -126,9 +127,10 @@ async def publish(publication: Publication, hub: Hub, tell: Tell | None = None) 
             old = _refuse_unless_ours(there, target)
             await tags.refuse_older(publication.tag, there, target)
             prepared = await in_thread(lambda: prepare(publication, scratch, tell), "publishing")
+            configs = [with_history(config, old) for config in prepared.configs]
             made = editions.make(
                 target.repo,
-                prepared.configs,
+                configs,
                 old,
                 readme=prepared.readme,
                 platform_tag=publication.platform_tag,
@@ -152,7 +154,7 @@ async def publish(publication: Publication, hub: Hub, tell: Tell | None = None) 
         tag=publication.tag,
         changed=changed,
         private=publication.private or (there.private if there else False),
-        configs=prepared.configs,
+        configs=configs,
         left_out=prepared.left_out,
         notes=prepared.notes,
     )

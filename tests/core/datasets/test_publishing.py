@@ -36,6 +36,13 @@ __all__ = ["hub", "own_hub"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
+#: A manifest of ours, but for a range that is none.
+BROKEN = json.dumps(
+    {
+        "made_by": "collidium datasets publish",
+        "configs": {CONFIG: {"events": 1, "first_event": 0, "last_event": 0, "files": [], "opened": ["9:1"]}},
+    }
+).encode()
 TABLES = ("calo_hits", "particles", "tracker_hits", "tracks")
 
 
@@ -192,6 +199,18 @@ async def test_a_card_that_names_the_seed_stays_with_the_truth(
     assert published.notes == []
     text = (ada.copy(tmp_path / "again") / "README.md").read_text()
     assert text.endswith("---\n\nThe seed is drawn by lot.\n")
+
+
+async def test_a_history_that_has_the_truth_is_not_added_to(ada: Ada, source: Path, tmp_path: Path) -> None:
+    await ada.publish(source)
+    withholding = Withholding(EventRange(6, 8), tmp_path / "truth")
+    with pytest.raises(Conflict, match="cannot be withheld any more"):
+        await ada.publish(source, withholding=withholding)
+    closed = replace(ada, name="closed-from-the-first")
+    await closed.publish(source, withholding=withholding)
+    with pytest.raises(Conflict, match="would be told"):
+        await closed.publish(source)
+    assert len(closed.titles()) == 2
 
 
 async def test_truth_of_other_events_is_never_replaced(ada: Ada, source: Path, tmp_path: Path) -> None:
@@ -482,7 +501,9 @@ async def test_a_card_that_cannot_be_read(ada: Ada, source: Path) -> None:
         await ada.publish(source)
 
 
-@pytest.mark.parametrize("manifest", [None, b"{}", b"[", b'{"made_by": "collidium datasets publish"}'])
+@pytest.mark.parametrize(
+    "manifest", [None, b"{}", b"[", b'{"made_by": "collidium datasets publish"}', BROKEN]
+)
 async def test_a_repository_of_something_else_is_never_written_to(
     ada: Ada, source: Path, manifest: bytes | None
 ) -> None:

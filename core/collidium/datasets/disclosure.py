@@ -1,0 +1,60 @@
+"""What a repository has told for ever: its history keeps the truth that any version of it had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from collidium.contracts.task import EventRange
+from collidium.datasets.edition import ConfigFiles
+from collidium.errors import Conflict
+
+
+def with_history(new: ConfigFiles, old: Mapping[str, ConfigFiles]) -> ConfigFiles:
+    """The config with all events whose truth any version told.
+
+    Raises Conflict where events are withheld whose truth was told before, and where truth would be told that
+    was withheld before.
+    """
+    before = old.get(new.name)
+    told = [] if before is None else [EventRange.parse(events) for events in before.opened]
+    withheld = None if new.withheld is None else EventRange.parse(new.withheld)
+    if withheld is not None and any(_overlap(withheld, events) for events in told):
+        raise Conflict(
+            f"the truth of events {withheld} of {new.name} cannot be withheld any more: a version of the "
+            "repository has it, for everybody to see; publish under a new name"
+        )
+    if before is not None and before.withheld is not None:
+        closed = EventRange.parse(before.withheld)
+        if withheld is None or withheld.start > closed.start or withheld.stop < closed.stop:
+            raise Conflict(
+                f"the truth of events {closed} of {new.name}, withheld in the repository, would be told: add "
+                f"--withhold-truth {closed}, or publish under a new name"
+            )
+    ranges = _merged([*told, *_opened(new, withheld)])
+    return replace(new, opened=[str(events) for events in ranges])
+
+
+def _opened(config: ConfigFiles, withheld: EventRange | None) -> Sequence[EventRange]:
+    """The events of the config that have their truth."""
+    if not config.events:
+        return ()
+    first, stop = config.first_event, config.last_event + 1
+    if withheld is None:
+        return (EventRange(first, stop),)
+    edges = ((first, withheld.start), (withheld.stop, stop))
+    return [EventRange(a, b) for a, b in edges if a < b]
+
+
+def _overlap(one: EventRange, other: EventRange) -> bool:
+    return one.start < other.stop and other.start < one.stop
+
+
+def _merged(ranges: Iterable[EventRange]) -> list[EventRange]:
+    merged: list[EventRange] = []
+    for events in sorted(ranges, key=lambda events: events.start):
+        if merged and events.start <= merged[-1].stop:
+            merged[-1] = EventRange(merged[-1].start, max(merged[-1].stop, events.stop))
+        else:
+            merged.append(events)
+    return merged
