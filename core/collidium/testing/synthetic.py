@@ -19,7 +19,7 @@ import pyarrow as pa
 from collidium.datasets.schemas import SCHEMAS
 
 Columns = dict[str, npt.NDArray[Any]]
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.floating[Any]]
 
 #: Radii of cylinders and their half lengths, places of disks and the radii that they span; mm.
 _RADII: Final = np.array([33, 69, 115, 171, 261, 361, 501, 661, 821, 1021], np.float32)

@@ -51,7 +51,7 @@ class Interaction:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in TYPES))
 
 
-TYPES: Final[dict[str, type[np.generic]]] = dict(
+TYPES: Final[dict[str, type[Any]]] = dict(
     zip(
         (field.name for field in fields(Interaction)),
         (np.int64, *(np.float32,) * 10, np.bool_, np.int32),
