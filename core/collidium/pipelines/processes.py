@@ -154,8 +154,10 @@ def _listen(
 
 def _drain(pipe: IO[bytes], log: Log) -> bytes | None:
     """Log what is in the pipe, or much of it; returns what the last look found."""
+    piece = None
     for _ in range(_PIECES):
-        if not (piece := _read(pipe)):
+        piece = _read(pipe)
+        if not piece:
             break
         log.feed(piece)
     return piece
