@@ -17,6 +17,7 @@ from collidium.errors import Conflict, Forbidden
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
     from collidium.platform import Platform
+    from collidium.settings import Settings
 
 
 async def verify(
@@ -24,21 +25,19 @@ async def verify(
 ) -> SubmissionView:
     """Believe what a submission reports of itself, and pay for the bests that it thereby holds.
 
-    Done once, however often it is asked for. What was scored against truth that is not the task's any more
-    raises no best and earns nothing. Raises NotFound, and Conflict where there is nothing to verify or the
-    account is banned.
+    Done once, however often it is asked for. What is not on the leaderboard of today raises no best and
+    earns nothing. Raises NotFound, and Conflict where there is nothing to verify or the account is banned.
     """
     found = await submissions.find(submission_id)
     task = tasklist.installed(platform, found.task)
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {found.task!r} has no self-reported metric: there is nothing to verify")
-    rules = RewardRules.of(platform.settings, found.truth_version)
-    return await _verify_once(task, submission_id, rules, actor, http_request_id)
+    return await _verify_once(platform.settings, task, submission_id, actor, http_request_id)
 
 
 @transactional
 async def _verify_once(
-    task: Task, submission_id: str, rules: RewardRules, actor: str, http_request_id: str
+    settings: Settings, task: Task, submission_id: str, actor: str, http_request_id: str
 ) -> SubmissionView:
     # The task's row first, as wherever bests are decided.
     listed = await ListedTask.select_for_update().get(name=task.card.name)
@@ -50,9 +49,10 @@ async def _verify_once(
     except Forbidden as error:
         raise Conflict(f"{submission.hub_username}: {error.detail}") from error
     submission.verified_at = now()
-    if submission.truth_version == listed.truth_version:
+    if submission.truth_version == listed.truth_version and submission.rank_score is not None:
         versions = submission.scorer_version, submission.truth_version
         floors = (await truth_versions.find(task.card.name, submission.truth_version)).floors
+        rules = RewardRules.of(settings, submission.truth_version)
         replicates = await scorings.replicates_of(submission_id, *versions)
         submission.credits_earned += await reward_bests(task.card, submission, floors, replicates, rules)
     await submission.save(update_fields=["verified_at", "credits_earned"])
