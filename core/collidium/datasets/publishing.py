@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from collidium.contracts.task import EventRange
 from collidium.daemon_threads import in_thread
 from collidium.datasets import edition as editions
-from collidium.datasets import hub_repository, tags
+from collidium.datasets import hub_repository, layout, tags
 from collidium.datasets.cards import CARD
 from collidium.datasets.disclosure import with_history
 from collidium.datasets.edition import ConfigFiles, Edition
@@ -26,7 +26,7 @@ from collidium.datasets.hub_client import Hub, HubContested, HubUnavailable
 from collidium.datasets.hub_failures import hub_failures
 from collidium.datasets.hub_repository import Contents, Target
 from collidium.datasets.manifest import MANIFEST, DatasetFile
-from collidium.datasets.preparing import Prepared, Tell, prepare
+from collidium.datasets.preparing import Tell, prepare
 from collidium.errors import Conflict, InvalidInput, Unauthenticated, UnusableDataset
 from collidium.failpoints import reached
 from collidium.held_files import scratch_directory, sweep
@@ -119,54 +119,102 @@ async def publish(publication: Publication, hub: Hub, tell: Tell | None = None) 
     """
     if not hub.token:
         raise Unauthenticated(f"publishing needs your token of the hub {hub.endpoint}")
-    tell = tell or (lambda what, done, total: None)
     with hub_failures(hub.endpoint):
         target = Target(hub, await _full_name(publication.repo, hub), publication.private)
         async with _scratch(publication.withholding) as scratch:
-            there = await hub_repository.look(target, scratch, manifest_bytes=_MANIFEST_BYTES)
-            old = _refuse_unless_ours(there, target)
-            await tags.refuse_older(publication.tag, there, target)
-            prepared = await in_thread(lambda: prepare(publication, scratch, tell), "publishing")
-            configs = [with_history(config, old) for config in prepared.configs]
-            made = editions.make(
-                target.repo,
-                configs,
-                old,
-                readme=prepared.readme,
-                platform_tag=publication.platform_tag,
-            )
-            if there is not None and _stands(made, there):
-                revision, changed = there.head, False
-            else:
-                await tags.refuse_any(publication.tag, there, target)
-                there = there or await _created(target, scratch)
-                reached("publish.created")
-                title = publication.message or f"Publish {', '.join(c.name for c in prepared.configs)}"
-                revision = await _write(prepared, made, there, target, title, scratch, tell)
-                reached("publish.published")
-                changed = True
-            if publication.tag is not None:
-                await tags.put(publication.tag, revision, target)
-    return Published(
-        repo=target.repo,
-        url=target.url,
-        revision=revision,
-        tag=publication.tag,
-        changed=changed,
-        private=publication.private or (there.private if there else False),
-        configs=configs,
-        left_out=prepared.left_out,
-        notes=prepared.notes,
-    )
+            return await _Publishing(publication, target, scratch, tell or (lambda *_: None)).run()
 
 
 @asynccontextmanager
 async def _scratch(withholding: Withholding | None) -> AsyncIterator[Path]:
     """A directory for what is made on the way: beside the truth, where it takes as much room as the data."""
-    place = Path(tempfile.gettempdir()) if withholding is None else withholding.truth.absolute().parent
-    await asyncio.to_thread(sweep, place)
-    async with scratch_directory(place) as directory:
-        yield directory
+    if withholding is None:
+        with tempfile.TemporaryDirectory(prefix="collidium-") as name:
+            yield Path(name)
+        return
+    place = withholding.truth.absolute()
+    work = place.with_name(f".{place.name}.work")
+    await asyncio.to_thread(sweep, work)
+    try:
+        async with scratch_directory(work) as directory:
+            yield directory
+    finally:
+        with suppress(OSError):  # another publication may be at work there
+            await asyncio.to_thread(work.rmdir)
+
+
+@dataclass(frozen=True, slots=True)
+class _Publishing:
+    publication: Publication
+    target: Target
+    scratch: Path
+    tell: Tell
+
+    async def run(self) -> Published:
+        there = await self._look()
+        old = _refuse_unless_ours(there, self.target)
+        tag = self.publication.tag
+        await tags.refuse_older(tag, there, self.target)
+        prepared = await in_thread(lambda: prepare(self.publication, self.scratch, self.tell), "publishing")
+        configs = [with_history(config, old) for config in prepared.configs]
+        platform_tag = self.publication.platform_tag
+        made = editions.make(
+            self.target.repo, configs, old, readme=prepared.readme, platform_tag=platform_tag
+        )
+        if there is not None and _stands(made, there):
+            revision, changed = there.head, False
+        else:
+            await tags.refuse_any(tag, there, self.target)
+            there = there or await self._created()
+            reached("publish.created")
+            revision, changed = await self._write(prepared.files, made, there, old), True
+            reached("publish.published")
+        if tag is not None:
+            await tags.put(tag, revision, self.target)
+        return Published(
+            repo=self.target.repo,
+            url=self.target.url,
+            revision=revision,
+            tag=tag,
+            changed=changed,
+            private=there.private,
+            configs=configs,
+            left_out=prepared.left_out,
+            notes=prepared.notes,
+        )
+
+    async def _look(self) -> Contents | None:
+        return await hub_repository.look(self.target, self.scratch, manifest_bytes=_MANIFEST_BYTES)
+
+    async def _created(self) -> Contents:
+        made = await hub_repository.open_repository(self.target, self.scratch, manifest_bytes=_MANIFEST_BYTES)
+        if made.files:
+            raise HubContested(f"somebody else made the dataset {self.target.repo} at the same time")
+        return made
+
+    async def _write(
+        self,
+        files: Mapping[DatasetFile, Path],
+        made: Edition,
+        there: Contents,
+        old: Mapping[str, ConfigFiles],
+    ) -> str:
+        """Send what the repository lacks and show the edition in one commit, which is returned."""
+        known = {file for config in old.values() for file in config.files if _is_there(file, there)}
+        lacking = {file: path for file, path in files.items() if file not in known}
+        additions = await _send(lacking, self.target, self.tell)
+        reached("publish.uploaded")
+        texts = {CARD: made.card, MANIFEST: made.manifest}
+        removed = [path for path in made.removed if path in there.files]
+        title = self.publication.message or f"Publish {', '.join(_configs_of(files))}"
+        try:
+            return await hub_repository.commit(self.target, there.head, title, additions, texts, removed)
+        except HubUnavailable:
+            # An answer that got lost, or another process that was faster with the same.
+            now = await self._look()
+            if now is None or not _stands(made, now):
+                raise
+            return now.head
 
 
 # -- the repository -------------------------------------------------------------------------------------
@@ -201,39 +249,8 @@ def _is_there(file: DatasetFile, there: Contents) -> bool:
     return there.files.get(file.path) == file.size_bytes
 
 
-async def _created(target: Target, scratch: Path) -> Contents:
-    made = await hub_repository.open_repository(target, scratch, manifest_bytes=_MANIFEST_BYTES)
-    if made.files:
-        raise HubContested(f"somebody else made the dataset {target.repo} at the same time")
-    return made
-
-
-async def _write(
-    prepared: Prepared,
-    made: Edition,
-    there: Contents,
-    target: Target,
-    title: str,
-    scratch: Path,
-    tell: Tell,
-) -> str:
-    """Send what the repository lacks and show the edition in one commit, which is returned."""
-    old = editions.read_manifest(there.manifest) if there.manifest is not None else None
-    known = {file for config in (old or {}).values() for file in config.files if file.path in there.files}
-    additions = await _send(
-        {file: path for file, path in prepared.files.items() if file not in known}, target, tell
-    )
-    reached("publish.uploaded")
-    texts = {CARD: made.card, MANIFEST: made.manifest}
-    removed = [path for path in made.removed if path in there.files]
-    try:
-        return await hub_repository.commit(target, there.head, title, additions, texts, removed)
-    except HubUnavailable:
-        # An answer that got lost, or another process that was faster with the same.
-        now = await hub_repository.look(target, scratch, manifest_bytes=_MANIFEST_BYTES)
-        if now is None or not _stands(made, now):
-            raise
-        return now.head
+def _configs_of(files: Iterable[DatasetFile]) -> list[str]:
+    return list(layout.configs(file.path for file in files))
 
 
 async def _send(files: Mapping[DatasetFile, Path], target: Target, tell: Tell) -> list[CommitOperationAdd]:

@@ -225,6 +225,7 @@ async def test_truth_of_other_events_is_never_replaced(ada: Ada, source: Path, t
         with pytest.raises(InvalidInput, match="holds the truth of other events"):
             await ada.publish(source, **other)
     assert {path: path.read_bytes() for path in truth.rglob("*.parquet")} == before
+    assert {path.name for path in tmp_path.iterdir()} == {"events", "truth"}, "nothing is left beside it"
     assert ada.titles().count(f"Publish {CONFIG}") == 1
 
 
