@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import selectors
 import signal
@@ -15,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
+from collidium.pipelines import launcher
+
 #: Between the request to stop and the end by force.
 STOP_SECONDS: Final = 2.0
 #: Between two looks at the time while a command says nothing.
@@ -26,8 +27,6 @@ _LOG_BYTES: Final = 64 * 1024**2
 _TAIL_BYTES: Final = 64 * 1024
 #: What is read before the next look at the time.
 _PIECES: Final = 64
-_PR_SET_PDEATHSIG: Final = 1
-_libc: Final = ctypes.CDLL(None)
 
 
 class TimeIsOver(Exception):
@@ -79,7 +78,7 @@ def run(
     the clock of ``time.monotonic``, and OSError for a command that cannot be started or a full disk.
     """
     process = subprocess.Popen(  # noqa: S603 -- a list of words, never a shell
-        words,
+        _ended_with_us(words),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -87,7 +86,6 @@ def run(
         env=dict(environment),
         # An interrupt at the terminal is for us, who end it.
         start_new_session=True,
-        preexec_fn=_end_with_parent,  # it calls the kernel alone
     )
     assert process.stdout is not None  # noqa: S101 -- a pipe, see above
     try:
@@ -176,7 +174,8 @@ def _signal(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def _end_with_parent() -> None:
-    """In the child: the kernel tells it to end when we are killed (Linux)."""
-    if sys.platform == "linux":
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+def _ended_with_us(words: Sequence[str]) -> list[str]:
+    """The command as one that the kernel ends when we are killed, where it does such things."""
+    if sys.platform != "linux":
+        return list(words)
+    return [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), *words]

@@ -217,6 +217,14 @@ def running(machine: Machine) -> list[str]:
     return found
 
 
+def test_a_program_that_is_not_there_is_told(here: Machine) -> None:
+    first, *others = here.pipeline.stages
+    here.pipeline = replace(here.pipeline, stages=(replace(first, command=("no-such-program",)), *others))
+    with pytest.raises(StageFailed, match="exit code 127") as caught:
+        here.simulate()
+    assert caught.value.errors == [{"detail": "no-such-program: No such file or directory"}]
+
+
 def test_a_stage_that_ends_leaves_nobody_behind(here: Machine) -> None:
     """A background process holds the stage's output open, and could write to the work of the next."""
     here.simulate("stay_generate")
