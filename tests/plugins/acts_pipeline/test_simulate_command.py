@@ -1,0 +1,36 @@
+"""``collidium simulate`` with the built-in pipeline: what a newcomer types, and what a runner does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from collidium.datasets.dataset import Dataset
+from collidium.testing.server import run_command
+
+MUONS = ("simulate", "--channel", "single_muon", "--pileup", "0", "--runtime", "none", "--json")
+TABLES = ("calo_hits", "particles", "tracker_hits", "tracks")
+
+
+def test_an_event_is_the_same_whoever_makes_it_with_whatever_others(
+    tmp_path: Path, isolated_environment: dict[str, str]
+) -> None:
+    """All at once for a newcomer, and the last two alone as a runner orders them: the same rows."""
+
+    def made(*arguments: str) -> dict[str, list[str]]:
+        done = run_command((*MUONS, *arguments), isolated_environment, tmp_path)
+        assert done.returncode == 0, done.stderr
+        tables: dict[str, list[str]] = json.loads(done.stdout)["tables"]
+        return tables
+
+    assert sorted(made("--events", "4", "--processes", "2")) == list(TABLES)
+    whole = tmp_path / "single_muon_pu0"
+    assert Dataset(whole).configs() == {"single_muon_pu0": TABLES}
+    assert "| pipeline | acts, version " in (whole / "README.md").read_text()
+    part = made("--events", "2", "--first-event", "2", "--processes", "1", "--flat", "--output", "part")
+    for table in TABLES:
+        (file,) = part[table]
+        rows = pq.read_table(whole / "data" / f"single_muon_pu0_{table}").slice(2)
+        assert pq.read_table(tmp_path / "part" / file).equals(rows), table
