@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -107,7 +108,9 @@ class _Handler(BaseHTTPRequestHandler):
         if proxy.without_ranges:
             wanted.pop("Range", None)
         with httpx.Client(trust_env=False, timeout=30) as client:
-            address = proxy.behind.removesuffix("/hub") + self.path
+            # As a proxy it is asked for whole addresses.
+            path = self.path.partition("://")[2].partition("/")[2] if "://" in self.path else self.path[1:]
+            address = f"{proxy.behind.removesuffix('/hub')}/{path}"
             with client.stream("GET", address, headers=wanted) as response:
                 self._pass_on(response)
         return None
@@ -171,12 +174,14 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def hub_proxy(behind: str) -> Iterator[HubProxy]:
-    """A proxy before the hub at ``behind``, for as long as the context lasts."""
+def hub_proxy(behind: str, tls: ssl.SSLContext | None = None) -> Iterator[HubProxy]:
+    """A proxy before the hub at ``behind`` while the context lasts; with ``tls`` it speaks https."""
     proxy = HubProxy(behind)
     handler = type("Handler", (_Handler,), {"proxy": proxy})
     with _Server(("127.0.0.1", 0), handler) as server:
-        proxy.url = f"http://127.0.0.1:{server.server_port}/hub"
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        proxy.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}/hub"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:

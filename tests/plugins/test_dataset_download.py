@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import trustme
 from huggingface_hub import CommitOperationAdd
 from tests.waiting import eventually
 
@@ -450,6 +452,47 @@ def test_a_gated_repository_tells_the_owner_of_a_token_where_to_ask(proxy: HubPr
     proxy.refuse, proxy.refusal = {"/revision/": [403]}, {"X-Error-Code": "GatedRepo"}
     with pytest.raises(Forbidden, match="the token's owner has no access: ask its owners"):
         datasets.list_configs(repo, endpoint=proxy.url, token="hf_somebody")  # noqa: S106
+
+
+# -- on the way --------------------------------------------------------------------------------------------
+
+
+def test_a_proxy_of_the_environment_is_gone_through(
+    proxy: HubProxy, repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/hub"))
+    done = datasets.download(repo, endpoint="http://hub.example/hub", cache=tmp_path)
+    assert_whole(done.directory)
+    assert all(asked.path.startswith("http://hub.example/hub/") for asked in proxy.asked)
+
+
+def test_a_proxy_is_not_for_this_machine(
+    proxy: HubProxy, repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert_whole(datasets.download(repo, endpoint=proxy.url, cache=tmp_path).directory)
+
+
+def test_certificates_are_checked(
+    hub: HubServer, repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = trustme.CA()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with hub_proxy(hub.url, context) as proxy:
+        with pytest.raises(Unreachable, match="certificate"):
+            datasets.download(repo, endpoint=proxy.url, cache=tmp_path)
+        authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        assert_whole(datasets.download(repo, endpoint=proxy.url, cache=tmp_path).directory)
+
+
+def test_a_redirect_that_never_ends_is_given_up(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
+    proxy.elsewhere = proxy.url.removesuffix("/hub")
+    with pytest.raises(Unreachable, match="redirects"):
+        datasets.download(repo, endpoint=proxy.url, cache=tmp_path)
 
 
 # -- what is not there -------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from collidium.datasets.transfer import Stopped, Transfer
 from collidium.errors import CollidiumError
 
 if TYPE_CHECKING:
-    from collidium.datasets.contents import Connections
     from collidium.datasets.hub_reader import HubReader
     from collidium.datasets.repository import HubFile, Repository
     from collidium.datasets.shelves import Shelf
@@ -96,13 +95,12 @@ class Download:
     def _work(self) -> None:
         """Receive files until none is left, or somebody failed."""
         try:
-            with self._hub.connections() as connections:
-                while not self._hub.stopped.is_set():
-                    file = self._queue.get_nowait()
-                    if not self._receive(file, connections):
-                        # Another process has it; there may be others to do meanwhile.
-                        self._queue.put(file)
-                        self._hub.stopped.wait(_LOOK_SECONDS)
+            while not self._hub.stopped.is_set():
+                file = self._queue.get_nowait()
+                if not self._receive(file):
+                    # Another process has it; there may be others to do meanwhile.
+                    self._queue.put(file)
+                    self._hub.stopped.wait(_LOOK_SECONDS)
         except (queue.Empty, Stopped):
             pass
         except BaseException as error:  # it belongs to who waits for the files
@@ -110,7 +108,7 @@ class Download:
                 self._error = self._error or error
             self._hub.stopped.set()
 
-    def _receive(self, file: HubFile, connections: Connections) -> bool:
+    def _receive(self, file: HubFile) -> bool:
         """Receive a file, unless another process does; whether it is there now."""
         with self._shelf.part(file) as part:
             if part is None:
@@ -121,7 +119,7 @@ class Download:
                 return True
             try:
                 # Not made to survive a power cut: a file that loses its end then is noticed by its size.
-                Transfer(self._hub, connections, self._repository, file, part, self._tell).run()
+                Transfer(self._hub, self._repository, file, part, self._tell).run()
             except OSError as error:
                 if error.errno not in _FULL:
                     raise

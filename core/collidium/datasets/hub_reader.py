@@ -15,7 +15,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from collidium import __version__
 from collidium.backoff import Backoff
-from collidium.datasets.contents import Broken, Connections, Content
 from collidium.errors import (
     CollidiumError,
     Forbidden,
@@ -67,7 +66,6 @@ class HubReader:
         headers = {"User-Agent": f"collidium/{__version__}", "Accept-Encoding": "identity"}
         if token:
             headers["Authorization"] = f"Bearer {sendable(token, 'the hub token')}"
-        self._headers = headers
         self.endpoint = endpoint
         self._signed_in = bool(token)
         self._backoff = backoff
@@ -142,39 +140,19 @@ class HubReader:
             ) as response:
                 if response.status_code not in {200, 206}:
                     response.read()
-                    raise self.failure(response.status_code, response.headers.get, subject)
+                    raise self.failure(response, subject)
                 yield response
         except (httpx.TransportError, httpx.TooManyRedirects) as error:
-            reached = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            raise self._passing(str(error) or type(error).__name__, reached=reached) from error
+            told = str(error) or type(error).__name__
+            if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+                # Mostly a wrong address; whoever waits for a minute learns nothing more.
+                reason = Unreachable(f"cannot reach the hub {self.endpoint}: {told}")
+                raise Passing(reason, attempts=2) from error
+            raise Passing(Unreachable(f"the connection to the hub {self.endpoint} broke: {told}")) from error
         except httpx.HTTPError as error:
             raise UpstreamError(
                 f"{self.endpoint} answered nonsense about {subject} ({type(error).__name__})"
             ) from error
-
-    def connections(self) -> Connections:
-        """Connections for the contents that one thread asks for."""
-        return Connections(_CONNECT_SECONDS, _READ_SECONDS)
-
-    @contextmanager
-    def content(
-        self, connections: Connections, path: str, subject: str, *, start: int = 0
-    ) -> Iterator[Content]:
-        """The content of a file from byte ``start`` on, still to be read, as :meth:`open` gives answers."""
-        headers = self._headers | ({"Range": f"bytes={start}-"} if start else {})
-        try:
-            with connections.open(self.endpoint + path, headers) as content:
-                if content.status not in {200, 206}:
-                    raise self.failure(content.status, content.headers.get, subject)
-                yield content
-        except Broken as error:
-            raise self._passing(str(error), reached=error.reached) from error
-
-    def _passing(self, told: str, *, reached: bool) -> Passing:
-        if reached:
-            return Passing(Unreachable(f"the connection to the hub {self.endpoint} broke: {told}"))
-        # Mostly a wrong address; whoever waits for a minute learns nothing more.
-        return Passing(Unreachable(f"cannot reach the hub {self.endpoint}: {told}"), attempts=2)
 
     def pause(self, passing: Passing, attempts: int) -> None:
         """Wait before the next attempt, or raise the reason: when it is too late, or nobody wants it."""
@@ -182,12 +160,12 @@ class HubReader:
         if attempts >= passing.attempts or self.stopped.wait(wait):
             raise passing.reason from passing
 
-    def failure(self, status: int, header: Callable[[str], str | None], subject: str) -> Exception:
-        """What a refusal means to the caller; ``header`` gives those of the answer by name."""
-        code = header("X-Error-Code")
+    def failure(self, response: httpx.Response, subject: str) -> Exception:
+        """What a refusal means to the caller."""
+        status, code = response.status_code, response.headers.get("X-Error-Code", "")
         if status in {408, 429} or status >= 500:
             busy = Unavailable(f"the hub {self.endpoint} answered {status} about {subject}")
-            return Passing(busy, wait_seconds=_seconds(header("Retry-After") or ""))
+            return Passing(busy, wait_seconds=_seconds(response.headers.get("Retry-After", "")))
         if code == "GatedRepo":
             return self._gated(subject)
         if code == "RevisionNotFound":

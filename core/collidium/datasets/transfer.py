@@ -6,18 +6,17 @@ import re
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Final
 
-from collidium.datasets.contents import Broken, Connections, Content
 from collidium.datasets.hub_reader import HubReader, Passing
 from collidium.errors import UnusableDataset, UpstreamError
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
+    import httpx
+
     from collidium.datasets.repository import HubFile, Repository
 
 _BLOCK: Final = 1024**2
-#: What is received, hashed and written at once, small enough to stay in the processor's cache.
-_PIECE: Final = 64 * 1024
 
 #: Told how many bytes have come; negative when they have to come again.
 Received = Callable[[int], None]
@@ -31,21 +30,13 @@ class Transfer:
     """Brings a part to the whole, checked content of a file."""
 
     def __init__(
-        self,
-        hub: HubReader,
-        connections: Connections,
-        repository: Repository,
-        file: HubFile,
-        part: IO[bytes],
-        received: Received,
+        self, hub: HubReader, repository: Repository, file: HubFile, part: IO[bytes], received: Received
     ) -> None:
         self._hub = hub
-        self._connections = connections
         self._repository = repository
         self._file = file
         self._part = part
         self._received = received
-        self._buffer = memoryview(bytearray(_PIECE))
         self._have = 0
         self._hash: _Hash = file.content.hasher()
 
@@ -93,37 +84,30 @@ class Transfer:
 
     def _attempt(self) -> bool:
         """Receive what one answer has; False if it is not the file's content for sure."""
-        start = self._have
+        asked = f"{self._have}-" if self._have else ""
         address = self._repository.address(self._file.path)
-        with self._hub.content(self._connections, address, self._file.path, start=start) as content:
-            if start and content.status != 206:
+        with self._hub.open(address, self._file.path, byte_range=asked) as response:
+            if asked and response.status_code != 206:
                 # The hub does not give ranges.
                 self._start_over()
-            elif start and not self._goes_on(content):
+            elif asked and not self._goes_on(response):
                 raise UpstreamError(f"{self._repository.endpoint} gave another range than was asked for")
-            missing = self._file.size - self._have
-            if content.headers.get("Content-Length", str(missing)) != str(missing):
-                return False
-            while self._have < self._file.size:
+            for piece in response.iter_raw():
                 if self._hub.stopped.is_set():
                     raise Stopped
-                self._take(content)
-            # An answer that is read to its end leaves its connection to the next.
-            return content.read_into(self._buffer) == 0
+                if self._have + len(piece) > self._file.size:
+                    return False
+                self._take(piece)
+        return self._have == self._file.size
 
-    def _goes_on(self, content: Content) -> bool:
-        found = re.match(r"bytes (\d+)-", content.headers.get("Content-Range", ""))
+    def _goes_on(self, response: httpx.Response) -> bool:
+        found = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
         return found is not None and int(found[1]) == self._have
 
-    def _take(self, content: Content) -> None:
-        """Take as much as the buffer holds."""
-        count = content.read_into(self._buffer[: self._file.size - self._have])
-        if count == 0:
-            raise Broken(EOFError("it ended too early"), reached=True)
-        piece = self._buffer[:count]
+    def _take(self, piece: bytes) -> None:
         written = self._part.write(piece)
-        while written < count:
-            written += self._part.write(piece[written:])
+        while written < len(piece):
+            written += self._part.write(memoryview(piece)[written:])
         self._hash.update(piece)
-        self._have += count
-        self._received(count)
+        self._have += len(piece)
+        self._received(len(piece))
