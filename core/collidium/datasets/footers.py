@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Bytes asked for at first: most footers are shorter.
 TAIL_BYTES: Final = 64 * 1024
+#: No shard needs as much.
+_MOST_TAIL_BYTES: Final = 64 * 1024**2
 _ENDING: Final = 8
 _MAGIC: Final = b"PAR1"
 
@@ -81,7 +83,7 @@ def read_footer(path: Path) -> Footer:
 
     try:
         return Footer.of(pq.read_metadata(path))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UnusableDataset(f"{path.name}: cannot be read as parquet: {error}") from error
 
 
@@ -97,7 +99,7 @@ def fetch_footer(hub: HubReader, repository: Repository, file: HubFile) -> Foote
     if tail is None:
         return None
     length = int.from_bytes(tail[-_ENDING : -len(_MAGIC)], "little") + _ENDING
-    if tail[-len(_MAGIC) :] != _MAGIC or length > file.size:
+    if tail[-len(_MAGIC) :] != _MAGIC or length > min(file.size, _MOST_TAIL_BYTES):
         raise UnusableDataset(f"{file.path}: is no parquet file")
     if length > len(tail):
         tail = _tail(hub, repository, file, length)
@@ -105,7 +107,7 @@ def fetch_footer(hub: HubReader, repository: Repository, file: HubFile) -> Foote
             return None
     try:
         return Footer.of(pq.read_metadata(pa.BufferReader(tail)))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UnusableDataset(f"{file.path}: cannot be read as parquet: {error}") from error
 
 

@@ -94,22 +94,27 @@ class HubReader:
 
     def pages(self, path: str, subject: str, **query: str) -> Iterator[Any]:
         """The items of a list that has several pages. Raises as :meth:`document`."""
-        cursor: dict[str, str] | None = {}
-        while cursor is not None:
-            items, cursor = self._page(path, subject, query | cursor)
+        cursor: str | None = None
+        seen: set[str | None] = set()
+        while cursor not in seen:
+            seen.add(cursor)
+            items, cursor = self._page(path, subject, query | ({"cursor": cursor} if cursor else {}))
             if not isinstance(items, list):
                 raise UpstreamError(f"{self.endpoint} answered with no list about {subject}")
             yield from items
+        if cursor is not None:
+            raise UpstreamError(f"{self.endpoint} gave a list without an end about {subject}")
 
-    def _page(self, path: str, subject: str, query: Mapping[str, str]) -> tuple[Any, dict[str, str] | None]:
-        def ask() -> tuple[Any, dict[str, str] | None]:
+    def _page(self, path: str, subject: str, query: Mapping[str, str]) -> tuple[Any, str | None]:
+        def ask() -> httpx.Response:
             with self.open(path, subject, query=query) as response:
                 response.read()
-                return response.json(), _cursor(response.links.get("next", {}).get("url"))
+                return response
 
+        response = self.patiently(ask)
         try:
-            return self.patiently(ask)
-        except ValueError as error:
+            return response.json(), _cursor(response.links.get("next", {}).get("url"))
+        except (ValueError, RecursionError) as error:
             raise UpstreamError(f"{self.endpoint} answered with no JSON about {subject}") from error
 
     def patiently(self, call: Callable[[], T]) -> T:
@@ -139,7 +144,6 @@ class HubReader:
                 "GET", self.endpoint + path, params=dict(query or {}), headers=headers
             ) as response:
                 if response.status_code not in {200, 206}:
-                    response.read()
                     raise self.failure(response, subject)
                 yield response
         except (httpx.TransportError, httpx.TooManyRedirects) as error:
@@ -149,7 +153,8 @@ class HubReader:
                 reason = Unreachable(f"cannot reach the hub {self.endpoint}: {told}")
                 raise Passing(reason, attempts=2) from error
             raise Passing(Unreachable(f"the connection to the hub {self.endpoint} broke: {told}")) from error
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            # The latter two where it redirects to what is no address.
             raise UpstreamError(
                 f"{self.endpoint} answered nonsense about {subject} ({type(error).__name__})"
             ) from error
@@ -200,13 +205,14 @@ class HubReader:
         )
 
 
-def _cursor(link: str | None) -> dict[str, str] | None:
+def _cursor(link: str | None) -> str | None:
     """What to ask for the next page, of the address of it: its host is not to be trusted."""
     if link is None:
         return None
     query = parse_qs(urlsplit(link).query)
-    return {"cursor": query["cursor"][0]} if "cursor" in query else None
+    return query["cursor"][0] if "cursor" in query else None
 
 
 def _seconds(retry_after: str) -> float:
-    return min(int(retry_after), _LONGEST_WAIT) if retry_after.isascii() and retry_after.isdecimal() else 0
+    # No int: that refuses thousands of digits.
+    return min(float(retry_after), _LONGEST_WAIT) if retry_after.isascii() and retry_after.isdecimal() else 0

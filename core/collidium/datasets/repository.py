@@ -71,7 +71,7 @@ class Repository:
                 tags=tuple(map(str, about.get("tags") or ())),
                 files={file.path: file for file in _files(tree)},
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise UpstreamError(f"{source.endpoint} answered nonsense about {subject}") from error
 
     def address(self, path: str) -> str:
@@ -87,6 +87,7 @@ def _files(tree: Iterator[dict[str, Any]]) -> Iterator[HubFile]:
         if not parts or path != "/".join(parts) or {"..", "/"} & set(parts) or "\0" in path:
             # It becomes a path of this machine.
             raise ValueError(path)
+        path.encode()  # raises ValueError for halves of characters, which JSON can hold and names cannot
         large = entry.get("lfs") or {}
         size, digest = int(large.get("size", entry["size"])), str(large.get("oid", entry["oid"]))
         digest = digest.removeprefix("sha256:")

@@ -116,7 +116,7 @@ class _Shard:
                 self.event_ids = _event_ids(path, file.read(columns=["event_id"]).column(0))
                 self._footer = file.metadata
                 groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise UnusableDataset(f"{path.name}: cannot be read as parquet: {error}") from error
         self.bytes = sum(group.total_byte_size for group in groups)
         self.edges = np.cumsum([0, *(group.num_rows for group in groups)])
@@ -137,7 +137,7 @@ class _Shard:
         try:
             with pq.ParquetFile(self.path, metadata=self._footer) as file:
                 table = file.read_row_groups(list(range(begin, end)), columns=stored)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise UnusableDataset(f"{self.path.name}: cannot be read as parquet: {error}") from error
         return (
             table.select(stored)

@@ -148,7 +148,7 @@ def _look_through(path: Path, shown: str, table: str, problems: list[dict[str, A
                 problems.append(_problem(shown, "has a column twice"))
                 return None
             events, uneven = _read_through(file, table)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         problems.append(_problem(shown, f"cannot be read as parquet: {error}"))
         return None
     except _Unusable as error:

@@ -101,7 +101,7 @@ class Transfer:
         return self._have == self._file.size
 
     def _goes_on(self, response: httpx.Response) -> bool:
-        found = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+        found = re.match(r"bytes (\d{1,18})-", response.headers.get("Content-Range", ""))
         return found is not None and int(found[1]) == self._have
 
     def _take(self, piece: bytes) -> None:

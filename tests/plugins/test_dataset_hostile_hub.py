@@ -1,0 +1,189 @@
+"""A hub that answers nonsense, on purpose or not: a clear message, and the token stays where it belongs."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from collidium import datasets
+from collidium.backoff import Backoff
+from collidium.datasets import hub_reader
+from collidium.errors import CollidiumError, Unreachable, UnusableDataset, UpstreamError
+
+COMMIT = "a" * 40
+SHARD = "data/ttbar_pu0_tracker_hits/train-00000-of-00001.parquet"
+
+
+def shard(column: str = "tx") -> bytes:
+    buffer = io.BytesIO()
+    table = pa.table({"event_id": pa.array(range(10), pa.uint32()), column: pa.array([[1.0]] * 10)})
+    pq.write_table(table, buffer, store_schema=False)
+    return buffer.getvalue()
+
+
+CONTENT = shard()
+
+
+def entry(path: str = SHARD, size: float | None = None, content: bytes = CONTENT) -> dict[str, Any]:
+    length = len(content) if size is None else size
+    digest = hashlib.sha256(content).hexdigest()
+    return {
+        "type": "file",
+        "path": path,
+        "size": length,
+        "oid": digest,
+        "lfs": {"size": length, "oid": digest},
+    }
+
+
+@dataclass
+class Hub:
+    """Told by its attributes what it answers."""
+
+    url: str = ""
+    about: str = json.dumps({"sha": COMMIT})
+    tree: str = field(default_factory=lambda: json.dumps([entry()]))
+    tree_headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes = CONTENT
+    #: For contents, instead of them.
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    hub: Hub
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+    def do_GET(self) -> None:
+        if "/revision/" in self.path:
+            self._answer(200, self.hub.about.encode())
+        elif "/tree/" in self.path:
+            self._answer(200, self.hub.tree.encode(), self.hub.tree_headers)
+        elif self.hub.status:
+            self._answer(self.hub.status, b"", self.hub.headers)
+        elif wanted := self.headers.get("Range"):
+            # The end of the content is the end of the file, however long that is told to be.
+            first, last = map(int, wanted.removeprefix("bytes=").split("-"))
+            self._answer(
+                206, self.hub.content[first - last - 1 :], {"Content-Range": f"bytes {first}-{last}/*"}
+            )
+        else:
+            self._answer(200, self.hub.content)
+
+    def _answer(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    quick = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5))
+    monkeypatch.setattr(hub_reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
+    monkeypatch.setattr(hub_reader, "_LONGEST_WAIT", 0.01)
+    told = Hub()
+    handler = type("_OfThis", (_Handler,), {"hub": told})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    told.url = f"http://127.0.0.1:{server.server_address[1]}"
+    yield told
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def listed(hub: Hub) -> object:
+    return datasets.list_tables("ada/events", endpoint=hub.url)
+
+
+def downloaded(hub: Hub) -> object:
+    return datasets.download("ada/events", endpoint=hub.url)
+
+
+def refused(call: Callable[[Hub], object], hub: Hub) -> CollidiumError:
+    with pytest.raises(CollidiumError) as refusal:
+        call(hub)
+    assert "secret" not in str(refusal.value)
+    return refusal.value
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        "[" * 100_000,
+        json.dumps([entry(size=float("inf"))]),
+        json.dumps([entry(size=float("nan"))]),
+        json.dumps([entry(path="data/ttbar_pu0_x/\ud800.parquet")]),
+        json.dumps([entry(path="data/../../x_pu0_y.parquet")]),
+    ],
+    ids=["deep", "infinite", "no number", "half a character", "elsewhere"],
+)
+def test_a_list_of_files_that_makes_no_sense_is_the_hubs_fault(hub: Hub, tree: str) -> None:
+    hub.tree = tree
+    assert isinstance(refused(downloaded, hub), UpstreamError)
+
+
+def test_a_list_without_an_end_is_left(hub: Hub) -> None:
+    hub.tree_headers = {"Link": '<http://elsewhere.example/tree?cursor=again>; rel="next"'}
+    assert "without an end" in str(refused(downloaded, hub))
+
+
+@pytest.mark.parametrize("call", [listed, downloaded])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://127.0.0.1:99999/x",
+        "http://[bad/x",
+        "data:text/plain,x",
+        "file:///etc/passwd",
+        f"http://{'a' * 300}.example/x",
+        "http://a..b/x",
+        "/\xe4\xff",
+    ],
+)
+def test_a_redirect_to_no_address_is_the_hubs_fault(
+    hub: Hub, target: str, call: Callable[[Hub], object]
+) -> None:
+    hub.status, hub.headers = 302, {"Location": target}
+    assert isinstance(refused(call, hub), UpstreamError | Unreachable)
+
+
+@pytest.mark.parametrize("wait", ["9" * 5000, "31536000", "-1", "soon"])
+def test_nobody_waits_as_long_as_a_hub_likes(hub: Hub, wait: str) -> None:
+    hub.status, hub.headers = 429, {"Retry-After": wait}
+    assert "answered 429" in str(refused(downloaded, hub))
+
+
+def test_a_footer_is_not_as_long_as_it_says(hub: Hub) -> None:
+    hub.content = CONTENT[:-8] + (2**31 - 1).to_bytes(4, "little") + b"PAR1"
+    hub.content = hub.content.rjust(64 * 1024, b"\0")
+    hub.tree = json.dumps([entry(content=hub.content, size=2**40)])
+    assert "is no parquet file" in str(refused(listed, hub))
+
+
+def test_names_of_columns_that_are_no_text_are_told_of(hub: Hub) -> None:
+    hub.content = shard("QQQQ").replace(b"QQQQ", b"\xff\xfe\xfd\xfc")
+    hub.tree = json.dumps([entry(content=hub.content)])
+    assert "cannot be read as parquet" in str(refused(listed, hub))
+    with pytest.raises(UnusableDataset, match="cannot be read as parquet"):
+        datasets.load("ada/events", tables="tracker_hits", endpoint=hub.url)
