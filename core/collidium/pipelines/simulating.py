@@ -166,12 +166,15 @@ def _simulated(
 
 def _found(finished: Mapping[str, Any], work: Work) -> Simulated:
     """What an earlier run made. Raises CannotSimulate where it is no longer as it was."""
-    for file in finished["files"]:
-        path = work.directory / file["path"]
-        if not path.is_file() or path.stat().st_size != file["size_bytes"]:
-            raise CannotSimulate(
-                f"{path} was made here, and is gone or changed since: delete {work.directory} to simulate it "
-                "again, or choose another --output"
-            )
-    told = {name: value for name, value in finished.items() if name not in {"files", "directory"}}
-    return Simulated(**told | {"directory": work.directory, "made_before": True})
+    again = f"delete {work.directory} to simulate it again, or choose another --output"
+    try:
+        told = {name: value for name, value in finished.items() if name not in {"files", "directory"}}
+        made = Simulated(**told | {"directory": work.directory, "made_before": True})
+        files = [DatasetFile(**file) for file in finished["files"]]
+        sizes = {work.directory / file.path: file.size_bytes for file in files}
+    except (KeyError, TypeError) as error:
+        raise CannotSimulate(f"what was written down of {work.directory} makes no sense: {again}") from error
+    for path, size in sizes.items():
+        if not path.is_file() or path.stat().st_size != size:
+            raise CannotSimulate(f"{path} was made here, and is gone or changed since: {again}")
+    return made

@@ -79,6 +79,9 @@ class Work:
     def begin(self, production: Production) -> None:
         """Write down what is simulated here."""
         if self.begun is None:
+            # Without it nobody knows what the stages that are finished here have made.
+            for path in (self.place, self.hidden / "stages"):
+                _remove(path)
             _write(self.hidden / "order.json", production.identity)
         for folder in (self.place, self.place / "tmp", self.hidden / "stages", self.logs):
             folder.mkdir(exist_ok=True)
@@ -182,7 +185,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     """A file that was written here; None for none, and for one that makes no sense."""
     try:
         value = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
