@@ -92,6 +92,8 @@ def lines(error: errors.CollidiumError) -> Iterator[str]:
 def _heading(error: errors.CollidiumError) -> str:
     """What stands before the first problem in a message that holds them all."""
     subject = error.detail.partition(str(error.errors[0].get("detail", "")))[0].rstrip(": ")
+    if subject == _place(error.errors[0]):
+        subject = ""
     number = f"{len(error.errors)} problems"
     return f"{subject}: {number}" if subject else number
 

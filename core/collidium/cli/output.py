@@ -93,6 +93,14 @@ def cell(value: object) -> str:
     return printable(str(value)) or "-"
 
 
+def moment(text: str | None) -> datetime | str | None:
+    """The time that a hub tells as text, for `cell`; what is no time stays as it is."""
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return text
+
+
 def note(message: str) -> None:
     """Something for a person beside the data: standard error, a paragraph as wide as the terminal."""
     text = printable(message)

@@ -62,6 +62,12 @@ def test_problems_that_the_message_holds_are_told_once() -> None:
     ]
 
 
+def test_the_place_of_the_first_problem_is_no_heading() -> None:
+    problems = [{"field": "events", "detail": "1 or more"}, {"field": "pileup", "detail": "0 or more"}]
+    error = errors.InvalidInput("events: 1 or more; pileup: 0 or more", errors=problems)
+    assert list(lines(error)) == ["Error: 2 problems", "  - events: 1 or more", "  - pileup: 0 or more"]
+
+
 def test_what_to_do_is_told_only_where_it_helps() -> None:
     assert list(lines(errors.ConfigurationError("cannot listen on port 1"))) == [
         "Error: cannot listen on port 1"

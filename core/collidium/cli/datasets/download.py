@@ -101,8 +101,11 @@ def _tell(fetched: Fetched) -> None:
     from collidium.datasets.downloads import size_text
 
     count = sum(map(len, fetched.shards.values()))
+    came = len(fetched.downloaded)
+    shards = "1 shard" if count == 1 else f"{count} shards"
     if fetched.revision == "local":
-        note(f"{count} shards, on this machine already.")
-    else:
-        came = f"{len(fetched.downloaded)} downloaded ({size_text(fetched.downloaded_bytes)})"
-        note(f"{count} shards at commit {fetched.revision[:12]}: {came}, the others were there.")
+        note(f"{shards}, on this machine already.")
+        return
+    told = f"{came} downloaded ({size_text(fetched.downloaded_bytes)})" if came else "none downloaded"
+    there = f", {count - came} there already" if count > came else ""
+    note(f"{shards} at commit {fetched.revision[:12]}: {told}{there}.")

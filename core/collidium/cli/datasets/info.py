@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidium.cli.datasets.source import config_option, hub_options, place_of, source_argument
-from collidium.cli.output import json_option, print_json, print_record, print_table
+from collidium.cli.output import json_option, moment, print_json, print_record, print_table
 
 if TYPE_CHECKING:
     from collidium.datasets.catalogue import Catalogue, ConfigEntry
@@ -85,4 +85,6 @@ def _show(about: dict[str, Any], configs: list[ConfigEntry]) -> None:
 
     size = size_text(sum(entry.bytes for entry in configs))
     shown = {name.replace("_", " "): value for name, value in about.items()}
+    if "last modified" in shown:
+        shown["last modified"] = moment(shown["last modified"])
     print_record(shown | {"configs": [entry.config for entry in configs], "size": size})

@@ -7,7 +7,7 @@ import click
 from collidium.cli.calling import check_environment
 from collidium.cli.datasets.source import hub_options, place_of, source_argument
 from collidium.cli.listing import limit_option
-from collidium.cli.output import json_option, note, print_json, print_table
+from collidium.cli.output import json_option, moment, note, print_json, print_table
 
 
 @click.command("list")
@@ -51,7 +51,7 @@ def _list_repositories(hub: str | None, limit: int, *, as_json: bool) -> None:
         return
     print_table(
         ("dataset", "last modified", "private"),
-        ((item["repo"], item["last_modified"], item["private"]) for item in found),
+        ((item["repo"], moment(item["last_modified"]), item["private"]) for item in found),
     )
     if not found:
         note(f"No dataset of the hub has the tag {TAG}. Others are listed by their name: NAMESPACE/NAME.")
