@@ -12,13 +12,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from collidium_runners.local.processes import Process
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +77,15 @@ class Record:
 
     @property
     def orders(self) -> Orders | None:
-        told = self._read("job.json")
-        return None if told is None else Orders.from_json(told)
+        return self._read("job.json", Orders.from_json)
 
     @property
     def started(self) -> Started | None:
-        told = self._read("started.json")
-        return None if told is None else Started.from_json(told)
+        return self._read("started.json", Started.from_json)
 
     @property
     def ended(self) -> Ended | None:
-        told = self._read("ended.json")
-        return None if told is None else Ended.from_json(told)
+        return self._read("ended.json", Ended.from_json)
 
     def write_orders(self, orders: Orders) -> None:
         self._write("job.json", asdict(orders))
@@ -94,12 +96,15 @@ class Record:
     def write_ended(self, ended: Ended) -> None:
         self._write("ended.json", asdict(ended))
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _read(self, name: str, meaning: Callable[[dict[str, Any]], T]) -> T | None:
+        """None for what is not there, and for what is damaged: one job's is no matter of the others'."""
         try:
-            told: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
+            return meaning(json.loads((self.folder / name).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
-        return told
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            logger.error("%s makes no sense: %r", self.folder / name, error)
+            return None
 
     def _write(self, name: str, told: dict[str, Any]) -> None:
         """Whole or not at all, and safe on disk afterwards."""

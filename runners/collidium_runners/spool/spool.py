@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ from typing import Any, Final, Self
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerUnavailable
 from collidium.durable_files import sync_directory
 from collidium_runners.pipeline.naming import REQUEST_ID, job_name
+
+logger = logging.getLogger(__name__)
 
 _PLACES: Final = ("waiting", "started", "ended")
 
@@ -136,9 +139,17 @@ class Spool:
             # Who was killed between two files left both.
             if any(self._file(other, file.stem).exists() for other in later):
                 file.unlink()
-            elif entry := self._read(file):
+            elif entry := self._read_if_sound(file):
                 entries.append(entry)
         return sorted(entries, key=lambda entry: (entry.submitted_at, entry.request_id))
+
+    def _read_if_sound(self, file: Path) -> Entry | None:
+        """None for a damaged one: whoever asks for that job is told, and the others go on."""
+        try:
+            return self._read(file)
+        except RunnerUnavailable as error:
+            logger.error("%s", error.__cause__)
+            return None
 
     def _file(self, place: str, request_id: str) -> Path:
         return self.directory / place / f"{request_id}.json"
@@ -148,7 +159,7 @@ class Spool:
             return Entry.from_json(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
             damaged = ValueError(f"{file} describes no job: {error!r}")
             raise RunnerUnavailable("what was written down of the job is damaged") from damaged
 

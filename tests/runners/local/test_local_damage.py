@@ -1,0 +1,48 @@
+"""What was written down of one job is damaged: that is no matter of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.runners.following import reaches, runs
+from tests.runners.local.conftest import MakeRunner
+
+from collidium.contracts.runner import Job, JobState, RunnerUnavailable
+from collidium_runners.local.records import Record
+
+Order = Callable[..., Job]
+Damage = pytest.mark.parametrize("damage", ["", "[]", "{}", "null", "\x00", "[" * 100_000])
+
+
+@Damage
+async def test_a_damaged_entry_stops_nobody_else(
+    make_runner: MakeRunner, order: Order, release: Callable[[str], None], jobs: Path, damage: str
+) -> None:
+    runner = make_runner(local_jobs=2)
+    broken, other = [await runner.submit(order("gated")) for _ in range(2)]
+    await runs(runner, other)
+    (jobs / "started" / f"{broken}.json").write_text(damage)
+    release(other)
+    await reaches(runner, other, {JobState.COMPLETED})
+    with pytest.raises(RunnerUnavailable, match="damaged"):
+        await runner.poll(broken)
+    release(broken)
+
+
+@Damage
+async def test_a_damaged_record_is_the_end_of_its_job_alone(
+    make_runner: MakeRunner,
+    order: Order,
+    release: Callable[[str], None],
+    record: Callable[[str], Record],
+    damage: str,
+) -> None:
+    runner = make_runner(local_jobs=2)
+    broken, other = [await runner.submit(order("gated")) for _ in range(2)]
+    await runs(runner, broken)
+    (record(broken).folder / "started.json").write_text(damage)
+    assert (await reaches(runner, broken, {JobState.FAILED})).reason
+    release(other)
+    await reaches(runner, other, {JobState.COMPLETED})
