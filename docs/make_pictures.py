@@ -90,7 +90,7 @@ def real_and_simulated(simulated: Path) -> Figure:
     figure = Figure(figsize=(12, 8.6), layout="constrained")
     columns = figure.subplots(2, 2, height_ratios=(1.25, 1), sharex="row", sharey="row")
     samples = {
-        f"Geant4, event {EVENT} of the five": (EVENTS_DIRECTORY, EVENT),
+        f"Geant4, some of event {EVENT}": (EVENTS_DIRECTORY, EVENT),
         "collidium simulate": (simulated, 0),
     }
     for (title, (directory, event)), (across, along) in zip(samples.items(), columns.T, strict=True):

@@ -151,12 +151,8 @@ def _why_not(pipeline: Pipeline, engines: Sequence[Engine], silent: Mapping[str,
             f"podman, then give --pipeline {pipeline.name}"
         )
     engine = engines[0]
-    commands = " && ".join(
-        " ".join(engine.fetching(image, pipeline.containerfile)) for image in _missing(pipeline, engine)
-    )
     return (
-        f"The image of pipeline {pipeline.name} is not on this machine; fetch it with `{commands}`, or give "
-        f"--pipeline {pipeline.name}, which does"
+        f"{engine.program} has no image of pipeline {pipeline.name} (--pipeline {pipeline.name} fetches it)"
     )
 
 

@@ -69,7 +69,10 @@ class SimulationSettings(BaseSettings):
         "encrypts, all decrypt; without it one is made and kept in the data directory.",
     )
     pipeline_version: str = Field(
-        "pipeline-v0.1.0", min_length=1, max_length=64, description="Release of the pipeline that is run."
+        "acts-1",
+        min_length=1,
+        max_length=64,
+        description="Version of the pipeline that the command runs: change both together.",
     )
     platform_tag: str = Field(
         "collidium", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Tag that marks repositories on the hub."
