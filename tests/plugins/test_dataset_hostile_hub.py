@@ -19,7 +19,7 @@ import pytest
 
 from collidium import datasets
 from collidium.backoff import Backoff
-from collidium.datasets import hub_reader
+from collidium.datasets.fetching import hub_reader
 from collidium.errors import CollidiumError, Unreachable, UnusableDataset, UpstreamError
 
 COMMIT = "a" * 40

@@ -16,7 +16,7 @@ from tests.core.datasets.events import CONFIG, tables_of
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.hub_client import Hub
-from collidium.datasets.publishing import Publication, Withholding, publish
+from collidium.datasets.publishing.publication import Publication, Withholding, publish
 
 from .conftest import HubServer
 

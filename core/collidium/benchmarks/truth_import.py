@@ -20,7 +20,7 @@ from collidium.benchmarks.truth_tables import BLOCK_ROWS, TruthWriter
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import EventRange, Task, UnusableTruth
 from collidium.datasets import Dataset
-from collidium.datasets.public_part import refuse_withheld
+from collidium.datasets.publishing.public_part import refuse_withheld
 from collidium.errors import UnusableDataset
 from collidium.held_files import scratch_directory
 

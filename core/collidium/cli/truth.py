@@ -42,7 +42,7 @@ def import_(task: str, source: str, config: str | None, events: str | None, as_j
 
     async def run(platform: Platform) -> TruthRecord:
         from collidium.benchmarks.truth_versions import import_truth
-        from collidium.datasets.places import find_hub
+        from collidium.datasets.fetching.sources import find_hub
 
         token = find_hub(platform.settings.hub).token
         with progress_bar("Preparing truth (events)") as progress:

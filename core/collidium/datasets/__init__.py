@@ -10,14 +10,14 @@
     datasets.download("alice/odd-ttbar", "ttbar_pu0", ["tracker_hits", "particles"], "0:1000")
 """
 
-from collidium.datasets.catalogue import ConfigEntry, ShardEntry, TableEntry
-from collidium.datasets.dataset import Dataset
-from collidium.datasets.downloads import NoRoom
-from collidium.datasets.flattening import flat
-from collidium.datasets.hub import Fetched, download, fetch, list_configs, list_repositories, list_tables
+from collidium.datasets.access import Fetched, download, fetch, list_configs, list_repositories, list_tables
+from collidium.datasets.fetching.catalogue import ConfigEntry, ShardEntry, TableEntry
+from collidium.datasets.fetching.downloads import NoRoom
+from collidium.datasets.fetching.sources import HubDataset
 from collidium.datasets.loading import load
-from collidium.datasets.places import HubDataset
-from collidium.datasets.shards import EventTable
+from collidium.datasets.reading.dataset import Dataset
+from collidium.datasets.reading.flattening import flat
+from collidium.datasets.reading.shards import EventTable
 
 __all__ = [
     "ConfigEntry",

@@ -9,12 +9,12 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 import pyarrow as pa
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.dataset import refuse_missing
-from collidium.datasets.downloads import Progress
-from collidium.datasets.flattening import PLACES, flat
-from collidium.datasets.frames import Frame, convert
-from collidium.datasets.hub import Events, Fetched, Source, download, event_range
-from collidium.datasets.shards import EventTable
+from collidium.datasets.access import Events, Fetched, Source, download, event_range
+from collidium.datasets.fetching.downloads import Progress
+from collidium.datasets.reading.dataset import refuse_missing
+from collidium.datasets.reading.flattening import PLACES, flat
+from collidium.datasets.reading.frames import Frame, convert
+from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput
 
 #: Canonical names of columns, of the one table that is loaded or by table.

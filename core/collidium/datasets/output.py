@@ -10,9 +10,9 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.dataset import refuse_missing
 from collidium.datasets.manifest import DatasetFile, sha256_of
-from collidium.datasets.shards import EventTable
+from collidium.datasets.reading.dataset import refuse_missing
+from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import UnusableDataset
 

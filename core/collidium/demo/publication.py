@@ -7,8 +7,8 @@ from pathlib import Path
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.hub_client import Hub
-from collidium.datasets.publishing import Publication, Withholding
-from collidium.datasets.publishing import publish as publish_dataset
+from collidium.datasets.publishing.publication import Publication, Withholding
+from collidium.datasets.publishing.publication import publish as publish_dataset
 
 
 def publish(

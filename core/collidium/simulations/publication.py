@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage
-from collidium.datasets import hub_repository
 from collidium.datasets.cards import CARD
 from collidium.datasets.hub_client import HubRefused, HubUnavailable
-from collidium.datasets.hub_repository import Target, is_sent, url_of
 from collidium.datasets.manifest import DatasetFile, sha256_of
+from collidium.datasets.publishing import hub_repository
+from collidium.datasets.publishing.hub_repository import Target, is_sent, url_of
 from collidium.failpoints import reached
 from collidium.held_files import scratch_directory, sweep
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, is_manifest_of, manifest

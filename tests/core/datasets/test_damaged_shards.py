@@ -11,7 +11,7 @@ import pytest
 
 from collidium import datasets
 from collidium.contracts.task import EventRange
-from collidium.datasets.dataset import Dataset
+from collidium.datasets.reading.dataset import Dataset
 from collidium.errors import UnusableDataset
 
 NAME = "train-00000-of-00001.parquet"

@@ -14,7 +14,7 @@ from tests.core.pipelines.conftest import Machine
 from tests.core.pipelines.stages import NAMES
 from tests.waiting import eventually
 
-from collidium.datasets.dataset import Dataset
+from collidium.datasets.reading.dataset import Dataset
 from collidium.pipelines.errors import CannotSimulate, StageFailed, UnknownOrder
 from collidium.pipelines.runtimes import container_name
 from collidium.testing.container import Podman

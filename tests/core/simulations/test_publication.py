@@ -17,10 +17,10 @@ import yaml
 from tests.hub import HubServer, hub, own_hub
 
 from collidium import logs
-from collidium.datasets.dataset import Dataset
-from collidium.datasets.hub import HubDataset, fetch
+from collidium.datasets.access import HubDataset, fetch
 from collidium.datasets.hub_client import Hub
 from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.reading.dataset import Dataset
 from collidium.order import Order
 from collidium.simulations import publication
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, manifest

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from collidium.datasets.dataset import Dataset
+from collidium.datasets.reading.dataset import Dataset
 from collidium.testing.server import run_command
 
 MUONS = ("simulate", "--channel", "single_muon", "--pileup", "0", "--runtime", "none", "--json")

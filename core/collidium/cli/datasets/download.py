@@ -98,7 +98,7 @@ def _check_events(events: str | None) -> None:
 
 
 def _tell(fetched: Fetched) -> None:
-    from collidium.datasets.downloads import size_text
+    from collidium.datasets.fetching.downloads import size_text
 
     count = sum(map(len, fetched.shards.values()))
     came = len(fetched.downloaded)

@@ -32,7 +32,7 @@ def list_(source: str | None, limit: int, hub: str | None, revision: str | None,
     if as_json:
         print_json(found)
         return
-    from collidium.datasets.downloads import size_text
+    from collidium.datasets.fetching.downloads import size_text
 
     print_table(
         ("config", "tables", "shards", "size"),
@@ -42,7 +42,7 @@ def list_(source: str | None, limit: int, hub: str | None, revision: str | None,
 
 def _list_repositories(hub: str | None, limit: int, *, as_json: bool) -> None:
     from collidium.datasets import list_repositories
-    from collidium.datasets.hub import TAG
+    from collidium.datasets.access import TAG
 
     check_environment()
     found = list_repositories(endpoint=hub, limit=limit)

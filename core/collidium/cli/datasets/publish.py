@@ -14,8 +14,8 @@ from collidium.cli.output import json_option, note, print_json, print_record
 from collidium.cli.progress import Progress, progress_bar
 
 if TYPE_CHECKING:
-    from collidium.datasets.preparing import Tell
-    from collidium.datasets.publishing import Publication, Published, Withholding
+    from collidium.datasets.publishing.preparing import Tell
+    from collidium.datasets.publishing.publication import Publication, Published, Withholding
 
 #: What is done -> what is shown of it, and whether it is counted in bytes.
 _STEPS: Final = {
@@ -70,7 +70,7 @@ def publish(
     collidium datasets publish ./flat --repo my-ttbar --config ttbar_pu0 --private
     collidium datasets publish ./events --repo benchmark --withhold-truth 90000:100000 --truth-output ./truth
     """
-    from collidium.datasets.publishing import Publication
+    from collidium.datasets.publishing.publication import Publication
 
     publication = Publication(
         directory=directory,
@@ -92,7 +92,7 @@ def publish(
 
 def _withholding(withheld: str | None, truth_output: Path | None) -> Withholding | None:
     from collidium.contracts.task import EventRange
-    from collidium.datasets.publishing import Withholding
+    from collidium.datasets.publishing.publication import Withholding
 
     if withheld is None and truth_output is None:
         return None
@@ -111,9 +111,9 @@ def _platform_tag() -> str:
 
 
 def _run(publication: Publication, endpoint: str | None) -> Published:
+    from collidium.datasets.fetching.sources import find_hub
     from collidium.datasets.hub_client import Hub
-    from collidium.datasets.places import find_hub
-    from collidium.datasets.publishing import publish
+    from collidium.datasets.publishing.publication import publish
 
     hub = find_hub(endpoint)
     with _bars() as tell:

@@ -17,11 +17,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from collidium.datasets.footers import Footer, read_footer, remember, remembered
+from collidium.datasets.fetching.footers import Footer, read_footer, remember, remembered
 from collidium.errors import Conflict
 
 if TYPE_CHECKING:
-    from collidium.datasets.repository import HubFile, Repository
+    from collidium.datasets.fetching.repository import HubFile, Repository
 
 
 def default_cache() -> Path:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from collidium.datasets.transfer import Stopped, Transfer
+from collidium.datasets.fetching.transfer import Stopped, Transfer
 from collidium.errors import CollidiumError
 
 if TYPE_CHECKING:
-    from collidium.datasets.hub_reader import HubReader
-    from collidium.datasets.repository import HubFile, Repository
-    from collidium.datasets.shelves import Shelf
+    from collidium.datasets.fetching.hub_reader import HubReader
+    from collidium.datasets.fetching.repository import HubFile, Repository
+    from collidium.datasets.fetching.shelves import Shelf
 
 #: Called with the bytes that have come and those that there are to come.
 Progress = Callable[[int, int], None]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collidium.datasets.places import HubDataset, find_hub, locate
+from collidium.datasets.fetching.sources import HubDataset, find_hub, locate
 from collidium.errors import ConfigurationError, InvalidInput
 from collidium.saved_login import save_token
 

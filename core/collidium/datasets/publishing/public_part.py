@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from collidium.datasets.survey import is_list
+from collidium.datasets.publishing.survey import is_list
 from collidium.errors import UnusableDataset
 
 #: What a detector measures, and what is reconstructed from that alone: by the canonical names of columns.

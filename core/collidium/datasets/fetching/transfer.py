@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Final
 
-from collidium.datasets.hub_reader import HubReader, Passing
+from collidium.datasets.fetching.hub_reader import HubReader, Passing
 from collidium.errors import UnusableDataset, UpstreamError
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from collidium.datasets.repository import HubFile, Repository
+    from collidium.datasets.fetching.repository import HubFile, Repository
 
 _BLOCK: Final = 1024**2
 

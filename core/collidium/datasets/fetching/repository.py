@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from collidium.datasets.digests import Content
-from collidium.datasets.hub_reader import HubReader
-from collidium.datasets.places import HubDataset
+from collidium.datasets.fetching.digests import Content
+from collidium.datasets.fetching.hub_reader import HubReader
+from collidium.datasets.fetching.sources import HubDataset
 from collidium.errors import UpstreamError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Fetches the shards that are needed from a dataset repository of a hub, and tells what there is."""
+"""Ways to a dataset, on a hub or in a directory: what there is, and the shards that are needed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.datasets.catalogue import Catalogue, ConfigEntry, HubCatalogue, LocalCatalogue, TableEntry
-from collidium.datasets.downloads import PARALLEL, Progress, receive
-from collidium.datasets.places import HubDataset, find_hub, locate
-from collidium.datasets.repository import Repository, tagged
-from collidium.datasets.shelves import Cache, Folder, Shelf, default_cache
+from collidium.datasets.fetching.catalogue import (
+    Catalogue,
+    ConfigEntry,
+    HubCatalogue,
+    LocalCatalogue,
+    TableEntry,
+)
+from collidium.datasets.fetching.downloads import PARALLEL, Progress, receive
+from collidium.datasets.fetching.repository import Repository, tagged
+from collidium.datasets.fetching.shelves import Cache, Folder, Shelf, default_cache
+from collidium.datasets.fetching.sources import HubDataset, find_hub, locate
 from collidium.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collidium.datasets.hub_reader import HubReader
+    from collidium.datasets.fetching.hub_reader import HubReader
 
 #: The tag by which datasets of the platform are found on a hub.
 TAG = "collidium"
@@ -82,7 +88,7 @@ def list_repositories(
 
     Raises Unreachable, Unavailable and UpstreamError.
     """
-    from collidium.datasets.hub_reader import HubReader
+    from collidium.datasets.fetching.hub_reader import HubReader
 
     access = find_hub(endpoint, token)
     with HubReader(access.endpoint, access.token) as hub:
@@ -113,8 +119,7 @@ def download(
 
     Raises NotFound without such a repository, Unauthenticated or Forbidden for one that may not be read,
     UnusableDataset for an unknown config or table, for events that are not there and for a shard that is
-    damaged on the hub, :class:`~collidium.datasets.downloads.NoRoom` when the disk is full, Unreachable
-    without a hub, and Unavailable or UpstreamError for anything else that goes wrong with it.
+    damaged on the hub, :class:`~collidium.datasets.NoRoom` when the disk is full, Unreachable without a hub, and Unavailable or UpstreamError for anything else that goes wrong with it.
     """
     place = locate(source, endpoint=endpoint, revision=revision, token=token)
     names, wanted = table_names(tables), event_range(events)
@@ -160,7 +165,7 @@ def catalogue(place: Path | HubDataset, cache: Path | None = None) -> Iterator[C
 def _opened(
     place: HubDataset, output: Path | None, cache: Path | None, parallel: int
 ) -> Iterator[tuple[HubReader, Repository, Shelf]]:
-    from collidium.datasets.hub_reader import HubReader
+    from collidium.datasets.fetching.hub_reader import HubReader
 
     with HubReader(place.endpoint, place.token, connections=max(parallel, PARALLEL)) as hub:
         repository = Repository.read(hub, place)

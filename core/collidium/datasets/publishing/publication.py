@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.task import EventRange
 from collidium.daemon_threads import in_thread
-from collidium.datasets import edition as editions
-from collidium.datasets import hub_repository, layout, tags
+from collidium.datasets import layout
 from collidium.datasets.cards import CARD
-from collidium.datasets.disclosure import with_history
-from collidium.datasets.edition import ConfigFiles, Edition
 from collidium.datasets.hub_client import Hub, HubContested, HubUnavailable
-from collidium.datasets.hub_failures import hub_failures
-from collidium.datasets.hub_repository import Contents, Target
 from collidium.datasets.manifest import MANIFEST, DatasetFile
-from collidium.datasets.preparing import Tell, prepare
+from collidium.datasets.publishing import edition as editions
+from collidium.datasets.publishing import hub_repository, tags
+from collidium.datasets.publishing.disclosure import with_history
+from collidium.datasets.publishing.edition import ConfigFiles, Edition
+from collidium.datasets.publishing.hub_failures import hub_failures
+from collidium.datasets.publishing.hub_repository import Contents, Target
+from collidium.datasets.publishing.preparing import Tell, prepare
 from collidium.errors import Conflict, InvalidInput, Unauthenticated, UnusableDataset
 from collidium.failpoints import reached
 from collidium.held_files import scratch_directory, sweep

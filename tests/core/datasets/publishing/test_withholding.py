@@ -17,9 +17,9 @@ from tests.core.datasets.events import CONFIG, tables_of
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
+from collidium.datasets.publishing.survey import survey
+from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.schemas import SCHEMAS
-from collidium.datasets.survey import survey
-from collidium.datasets.withholding import Withheld, withhold
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import UnusableDataset
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.datasets.dataset import parquet_files
-from collidium.datasets.footers import Footer, fetch_footer, read_footer
+from collidium.datasets.fetching.footers import Footer, fetch_footer, read_footer
+from collidium.datasets.reading.dataset import parquet_files
 from collidium.errors import UnusableDataset
 
 if TYPE_CHECKING:
-    from collidium.datasets.hub_reader import HubReader
-    from collidium.datasets.repository import Repository
-    from collidium.datasets.shelves import Shelf
+    from collidium.datasets.fetching.hub_reader import HubReader
+    from collidium.datasets.fetching.repository import Repository
+    from collidium.datasets.fetching.shelves import Shelf
 
 #: Footers asked for at once.
 _PARALLEL: Final = 8

@@ -19,10 +19,11 @@ from tests.core.datasets.events import CONFIG, tables_of
 from tests.hub import HubServer, hub, own_hub
 
 from collidium.contracts.task import EventRange
-from collidium.datasets import Dataset, hub_repository
+from collidium.datasets import Dataset
 from collidium.datasets.hub_client import Hub
 from collidium.datasets.manifest import MANIFEST
-from collidium.datasets.publishing import Publication, Published, Withholding, publish
+from collidium.datasets.publishing import hub_repository
+from collidium.datasets.publishing.publication import Publication, Published, Withholding, publish
 from collidium.errors import (
     Conflict,
     Forbidden,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collidium.datasets.hub_repository import Contents, Target
+from collidium.datasets.publishing.hub_repository import Contents, Target
 from collidium.errors import Conflict
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.edition import ConfigFiles
+from collidium.datasets.publishing.edition import ConfigFiles
 from collidium.errors import Conflict
 
 

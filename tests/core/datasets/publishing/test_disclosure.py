@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collidium.datasets.disclosure import with_history
-from collidium.datasets.edition import ConfigFiles
+from collidium.datasets.publishing.disclosure import with_history
+from collidium.datasets.publishing.edition import ConfigFiles
 from collidium.errors import Conflict
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.datasets.shards import BATCH_BYTES, EventTable
+from collidium.datasets.reading.shards import BATCH_BYTES, EventTable
 from collidium.errors import UnusableDataset
 
 #: Events in one block at the most, however small they are.

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.datasets import layout
+from collidium.datasets.reading.shards import BATCH_BYTES, EventIds
 from collidium.datasets.schemas import SCHEMAS
-from collidium.datasets.shards import BATCH_BYTES, EventIds
 from collidium.errors import UnusableDataset
 
 #: Called with the bytes that were looked through, and those of all files.

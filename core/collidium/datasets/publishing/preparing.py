@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.parquet as pq
 
 from collidium.datasets.cards import CARD
-from collidium.datasets.edition import ConfigFiles, split_card
 from collidium.datasets.manifest import DatasetFile, sha256_of
-from collidium.datasets.survey import SurveyedConfig, survey
-from collidium.datasets.withholding import Withheld, withhold
+from collidium.datasets.publishing.edition import ConfigFiles, split_card
+from collidium.datasets.publishing.survey import SurveyedConfig, survey
+from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset
 
 if TYPE_CHECKING:
-    from collidium.datasets.publishing import Publication, Withholding
+    from collidium.datasets.publishing.publication import Publication, Withholding
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Tell = Callable[[str, int, int], None]

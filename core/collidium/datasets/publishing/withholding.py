@@ -1,8 +1,8 @@
 """The public part of a benchmark: some events without anything that tells what made their hits.
 
-:mod:`~collidium.datasets.public_part` says what that is. Values that are withheld are not written at all:
-their lists are null. Whoever holds the truth gets the same events in the same order with everything in them,
-to be scored against.
+:mod:`~collidium.datasets.publishing.public_part` says what that is. Values that are withheld are not written
+at all: their lists are null. Whoever holds the truth gets the same events in the same order with everything in
+them, to be scored against.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.dataset import refuse_missing
-from collidium.datasets.public_part import in_public_order, withheld_columns, without_truth
-from collidium.datasets.shards import EventIds, EventTable
-from collidium.datasets.survey import SurveyedConfig
+from collidium.datasets.publishing.public_part import in_public_order, withheld_columns, without_truth
+from collidium.datasets.publishing.survey import SurveyedConfig
+from collidium.datasets.reading.dataset import refuse_missing
+from collidium.datasets.reading.shards import EventIds, EventTable
 from collidium.datasets.writing import ShardWriter, folder
 
 #: Bytes of all tables, as they are stored, that are worked on at once; many times as much is in memory.

@@ -1,0 +1,210 @@
+"""Reads a table of a dataset by blocks of events, whatever the order of its shards, in bounded memory.
+
+One row is one event. Shards may lie in any order and may interleave, but within a shard events must rise,
+and no event may be there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from collidium.contracts.task import EventRange
+from collidium.datasets.columns import canonical
+from collidium.errors import UnusableDataset
+
+EventIds = npt.NDArray[np.int64]
+
+#: Uncompressed bytes of one table that are decoded at once.
+BATCH_BYTES: Final = 64 * 1024**2
+
+
+class EventTable:
+    """A table of a dataset, of which only the event ids are held in memory."""
+
+    def __init__(self, name: str, shards: Sequence[Path]) -> None:
+        """Reads the event ids of all shards. Raises :class:`~collidium.errors.UnusableDataset`."""
+        self.name = name
+        self._shards = [_Shard(name, path) for path in shards]
+        self.event_ids: EventIds = np.sort(np.concatenate([shard.event_ids for shard in self._shards]))
+        self._refuse_repeated()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its first shard by their canonical names."""
+        return self._shards[0].schema
+
+    @property
+    def bytes_per_event(self) -> float:
+        """Uncompressed size of an event, on average."""
+        return sum(shard.bytes for shard in self._shards) / max(len(self.event_ids), 1)
+
+    def missing(self, events: EventRange) -> EventIds:
+        """The events of the range that the table lacks, in order."""
+        return np.setdiff1d(np.arange(events.start, events.stop), self.event_ids)
+
+    def read(self, blocks: Sequence[EventRange], *, batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
+        """Yield the rows of each block, sorted by event; ``blocks`` must rise and not overlap.
+
+        ``batch_bytes`` of each shard, uncompressed, are decoded at once.
+        """
+        if not blocks:
+            return
+        span = EventRange(blocks[0].start, blocks[-1].stop)
+        readers = [_Reader(shard, span, batch_bytes) for shard in self._shards if shard.touches(span)]
+        for block in blocks:
+            pieces = [reader.take(block.stop) for reader in readers if reader.shard.touches(block)]
+            yield _in_order(pieces) if pieces else self._shards[0].schema.empty_table()
+
+    def load(self, events: EventRange | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of the events, of all events by default, sorted by event, in memory.
+
+        Only the row groups that hold some of them are read, and only ``columns``, by their canonical names;
+        ``event_id`` comes first in any case. Raises UnusableDataset for a column that is not there.
+        """
+        wanted = self._wanted(columns)
+        shards = [shard for shard in self._shards if events is None or shard.touches(events)]
+        pieces = [shard.rows(events, wanted) for shard in shards]
+        return _in_order(pieces or [self._shards[0].schema.empty_table().select(wanted)])
+
+    @property
+    def columns(self) -> list[str]:
+        """Canonical names, in the order of the files."""
+        return self._shards[0].schema.names
+
+    def _wanted(self, columns: Sequence[str] | None) -> list[str]:
+        if columns is None:
+            return self.columns
+        absent = [name for name in columns if name not in self.columns]
+        if absent:
+            raise UnusableDataset(
+                f"table {self.name} has no column {', '.join(absent)}; there are: {', '.join(self.columns)}"
+            )
+        return list(dict.fromkeys(["event_id", *columns]))
+
+    def _refuse_repeated(self) -> None:
+        repeated = np.unique(self.event_ids[1:][self.event_ids[1:] == self.event_ids[:-1]])
+        if len(repeated):
+            holders = [shard.path.name for shard in self._shards if repeated[0] in shard.event_ids]
+            raise UnusableDataset(
+                f"table {self.name}: {len(repeated)} events are there twice, for example event "
+                f"{repeated[0]} in {' and '.join(holders)}"
+            )
+
+
+class _Shard:
+    """A parquet file whose event ids rise."""
+
+    def __init__(self, table: str, path: Path) -> None:
+        self.path = path
+        try:
+            with pq.ParquetFile(path) as file:
+                stored = file.schema_arrow
+                if len(set(stored.names)) != len(stored.names):
+                    raise UnusableDataset(f"{path.name}: has a column twice")
+                self.columns = canonical(table, stored.names)
+                if "event_id" not in self.columns:
+                    raise UnusableDataset(f"{path.name}: has no column event_id")
+                self.schema = pa.schema(
+                    [stored.field(old).with_name(new) for new, old in self.columns.items()]
+                )
+                self.event_ids = _event_ids(path, file.read(columns=["event_id"]).column(0))
+                self._footer = file.metadata
+                groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise UnusableDataset(f"{path.name}: cannot be read as parquet: {error}") from error
+        self.bytes = sum(group.total_byte_size for group in groups)
+        self.edges = np.cumsum([0, *(group.num_rows for group in groups)])
+
+    def touches(self, events: EventRange) -> bool:
+        """Whether the shard has events between the ends of the range."""
+        first, last = np.searchsorted(self.event_ids, [events.start, events.stop])
+        return bool(first < last)
+
+    def rows(self, events: EventRange | None, names: Sequence[str]) -> pa.Table:
+        """The rows of the events, all by default, decoded at once."""
+        first, last = 0, len(self.event_ids)
+        if events is not None:
+            first, last = (int(n) for n in np.searchsorted(self.event_ids, [events.start, events.stop]))
+        begin = max(int(np.searchsorted(self.edges, first, side="right")) - 1, 0)
+        end = int(np.searchsorted(self.edges, last, side="left"))
+        stored = [self.columns[name] for name in names]
+        try:
+            with pq.ParquetFile(self.path, metadata=self._footer) as file:
+                table = file.read_row_groups(list(range(begin, end)), columns=stored)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise UnusableDataset(f"{self.path.name}: cannot be read as parquet: {error}") from error
+        return (
+            table.select(stored)
+            .rename_columns(list(names))
+            .slice(first - int(self.edges[begin]), last - first)
+        )
+
+
+class _Reader:
+    """Takes rows from a shard, ever onwards."""
+
+    def __init__(self, shard: _Shard, span: EventRange, batch_bytes: int) -> None:
+        self.shard = shard
+        self._batch_bytes = batch_bytes
+        self._position, self._end = (
+            int(n) for n in np.searchsorted(shard.event_ids, [span.start, span.stop])
+        )
+        self._batches = self._decode()
+        self._left = shard.schema.empty_table()
+
+    def take(self, stop: int) -> pa.Table:
+        """The rows not yet taken whose event is below ``stop``."""
+        target = min(int(np.searchsorted(self.shard.event_ids, stop)), self._end)
+        wanted = max(target - self._position, 0)
+        pieces = [self._left]
+        have = self._left.num_rows
+        while have < wanted:
+            pieces.append(next(self._batches))
+            have += pieces[-1].num_rows
+        rows = pa.concat_tables(pieces)
+        self._left = rows.slice(wanted)
+        self._position += wanted
+        return rows.slice(0, wanted)
+
+    def _decode(self) -> Iterator[pa.Table]:
+        """The rows from the first that is wanted, in batches of bounded size."""
+        shard = self.shard
+        edges = shard.edges
+        first = int(np.searchsorted(edges, self._position, side="right")) - 1
+        groups = list(range(first, len(edges) - 1))
+        skip = self._position - int(edges[first])
+        batch_rows = max(1, int(self._batch_bytes / max(shard.bytes / max(len(shard.event_ids), 1), 1)))
+        columns = list(shard.columns.values())
+        try:
+            with pq.ParquetFile(shard.path) as file:
+                for batch in file.iter_batches(batch_rows, row_groups=groups, columns=columns):
+                    table = pa.table(batch).select(columns).rename_columns(list(shard.columns))
+                    yield table.slice(min(skip, table.num_rows))
+                    skip = max(skip - table.num_rows, 0)
+        except (pa.ArrowException, OSError) as error:
+            raise UnusableDataset(f"{shard.path.name}: cannot be read as parquet: {error}") from error
+
+
+def _event_ids(path: Path, column: pa.ChunkedArray[Any]) -> EventIds:
+    if not pa.types.is_integer(column.type) or column.null_count:
+        raise UnusableDataset(f"{path.name}: column event_id must be integers without nulls")
+    ids = np.asarray(column).astype(np.int64)
+    if np.any(ids[1:] < ids[:-1]):
+        raise UnusableDataset(f"{path.name}: events do not rise within the file")
+    return ids
+
+
+def _in_order(pieces: Sequence[pa.Table]) -> pa.Table:
+    table = pa.concat_tables(pieces, promote_options="permissive")
+    events = np.asarray(table.column("event_id"))
+    if np.any(events[1:] < events[:-1]):
+        table = table.take(pc.sort_indices(table, [("event_id", "ascending")]))
+    return table
