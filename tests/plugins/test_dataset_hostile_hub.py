@@ -187,3 +187,16 @@ def test_names_of_columns_that_are_no_text_are_told_of(hub: Hub) -> None:
     assert "cannot be read as parquet" in str(refused(listed, hub))
     with pytest.raises(UnusableDataset, match="cannot be read as parquet"):
         datasets.load("ada/events", tables="tracker_hits", endpoint=hub.url)
+
+
+def test_a_part_is_never_somebody_elses_file(hub: Hub, tmp_path: Path) -> None:
+    datasets.list_tables("ada/events", endpoint=hub.url, cache=tmp_path / "shared")
+    (commits,) = (tmp_path / "shared").glob("*/*/commits")
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    part = commits.parent / "parts" / f"{hashlib.sha256(CONTENT).hexdigest()}.part"
+    part.parent.mkdir()
+    part.symlink_to(precious)
+    with pytest.raises(OSError, match="symbolic links"):
+        datasets.download("ada/events", endpoint=hub.url, cache=tmp_path / "shared")
+    assert precious.read_text() == "mine"

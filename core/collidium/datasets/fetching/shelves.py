@@ -60,7 +60,7 @@ class Shelf(ABC):
         """The part of a file, locked, with what there is of it; None while another process has it."""
         path = self._part(file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b", buffering=0) as part:
+        with open(path, "a+b", buffering=0, opener=_no_link) as part:
             try:
                 fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -189,6 +189,11 @@ def _key(endpoint: str) -> str:
     """A name for a directory that a person recognises and no other endpoint has."""
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", endpoint.partition("://")[2]).strip("-.")[:60]
     return f"{readable}-{hashlib.sha256(endpoint.encode()).hexdigest()[:8]}"
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Whoever may write to a shared cache must not choose which file of ours is written over."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:
