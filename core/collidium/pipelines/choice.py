@@ -150,10 +150,8 @@ def _why_not(pipeline: Pipeline, engines: Sequence[Engine], silent: Mapping[str,
             f"No container engine answers for pipeline {pipeline.name} ({_told(silent)}); install docker or "
             f"podman, then give --pipeline {pipeline.name}"
         )
-    engine = engines[0]
-    return (
-        f"{engine.program} has no image of pipeline {pipeline.name} (--pipeline {pipeline.name} fetches it)"
-    )
+    program = engines[0].program
+    return f"{program} has no image of pipeline {pipeline.name} (--pipeline {pipeline.name} fetches it)"
 
 
 def _told(silent: Mapping[str, str]) -> str:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from collidium import settings
 from collidium.datasets.reading.dataset import Dataset
 from collidium.testing.server import run_command
+from collidium_plugins.acts_pipeline import PIPELINE
 
 MUONS = ("simulate", "--channel", "single_muon", "--pileup", "0", "--runtime", "none", "--json")
 TABLES = ("calo_hits", "particles", "tracker_hits", "tracks")
@@ -34,3 +36,9 @@ def test_an_event_is_the_same_whoever_makes_it_with_whatever_others(
         (file,) = part[table]
         rows = pq.read_table(whole / "data" / f"single_muon_pu0_{table}").slice(2)
         assert pq.read_table(tmp_path / "part" / file).equals(rows), table
+
+
+def test_a_platform_names_the_version_of_the_pipeline_that_it_runs_by_default(tmp_path: Path) -> None:
+    defaults = settings.load(data_dir=tmp_path)
+    assert f"--pipeline {PIPELINE.name} " in defaults.pipeline_command
+    assert defaults.pipeline_version == PIPELINE.version
