@@ -119,7 +119,8 @@ def download(
 
     Raises NotFound without such a repository, Unauthenticated or Forbidden for one that may not be read,
     UnusableDataset for an unknown config or table, for events that are not there and for a shard that is
-    damaged on the hub, :class:`~collidium.datasets.NoRoom` when the disk is full, Unreachable without a hub, and Unavailable or UpstreamError for anything else that goes wrong with it.
+    damaged on the hub, :class:`~collidium.datasets.NoRoom` when the disk is full, Unreachable without a hub,
+    and Unavailable or UpstreamError for anything else that goes wrong with it.
     """
     place = locate(source, endpoint=endpoint, revision=revision, token=token)
     names, wanted = table_names(tables), event_range(events)

@@ -1,8 +1,8 @@
 """The public part of a benchmark: some events without anything that tells what made their hits.
 
 :mod:`~collidium.datasets.publishing.public_part` says what that is. Values that are withheld are not written
-at all: their lists are null. Whoever holds the truth gets the same events in the same order with everything in
-them, to be scored against.
+at all: their lists are null. Whoever holds the truth gets the same events in the same order with everything
+in them, to be scored against.
 """
 
 from __future__ import annotations
