@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
+from typing import Final
+
+#: No space, none in the quota, or files may not be as large.
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def write_once(path: Path, text: str) -> bool:
@@ -29,6 +34,11 @@ def write_once(path: Path, text: str) -> bool:
         beside.unlink()
     sync_directory(path.parent)
     return True
+
+
+def is_full(error: OSError) -> bool:
+    """Whether a write failed because there is no room for more."""
+    return error.errno in _NO_ROOM
 
 
 def sync_directory(directory: Path) -> None:

@@ -7,7 +7,6 @@ Whoever grows something below a directory that outlives the process takes a :cla
 from __future__ import annotations
 
 import asyncio
-import errno
 import fcntl
 import hashlib
 import os
@@ -19,7 +18,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from collidium.durable_files import sync_directory
+from collidium.durable_files import is_full, sync_directory
 from collidium.errors import TooLarge, Unavailable
 
 PREFIX: Final = "held-"
@@ -167,6 +166,6 @@ def _write_all(descriptor: int, data: bytes) -> None:
         while rest:
             rest = rest[os.write(descriptor, rest) :]
     except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if is_full(error):
             raise Unavailable("there is no room left on the server's disk", retry_after=300) from None
         raise

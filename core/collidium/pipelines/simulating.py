@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from collidium.datasets.manifest import DatasetFile
+from collidium.durable_files import is_full
 from collidium.order import DEFAULT_SEED, PRESETS, Order
 from collidium.pipelines import images
 from collidium.pipelines.choice import AUTO, Choice, Get, Note, choose
@@ -23,7 +23,6 @@ from collidium.pipelines.work import Work
 
 #: Processes that a stage uses at the most unless it is told a number: each needs memory.
 _MOST_PROCESSES: Final = 8
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ def simulate(
             work.finish_all(asdict(made) | {"directory": None, "files": [asdict(file) for file in files]})
             return made
     except OSError as error:
-        if error.errno in _FULL:
+        if is_full(error):
             raise CannotSimulate(
                 f"the disk of {work.directory} is full: make room, and the same command goes on"
             ) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 import time
 from collections.abc import Callable, Iterable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from collidium.contracts.pipeline import Stage
+from collidium.durable_files import is_full
 from collidium.pipelines import processes
 from collidium.pipelines.errors import CannotSimulate, StageFailed
 from collidium.pipelines.production import Production
@@ -24,7 +24,6 @@ from collidium.sayings import one_line
 LAST_LINES: Final = 12
 #: A disk with less is as good as full.
 _LEAST_BYTES: Final = 1024**2
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class Stages:
             self.work.finish(stage)
         except OSError as error:
             watch.end("failed")
-            if error.errno in _FULL:
+            if is_full(error):
                 raise CannotSimulate(_full(self.work.directory, stage)) from error
             raise StageFailed(f"stage {stage.name} cannot be run: {one_line(str(error))}") from error
         except BaseException:  # also an interrupt: whoever watches sees where it ended

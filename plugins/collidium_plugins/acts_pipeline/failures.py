@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import os
-from typing import Final
-
-#: No space, none in the quota, or files may not be as large.
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+from collidium.durable_files import is_full
 
 
 class StageFailed(RuntimeError):
@@ -20,9 +15,9 @@ def told(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in {"acts", "pythia8mc"}:
         return f"{error.name} is not installed: pip install 'collidium[sim]'"
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if isinstance(error, OSError) and is_full(error):
         return (
-            f"the disk is full ({os.strerror(error.errno)}); "
+            f"the disk is full ({error.strerror}); "
             "what is finished is kept, the same command goes on from there"
         )
     if isinstance(error, OSError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import queue
 import shutil
 import threading
@@ -11,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from collidium.datasets.fetching.transfer import Stopped, Transfer
+from collidium.durable_files import is_full
 from collidium.errors import CollidiumError
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ _LOOK_SECONDS: Final = 0.2
 _LEAVE_SECONDS: Final = 1.0
 #: Seconds between two reports of progress: more would cost more than they tell.
 _TELL_SECONDS: Final = 0.05
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class NoRoom(CollidiumError):
@@ -121,7 +120,7 @@ class Download:
                 # Not made to survive a power cut: a file that loses its end then is noticed by its size.
                 Transfer(self._hub, self._repository, file, part, self._tell).run()
             except OSError as error:
-                if error.errno not in _FULL:
+                if not is_full(error):
                     raise
                 self._shelf.discard(file)
                 raise NoRoom(
