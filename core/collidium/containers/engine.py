@@ -147,7 +147,7 @@ class Engines:
             try:
                 return self.get(program)
             except EngineUnavailable as error:
-                problems.append(f"{error}: {error.__cause__}" if error.__cause__ else str(error))
+                problems.append(reason(error))
         raise EngineUnavailable("no container engine answers") from EngineError("; ".join(problems))
 
     def get(self, program: str) -> Engine:
@@ -155,6 +155,11 @@ class Engines:
         if program not in self._known:
             self._known[program] = Engine.probe(program)
         return self._known[program]
+
+
+def reason(error: EngineUnavailable) -> str:
+    """Why an engine does not answer, with what it wrote itself."""
+    return f"{error}: {error.__cause__}" if error.__cause__ else str(error)
 
 
 def _require_answer(program: str) -> None:

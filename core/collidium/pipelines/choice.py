@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
-from collidium.containers.engine import PROGRAMS, Engine, EngineUnavailable
+from collidium.containers.engine import PROGRAMS, Engine, EngineUnavailable, reason
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.errors import CannotSimulate
@@ -129,18 +129,14 @@ def _engines(runtime: str) -> tuple[list[Engine], Mapping[str, str]]:
         try:
             engines.append(Engine.probe(program))
         except EngineUnavailable as error:
-            silent[program] = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
+            silent[program] = reason(error)
     return engines, silent
 
 
 def _missing(pipeline: Pipeline, engine: Engine) -> tuple[str, ...]:
     """The images that are not on this machine, each once."""
-    return tuple(image for image in images(pipeline) if not engine.has_image(image))
-
-
-def images(pipeline: Pipeline) -> Iterator[str]:
-    """The images of a pipeline's stages, each once."""
-    return iter(dict.fromkeys(stage.image for stage in pipeline.stages if stage.image))
+    images = dict.fromkeys(stage.image for stage in pipeline.stages if stage.image)
+    return tuple(image for image in images if not engine.has_image(image))
 
 
 def _why_not(pipeline: Pipeline, engines: Sequence[Engine], silent: Mapping[str, str]) -> str:
