@@ -36,6 +36,24 @@ def write_once(path: Path, text: str) -> bool:
     return True
 
 
+def replace(path: Path, text: str) -> None:
+    """Write a file in place of whatever there is: afterwards it is that or this, whole.
+
+    For whoever is alone in writing it. Blocks on the disk.
+    """
+    beside = path.with_name(f"{path.name}.unfinished")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:  # a full disk, or an interrupt
+        beside.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
 def is_full(error: OSError) -> bool:
     """Whether a write failed because there is no room for more."""
     return error.errno in _NO_ROOM

@@ -16,14 +16,13 @@ import fcntl
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from collidium import durable_files
 from collidium.contracts.pipeline import Stage
-from collidium.durable_files import sync_directory
 from collidium.pipelines.errors import CannotSimulate
 from collidium.pipelines.production import Production
 
@@ -82,7 +81,7 @@ class Work:
             # Without it nobody knows what the stages that are finished here have made.
             for path in (self.place, self.hidden / "stages"):
                 _remove(path)
-            _write(self.hidden / "order.json", production.identity)
+            durable_files.replace(self.hidden / "order.json", _json(production.identity))
         for folder in (self.place, self.place / "tmp", self.hidden / "stages", self.logs):
             folder.mkdir(exist_ok=True)
 
@@ -117,8 +116,8 @@ class Work:
         for path in _files(self.place, stage.outputs):
             _sync(path)
         for folder in {path.parent for path in _files(self.place, stage.outputs)}:
-            sync_directory(folder)
-        _write(self._marker(stage), _listing(self.place, stage.outputs))
+            durable_files.sync_directory(folder)
+        durable_files.replace(self._marker(stage), _json(_listing(self.place, stage.outputs)))
 
     def prepare(self, stage: Stage) -> None:
         """Make the way free for a stage. Raises CannotSimulate where it lacks something that it reads."""
@@ -151,7 +150,7 @@ class Work:
 
     def finish_all(self, told: Mapping[str, Any]) -> None:
         """Write down what the simulation left; then nothing of the work is needed any more."""
-        _write(self.hidden / "finished.json", told)
+        durable_files.replace(self.hidden / "finished.json", _json(told))
         for path in (self.place, self.hidden / "stages"):
             _remove(path)
 
@@ -190,16 +189,5 @@ def _read(path: Path) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _write(path: Path, value: object) -> None:
-    """Write a file that is there whole and survives a power cut."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        beside = Path(file.name)
-        try:
-            json.dump(value, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-            beside.replace(path)
-        except BaseException:  # a full disk, or an interrupt
-            beside.unlink(missing_ok=True)
-            raise
-    sync_directory(path.parent)
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from collidium import durable_files
 from collidium_runners.local.processes import Process
 
 logger = logging.getLogger(__name__)
@@ -108,14 +108,4 @@ class Record:
 
     def _write(self, name: str, told: dict[str, Any]) -> None:
         """Whole or not at all, and safe on disk afterwards."""
-        unfinished = self.folder / f"{name}.unfinished"
-        with unfinished.open("w", encoding="utf-8") as written:
-            json.dump(told, written)
-            written.flush()
-            os.fsync(written.fileno())
-        unfinished.replace(self.folder / name)
-        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        durable_files.replace(self.folder / name, json.dumps(told))

@@ -24,8 +24,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Self
 
+from collidium import durable_files
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerUnavailable
-from collidium.durable_files import sync_directory
 from collidium_runners.pipeline.naming import REQUEST_ID, job_name
 
 logger = logging.getLogger(__name__)
@@ -118,13 +118,7 @@ class Spool:
     def put(self, entry: Entry) -> Entry:
         """Write down where a job stands now; safe on disk afterwards. For whoever holds the lock."""
         file = self._file(entry.place, entry.request_id)
-        unfinished = file.with_suffix(".unfinished")
-        with unfinished.open("w", encoding="utf-8") as written:
-            written.write(entry.to_json())
-            written.flush()
-            os.fsync(written.fileno())
-        unfinished.replace(file)
-        sync_directory(file.parent)
+        durable_files.replace(file, entry.to_json())
         for place in _PLACES[: _PLACES.index(entry.place)]:
             self._file(place, entry.request_id).unlink(missing_ok=True)
         return entry
