@@ -117,7 +117,7 @@ def test_the_end_of_a_request_is_told_and_logged(
     ordered = alice.post("/v1/simulate", json=order)
     assert ordered.status_code == 202, ordered.text
     request_id = ordered.json()["request_id"]
-    eventually(lambda: all(d["state"] == "delivered" for d in _log(alice)) and len(_log(alice)) == 2)
+    eventually(lambda: [delivery["state"] for delivery in _log(alice)] == ["delivered"] * 2)
     eventually(lambda: len(receiver.received) == 2)
     told = {request.path: request for request in receiver.received}
     for path in ("/registered", "/given"):
