@@ -17,7 +17,7 @@ from collidium.contracts.pipeline import Stage
 from collidium.pipelines.errors import CannotSimulate
 
 #: Where a container finds the working directory.
-_WORK: Final = "/work"
+_WORK: Final = "/simulation"
 _TMP: Final = "/tmp"  # noqa: S108 -- the container's own
 #: No container stays longer when nobody is left who could end it.
 _LONGEST_SECONDS: Final = 7 * 86_400

@@ -109,12 +109,12 @@ def test_image_and_scripts_are_pinned() -> None:
 
 def test_commands_are_those_of_the_stages() -> None:
     production = Production(Order("ttbar", 10, 200, 7), PIPELINE, first_event=90)
-    words = production.words(PIPELINE.stages[1], python="python3", work="/work", processes=2)
+    words = production.words(PIPELINE.stages[1], python="python3", work="/simulation", processes=2)
     assert words[:2] == ["bash", "-c"]
     assert words[4] == "simulate"
     options = stages._options([*words[4:]])
     assert (options.channel, options.events, options.pileup, options.seed) == ("ttbar", 10, 200, 7)
-    assert (options.first_event, options.work) == (90, Path("/work"))
+    assert (options.first_event, options.work) == (90, Path("/simulation"))
 
 
 def test_channels_that_its_scripts_lack_are_refused_with_the_reason() -> None:
