@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from collidium.datasets.schemas import SCHEMAS
@@ -33,9 +35,13 @@ def shot(pdg_id: int, momentum: float, *, eta: float = 0.3, number: int = 50, ch
         "primary": np.ones(number),
     }
     types = {field.name: SCHEMAS["particles"].field(field.name).type for field in fields(Particles)}
+
+    def numpy_type(kind: pa.DataType) -> np.dtype[Any]:
+        return pa.array([], kind).to_numpy(zero_copy_only=False).dtype  # pyarrow 20 asks pandas for the rest
+
     return Particles(
         **{
-            name: np.asarray(columns.get(name, np.zeros(number)), kind.value_type.to_pandas_dtype())
+            name: np.asarray(columns.get(name, np.zeros(number)), numpy_type(kind.value_type))
             for name, kind in types.items()
         }
     )
