@@ -29,22 +29,19 @@ NOT_OF_A_CHECKOUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist")
 class Reader:
     """Somebody who follows the README: a checkout, a shell whose variables last, and a server."""
 
-    def __init__(self, tmp_path: Path, database_url: str | None, servers: ExitStack) -> None:
+    def __init__(self, tmp_path: Path, servers: ExitStack) -> None:
         self.checkout = tmp_path / "checkout"
         self.home = tmp_path / "home"
         self.home.mkdir()
         shutil.copytree(ROOT, self.checkout, ignore=NOT_OF_A_CHECKOUT)
-        settings = {"PLATFORM_DATABASE_URL": database_url} if database_url else {}
         venv = VirtualEnvironment.make(tmp_path / "venv")
-        self.environment = venv.environment(self.home, settings)
+        self.environment = venv.environment(self.home)
         data = {
             "PLATFORM_DATA_DIR": str(self.home / ".local/share/collidium"),
             # Longer than it takes to start the command that cancels, however busy the machine is.
             "PLATFORM_MOCK_SECONDS": "6",
         }
-        self.server = ServerProcess(
-            self.home, database_url, settings | data, [str(venv.programs / "collidium")]
-        )
+        self.server = ServerProcess(self.home, None, data, [str(venv.programs / "collidium")])
         self.servers = servers
         self.port = 0
 
@@ -92,11 +89,9 @@ class Reader:
 
 
 @pytest.fixture
-def reader(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Reader]:
-    embedded = database_kind == "sqlite"
-    url = None if embedded else request.getfixturevalue("migrated_database_url")
+def reader(tmp_path: Path) -> Iterator[Reader]:
     with ExitStack() as servers:
-        yield Reader(tmp_path, url, servers)
+        yield Reader(tmp_path, servers)
 
 
 def test_every_command_works_as_written(reader: Reader) -> None:
