@@ -34,16 +34,16 @@ def collidium(hub: HubServer, tmp_path: Path) -> Run:
 @pytest.fixture(scope="session")
 def repo(hub: HubServer) -> str:
     """Five real events, in the layout that is written, tagged, private."""
-    api = hub.api("ada")
+    api = hub.api("grace")
     files = {
         f"data/ttbar_pu0_{path.stem}/train-00000-of-00001.parquet": path.read_bytes()
         for path in EVENTS_DIRECTORY.glob("*.parquet")
     }
     files["README.md"] = b"---\ntags: [collidium]\n---\n"
-    api.create_repo("ada/real-events", repo_type="dataset", private=True)
+    api.create_repo("grace/real-events", repo_type="dataset", private=True)
     operations = [CommitOperationAdd(path, content) for path, content in files.items()]
-    api.create_commit("ada/real-events", operations, repo_type="dataset", commit_message="Events")
-    return "ada/real-events"
+    api.create_commit("grace/real-events", operations, repo_type="dataset", commit_message="Events")
+    return "grace/real-events"
 
 
 def shown(done: subprocess.CompletedProcess[str]) -> Any:
@@ -52,18 +52,18 @@ def shown(done: subprocess.CompletedProcess[str]) -> Any:
 
 
 def test_the_way_from_a_hub_to_a_directory(collidium: Run, hub: HubServer, repo: str, tmp_path: Path) -> None:
-    ada = {"HF_TOKEN": hub.token("ada")}
-    assert repo in [item["repo"] for item in shown(collidium("list", "--json", **ada))]
-    (config,) = shown(collidium("list", repo, "--json", **ada))
+    grace = {"HF_TOKEN": hub.token("grace")}
+    assert repo in [item["repo"] for item in shown(collidium("list", "--json", **grace))]
+    (config,) = shown(collidium("list", repo, "--json", **grace))
     assert (config["config"], config["shards"]) == ("ttbar_pu0", 4)
     assert config["tables"] == ["calo_hits", "particles", "tracker_hits", "tracks"]
-    tables = shown(collidium("tables", repo, "--json", **ada))
+    tables = shown(collidium("tables", repo, "--json", **grace))
     assert {(table["events"], table["first_event"], table["last_event"]) for table in tables} == {(5, 0, 4)}
-    about = shown(collidium("info", repo, "--json", **ada))
+    about = shown(collidium("info", repo, "--json", **grace))
     assert (about["repo"], about["hub"], about["private"]) == (repo, hub.url, True)
     assert len(about["commit"]) == 40
     options = ("--tables", "tracker_hits, particles", "--events", "3:5", "--output", str(tmp_path / "events"))
-    done = shown(collidium("download", repo, "--config", "ttbar_pu0", *options, "--json", **ada))
+    done = shown(collidium("download", repo, "--config", "ttbar_pu0", *options, "--json", **grace))
     assert done["revision"] == about["commit"]
     assert len(done["downloaded"]) == 2
     (config,) = shown(collidium("list", str(tmp_path / "events"), "--json"))
@@ -71,20 +71,22 @@ def test_the_way_from_a_hub_to_a_directory(collidium: Run, hub: HubServer, repo:
 
 
 def test_people_read_tables(collidium: Run, hub: HubServer, repo: str) -> None:
-    ada = {"HF_TOKEN": hub.token("ada")}
-    assert collidium("list", repo, **ada).stdout.splitlines()[1].startswith("ttbar_pu0  calo_hits, particles")
-    lines = collidium("tables", repo, **ada).stdout.splitlines()
+    grace = {"HF_TOKEN": hub.token("grace")}
+    assert (
+        collidium("list", repo, **grace).stdout.splitlines()[1].startswith("ttbar_pu0  calo_hits, particles")
+    )
+    lines = collidium("tables", repo, **grace).stdout.splitlines()
     assert lines[0].split() == ["config", "table", "shards", "size", "events", "range"]
     assert lines[3].split() == ["ttbar_pu0", "tracker_hits", "1", "72.3", "kB", "5", "0:5"]
-    lines = collidium("tables", repo, "--shards", **ada).stdout.splitlines()
+    lines = collidium("tables", repo, "--shards", **grace).stdout.splitlines()
     assert lines[1].split()[1] == "data/ttbar_pu0_calo_hits/train-00000-of-00001.parquet"
-    assert "configs        ttbar_pu0" in collidium("info", repo, **ada).stdout
-    lines = collidium("info", repo, "--table", "tracks", **ada).stdout.splitlines()
+    assert "configs        ttbar_pu0" in collidium("info", repo, **grace).stdout
+    lines = collidium("info", repo, "--table", "tracks", **grace).stdout.splitlines()
     assert ["z0", "z0", "list<element:", "float>", "mm"] in [line.split() for line in lines]
-    done = collidium("download", repo, "--tables", "tracks", **ada)
+    done = collidium("download", repo, "--tables", "tracks", **grace)
     assert Path(done.stdout.strip(), "data/ttbar_pu0_tracks/train-00000-of-00001.parquet").exists()
     assert "1 downloaded (13.2 kB)" in done.stderr
-    again = collidium("download", repo, "--tables", "tracks", **ada)
+    again = collidium("download", repo, "--tables", "tracks", **grace)
     assert "1 downloaded" not in again.stderr
     assert again.stdout == done.stdout
 
@@ -107,7 +109,7 @@ def test_a_directory_does_as_well(collidium: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("list", "ada/absent"), 3, "there is no dataset repository ada/absent"),
+        (("list", "grace/absent"), 3, "there is no dataset repository grace/absent"),
         (("list", "nothing"), 3, "neither a directory here, nor a hub repository"),
         (("list", "a/b", "--hub", "http://127.0.0.1:9"), 4, "cannot reach the hub http://127.0.0.1:9"),
         (("list", "a/b", "--hub", "nowhere"), 1, "the hub's address must be like"),

@@ -75,7 +75,7 @@ SIZE = sum(map(len, CONTENT.values()))
 
 
 def publish(hub: HubServer, repo: str, *, private: bool = False) -> str:
-    api = hub.api("ada")
+    api = hub.api("grace")
     api.create_repo(repo, repo_type="dataset", private=private)
     files = {**CONTENT, "README.md": b"---\ntags: [collidium]\n---\n", "data/ttbar_pu0_notes/notes.txt": b"x"}
     operations = [CommitOperationAdd(path, content) for path, content in files.items()]
@@ -85,12 +85,12 @@ def publish(hub: HubServer, repo: str, *, private: bool = False) -> str:
 
 @pytest.fixture(scope="session")
 def repo(hub: HubServer) -> str:
-    return publish(hub, "ada/events")
+    return publish(hub, "grace/events")
 
 
 @pytest.fixture(scope="session")
 def private_repo(hub: HubServer) -> str:
-    return publish(hub, "ada/private-events", private=True)
+    return publish(hub, "grace/private-events", private=True)
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_a_shard_that_is_damaged_on_the_hub_is_refused_by_its_name(
     proxy: HubProxy, repo: str, tmp_path: Path
 ) -> None:
     proxy.damage["00002"] = 99
-    with pytest.raises(UnusableDataset, match=r"train-00002-of-00006.parquet of ada/events is damaged"):
+    with pytest.raises(UnusableDataset, match=r"train-00002-of-00006.parquet of grace/events is damaged"):
         datasets.download(repo, endpoint=proxy.url, cache=tmp_path, parallel=1)
     assert proxy.sent[Path(PATHS[2]).name] == 2 * len(CONTENT[PATHS[2]])
     assert not [path for path in tmp_path.rglob("*00002*") if path.exists()]
@@ -369,8 +369,8 @@ def test_a_directory_of_another_commit_or_with_other_files_is_refused(
 ) -> None:
     to = tmp_path / "events"
     datasets.download(repo, events="0:20", endpoint=proxy.url, output=to)
-    with pytest.raises(Conflict, match="holds ada/events at commit"):
-        datasets.download(private_repo, endpoint=proxy.url, token=hub.token("ada"), output=to)
+    with pytest.raises(Conflict, match="holds grace/events at commit"):
+        datasets.download(private_repo, endpoint=proxy.url, token=hub.token("grace"), output=to)
     own = tmp_path / "own" / PATHS[0]
     own.parent.mkdir(parents=True)
     own.write_text("mine")
@@ -380,10 +380,10 @@ def test_a_directory_of_another_commit_or_with_other_files_is_refused(
 
 
 def test_commits_share_what_did_not_change(hub: HubServer, proxy: HubProxy, tmp_path: Path) -> None:
-    repo = publish(hub, "ada/changing-events")
+    repo = publish(hub, "grace/changing-events")
     first = datasets.download(repo, endpoint=proxy.url, cache=tmp_path)
     changed = io.BytesIO(shard(99))
-    hub.api("ada").upload_file(
+    hub.api("grace").upload_file(
         path_or_fileobj=changed, path_in_repo=PATHS[5], repo_id=repo, repo_type="dataset"
     )
     second = datasets.download(repo, endpoint=proxy.url, cache=tmp_path)
@@ -407,7 +407,7 @@ def test_a_private_repository_needs_the_token(
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token=hub.token("bob"))
     with pytest.raises(Unauthenticated, match="does not take the token"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token="hf_nobody")  # noqa: S106
-    monkeypatch.setenv("HF_TOKEN", hub.token("ada"))
+    monkeypatch.setenv("HF_TOKEN", hub.token("grace"))
     assert_whole(datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path).directory)
 
 
@@ -415,12 +415,12 @@ def test_a_token_goes_to_no_other_host(proxy: HubProxy, hub: HubServer, repo: st
     with hub_proxy(hub.url) as other:
         proxy.elsewhere = other.url.removesuffix("/hub")
         done = datasets.download(
-            repo, events="0:20", endpoint=proxy.url, cache=tmp_path, token=hub.token("ada")
+            repo, events="0:20", endpoint=proxy.url, cache=tmp_path, token=hub.token("grace")
         )
         assert_whole(done.directory, PATHS[:2])
         assert other.files_asked()
         assert {asked.authorization for asked in other.asked} == {None}
-    assert {asked.authorization for asked in proxy.asked} == {f"Bearer {hub.token('ada')}"}
+    assert {asked.authorization for asked in proxy.asked} == {f"Bearer {hub.token('grace')}"}
 
 
 @pytest.mark.parametrize(
@@ -510,8 +510,8 @@ def test_what_there_is_is_told_with_what_there_is_not(proxy: HubProxy, repo: str
         download("ttbar_pu0", "tracker_hits", "55:70")
     with pytest.raises(InvalidInput, match="START:STOP"):
         download("ttbar_pu0", "tracker_hits", "7")
-    with pytest.raises(NotFound, match="ada/absent"):
-        datasets.download("ada/absent", endpoint=proxy.url)
+    with pytest.raises(NotFound, match="grace/absent"):
+        datasets.download("grace/absent", endpoint=proxy.url)
     with pytest.raises(NotFound, match="no such revision"):
         datasets.download(repo, endpoint=proxy.url, revision="v9")
     with pytest.raises(NotFound, match="there is no hub at"):
@@ -526,5 +526,5 @@ def test_datasets_of_the_hub_are_found_by_their_tag(hub: HubServer, repo: str, p
     seen = {item["repo"]: item["private"] for item in datasets.list_repositories(endpoint=hub.url)}
     assert repo in seen
     assert private_repo not in seen
-    own = datasets.list_repositories(endpoint=hub.url, token=hub.token("ada"))
+    own = datasets.list_repositories(endpoint=hub.url, token=hub.token("grace"))
     assert {item["repo"]: item["private"] for item in own}[private_repo] is True

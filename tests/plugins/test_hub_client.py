@@ -389,7 +389,7 @@ def test_lists_by_tag_author_and_words(hub: HubServer, ada: HfApi, nobody: HfApi
     ]
     assert ids(filter="collidium", limit=1) == ["zoo-3"]
     assert ids(filter="nothing") == []
-    assert list(nobody.list_datasets(filter="collidium")) == []
+    assert list(nobody.list_datasets(filter="collidium", author="ada")) == []
     info = nobody.model_info("ada/zoo-1")
     assert set(info.tags) == {"collidium", "tracking", "license:apache-2.0"}
     assert info.card_data
