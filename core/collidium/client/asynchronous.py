@@ -5,25 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager
-from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from collidium.client import calls
+from collidium.client.asynchronous_operation import AsyncOperation
 from collidium.client.connection import Connection
 from collidium.client.records import (
     Account,
-    AuditEntry,
-    Banned,
-    ChannelUsage,
     Checked,
-    Closed,
-    DayUsage,
     Estimate,
-    Failures,
-    Frozen,
-    Granted,
     Health,
     Page,
     Place,
@@ -34,7 +26,6 @@ from collidium.client.records import (
     Submission,
     TaskCard,
     Transaction,
-    Usage,
     Webhook,
     WebhookDelivery,
     WebhookRemoved,
@@ -48,7 +39,7 @@ if TYPE_CHECKING:
     from collidium.client.sending import Predictions
 
 
-class AsyncClient:
+class AsyncClient(AsyncOperation):
     """Calls a Collidium server from asyncio; arguments, defaults and errors are those of ``Client``.
 
     Methods have the names and arguments they have there. ``progress`` is called on the event loop.
@@ -223,71 +214,7 @@ class AsyncClient:
         """A submission as it is kept."""
         return await self._transport.send(calls.submission(submission_id))
 
-    # -- operation ------------------------------------------------------------------------------------
-
-    async def admin_grant(self, hub_username: str, delta: Decimal, reason: str) -> Granted:
-        """Give credits to an account, or take them when ``delta`` is negative."""
-        return await self._transport.send(calls.admin_grant(hub_username, delta, reason))
-
-    async def admin_ban(self, hub_username: str, banned: bool = True) -> Banned:
-        """Ban an account, or end its ban."""
-        return await self._transport.send(calls.admin_ban(hub_username, banned))
-
-    async def admin_freeze(self, frozen: bool = True) -> Frozen:
-        """Refuse new simulation submissions, or take them again."""
-        return await self._transport.send(calls.admin_freeze(frozen))
-
-    async def admin_audit(self, *, limit: int | None = None, cursor: str | None = None) -> Page[AuditEntry]:
-        """A page of what operators did, newest first."""
-        return await self._transport.send(calls.admin_audit(limit, cursor))
-
-    async def admin_account(self, hub_username: str) -> Account:
-        """Any account."""
-        return await self._transport.send(calls.admin_account(hub_username))
-
-    async def admin_requests(
-        self,
-        *,
-        state: str | None = None,
-        user: str | None = None,
-        channel: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page[SimulationRequest]:
-        """A page of everybody's simulation requests, newest first."""
-        return await self._transport.send(calls.admin_requests(state, user, channel, limit, cursor))
-
-    async def admin_request(self, request_id: str) -> SimulationRequest:
-        """Anybody's simulation request."""
-        return await self._transport.send(calls.admin_request(request_id))
-
-    async def admin_cancel(self, request_id: str) -> SimulationRequest:
-        """Have anybody's simulation request cancelled."""
-        return await self._transport.send(calls.admin_cancel(request_id))
-
-    async def admin_verify(self, submission_id: str) -> Submission:
-        """Believe what a submission reports of itself: from then on it earns what it is worth."""
-        return await self._transport.send(calls.admin_verify(submission_id))
-
-    async def admin_close_phase(self, task: str) -> Closed:
-        """End a task's public phase: scores on the events that were held back count, and are paid."""
-        return await self._transport.send(calls.admin_close_phase(task))
-
-    async def admin_usage(self, *, limit: int | None = None) -> Usage:
-        """This month, and the accounts that used most of it."""
-        return await self._transport.send(calls.admin_usage(limit))
-
-    async def admin_channels(self, *, month: str | None = None) -> Page[ChannelUsage]:
-        """What was ordered of each channel in a month (``YYYY-MM``), this one by default."""
-        return await self._transport.send(calls.admin_channels(month))
-
-    async def admin_daily(self, *, days: int | None = None) -> Page[DayUsage]:
-        """What was ordered on each of the last days, oldest first."""
-        return await self._transport.send(calls.admin_daily(days))
-
-    async def admin_failures(self) -> Failures:
-        """How the requests ended that ended this month."""
-        return await self._transport.send(calls.admin_failures())
+    # -- the server -----------------------------------------------------------------------------------
 
     async def health(self) -> Health:
         """Whether the server runs."""

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import time
-from decimal import Decimal
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from collidium.client import calls
+from collidium.client.blocking_operation import Operation
 from collidium.client.connection import Connection
 from collidium.client.records import (
     Account,
-    AuditEntry,
-    Banned,
-    ChannelUsage,
     Checked,
-    Closed,
-    DayUsage,
     Estimate,
-    Failures,
-    Frozen,
-    Granted,
     Health,
     Page,
     Place,
@@ -31,7 +23,6 @@ from collidium.client.records import (
     Submission,
     TaskCard,
     Transaction,
-    Usage,
     Webhook,
     WebhookDelivery,
     WebhookRemoved,
@@ -45,7 +36,7 @@ if TYPE_CHECKING:
     from collidium.client.sending import Predictions
 
 
-class Client:
+class Client(Operation):
     """Calls a Collidium server. Keep one: it holds its connections open; safe to share by threads.
 
     ``backend`` defaults to ``PLATFORM_BACKEND``, then http://127.0.0.1:8000; ``token`` to ``HF_TOKEN``, then
@@ -222,71 +213,7 @@ class Client:
         """A submission as it is kept."""
         return self._transport.send(calls.submission(submission_id))
 
-    # -- operation ------------------------------------------------------------------------------------
-
-    def admin_grant(self, hub_username: str, delta: Decimal, reason: str) -> Granted:
-        """Give credits to an account, or take them when ``delta`` is negative."""
-        return self._transport.send(calls.admin_grant(hub_username, delta, reason))
-
-    def admin_ban(self, hub_username: str, banned: bool = True) -> Banned:
-        """Ban an account, or end its ban."""
-        return self._transport.send(calls.admin_ban(hub_username, banned))
-
-    def admin_freeze(self, frozen: bool = True) -> Frozen:
-        """Refuse new simulation submissions, or take them again."""
-        return self._transport.send(calls.admin_freeze(frozen))
-
-    def admin_audit(self, *, limit: int | None = None, cursor: str | None = None) -> Page[AuditEntry]:
-        """A page of what operators did, newest first."""
-        return self._transport.send(calls.admin_audit(limit, cursor))
-
-    def admin_account(self, hub_username: str) -> Account:
-        """Any account."""
-        return self._transport.send(calls.admin_account(hub_username))
-
-    def admin_requests(
-        self,
-        *,
-        state: str | None = None,
-        user: str | None = None,
-        channel: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page[SimulationRequest]:
-        """A page of everybody's simulation requests, newest first."""
-        return self._transport.send(calls.admin_requests(state, user, channel, limit, cursor))
-
-    def admin_request(self, request_id: str) -> SimulationRequest:
-        """Anybody's simulation request."""
-        return self._transport.send(calls.admin_request(request_id))
-
-    def admin_cancel(self, request_id: str) -> SimulationRequest:
-        """Have anybody's simulation request cancelled."""
-        return self._transport.send(calls.admin_cancel(request_id))
-
-    def admin_verify(self, submission_id: str) -> Submission:
-        """Believe what a submission reports of itself: from then on it earns what it is worth."""
-        return self._transport.send(calls.admin_verify(submission_id))
-
-    def admin_close_phase(self, task: str) -> Closed:
-        """End a task's public phase: scores on the events that were held back count, and are paid."""
-        return self._transport.send(calls.admin_close_phase(task))
-
-    def admin_usage(self, *, limit: int | None = None) -> Usage:
-        """This month, and the accounts that used most of it."""
-        return self._transport.send(calls.admin_usage(limit))
-
-    def admin_channels(self, *, month: str | None = None) -> Page[ChannelUsage]:
-        """What was ordered of each channel in a month (``YYYY-MM``), this one by default."""
-        return self._transport.send(calls.admin_channels(month))
-
-    def admin_daily(self, *, days: int | None = None) -> Page[DayUsage]:
-        """What was ordered on each of the last days, oldest first."""
-        return self._transport.send(calls.admin_daily(days))
-
-    def admin_failures(self) -> Failures:
-        """How the requests ended that ended this month."""
-        return self._transport.send(calls.admin_failures())
+    # -- the server -----------------------------------------------------------------------------------
 
     def health(self) -> Health:
         """Whether the server runs."""

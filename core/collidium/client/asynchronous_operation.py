@@ -1,0 +1,93 @@
+"""What operators ask, for code on an event loop."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from collidium.client import calls
+from collidium.client.records import (
+    Account,
+    AuditEntry,
+    Banned,
+    ChannelUsage,
+    Closed,
+    DayUsage,
+    Failures,
+    Frozen,
+    Granted,
+    Page,
+    SimulationRequest,
+    Submission,
+    Usage,
+)
+from collidium.client.transports import AsyncTransport
+
+
+class AsyncOperation:
+    """The calls of ``AsyncClient`` that carry the admin token."""
+
+    _transport: AsyncTransport
+
+    async def admin_grant(self, hub_username: str, delta: Decimal, reason: str) -> Granted:
+        """Give credits to an account, or take them when ``delta`` is negative."""
+        return await self._transport.send(calls.admin_grant(hub_username, delta, reason))
+
+    async def admin_ban(self, hub_username: str, banned: bool = True) -> Banned:
+        """Ban an account, or end its ban."""
+        return await self._transport.send(calls.admin_ban(hub_username, banned))
+
+    async def admin_freeze(self, frozen: bool = True) -> Frozen:
+        """Refuse new simulation submissions, or take them again."""
+        return await self._transport.send(calls.admin_freeze(frozen))
+
+    async def admin_audit(self, *, limit: int | None = None, cursor: str | None = None) -> Page[AuditEntry]:
+        """A page of what operators did, newest first."""
+        return await self._transport.send(calls.admin_audit(limit, cursor))
+
+    async def admin_account(self, hub_username: str) -> Account:
+        """Any account."""
+        return await self._transport.send(calls.admin_account(hub_username))
+
+    async def admin_requests(
+        self,
+        *,
+        state: str | None = None,
+        user: str | None = None,
+        channel: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[SimulationRequest]:
+        """A page of everybody's simulation requests, newest first."""
+        return await self._transport.send(calls.admin_requests(state, user, channel, limit, cursor))
+
+    async def admin_request(self, request_id: str) -> SimulationRequest:
+        """Anybody's simulation request."""
+        return await self._transport.send(calls.admin_request(request_id))
+
+    async def admin_cancel(self, request_id: str) -> SimulationRequest:
+        """Have anybody's simulation request cancelled."""
+        return await self._transport.send(calls.admin_cancel(request_id))
+
+    async def admin_verify(self, submission_id: str) -> Submission:
+        """Believe what a submission reports of itself: from then on it earns what it is worth."""
+        return await self._transport.send(calls.admin_verify(submission_id))
+
+    async def admin_close_phase(self, task: str) -> Closed:
+        """End a task's public phase: scores on the events that were held back count, and are paid."""
+        return await self._transport.send(calls.admin_close_phase(task))
+
+    async def admin_usage(self, *, limit: int | None = None) -> Usage:
+        """This month, and the accounts that used most of it."""
+        return await self._transport.send(calls.admin_usage(limit))
+
+    async def admin_channels(self, *, month: str | None = None) -> Page[ChannelUsage]:
+        """What was ordered of each channel in a month (``YYYY-MM``), this one by default."""
+        return await self._transport.send(calls.admin_channels(month))
+
+    async def admin_daily(self, *, days: int | None = None) -> Page[DayUsage]:
+        """What was ordered on each of the last days, oldest first."""
+        return await self._transport.send(calls.admin_daily(days))
+
+    async def admin_failures(self) -> Failures:
+        """How the requests ended that ended this month."""
+        return await self._transport.send(calls.admin_failures())
