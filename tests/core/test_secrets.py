@@ -70,7 +70,11 @@ def test_processes_that_start_at_once_share_one_key(tmp_path: Path) -> None:
     assert [secrets.decrypt(value) for value in values] == ["secret"] * 4
 
 
-@pytest.mark.parametrize("key", ["correct horse battery staple", "ключ", Fernet.generate_key().decode()])
+@pytest.mark.parametrize(
+    "key",
+    ["correct horse battery staple", "ключ", Fernet.generate_key().decode()],
+    ids=["sentence", "no ASCII", "made key"],
+)
 def test_any_text_is_a_key(key: str, tmp_path: Path) -> None:
     value = with_key(key, tmp_path).encrypt(KEPT)
     assert with_key(f" {key} ", tmp_path).decrypt(value) == KEPT
