@@ -12,7 +12,13 @@ from collidium.api.authentication import require_operator
 from collidium.api.context import platform
 from collidium.api.files import answer_with_file
 from collidium.api.openapi import PARQUET, parquet_answer
-from collidium.api.schemas import AllRequestsQuery, OutputModel, SimulationModel, SimulationSummary
+from collidium.api.schemas import (
+    AllRequestsQuery,
+    OperatedSimulation,
+    OutputModel,
+    SimulationModel,
+    SimulationSummary,
+)
 from collidium.api.simulations import cancelling, listed
 from collidium.errors import NotFound
 from collidium.simulations.output import storage_key
@@ -40,10 +46,10 @@ async def requests(query_args: AllRequestsQuery) -> Response:
 @blueprint.get("/<request_id>")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
-@document_response(SimulationModel)
+@document_response(OperatedSimulation)
 async def find(request_id: str) -> Response:
-    """Anybody's simulation request."""
-    return answer(SimulationModel.model_validate(await simulations.find(request_id)))
+    """Anybody's simulation request, with its job at the runner and what is done next for it."""
+    return answer(OperatedSimulation.model_validate(await simulations.find_as_operator(request_id)))
 
 
 @blueprint.post("/<request_id>/cancel")

@@ -9,20 +9,23 @@ from collidium.simulations.requests import (
     cancel,
     cancel_as_operator,
     find,
+    find_as_operator,
     list_requests,
     output_of,
 )
-from collidium.simulations.states import State
+from collidium.simulations.states import State, Step
 from collidium.simulations.totals import TotalMismatch, audit
-from collidium.simulations.views import RequestView, as_json
+from collidium.simulations.views import OperatorView, RequestView, as_json
 
 __all__ = [
     "PRESETS",
     "Estimate",
+    "OperatorView",
     "Order",
     "Placed",
     "RequestView",
     "State",
+    "Step",
     "TotalMismatch",
     "Wishes",
     "as_json",
@@ -31,6 +34,7 @@ __all__ = [
     "cancel_as_operator",
     "estimate",
     "find",
+    "find_as_operator",
     "following",
     "list_requests",
     "output_of",

@@ -13,7 +13,7 @@ from collidium.errors import Forbidden, NotFound
 from collidium.simulations import transitions
 from collidium.simulations.models import Reader, SimulationRequest
 from collidium.simulations.states import State
-from collidium.simulations.views import RequestView, view
+from collidium.simulations.views import OperatorView, RequestView, operator_view, view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -23,12 +23,18 @@ REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 async def find(request_id: str, account_id: int | None = None) -> RequestView:
-    """A request with its timeline, as ``account_id`` may see it, or as an operator.
+    """A request with its timeline, as ``account_id`` may see it; None: as its owner does.
 
     Raises NotFound where there is none, and where the account neither ordered it nor was answered with it.
     """
     row = await _visible(request_id, account_id)
     return view(row, await transitions.history_of(row))
+
+
+async def find_as_operator(request_id: str) -> OperatorView:
+    """Anybody's request with its timeline, its job and what is done next for it. Raises NotFound."""
+    row = await _visible(request_id, None)
+    return operator_view(row, await transitions.history_of(row))
 
 
 async def cancel(platform: Platform, request_id: str, account: AccountView) -> RequestView:

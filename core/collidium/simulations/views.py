@@ -80,6 +80,29 @@ def view(row: SimulationRequest, history: Sequence[HistoryLine] = ()) -> Request
     )
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorView(RequestView):
+    """What operators see of a request beside: its job at the runner, and what the follower does next."""
+
+    runner_handle: str | None = None
+    step: str = ""
+    due_at: datetime | None = None
+    #: Failures of the step in a row.
+    attempts: int = 0
+
+
+def operator_view(row: SimulationRequest, history: Sequence[HistoryLine]) -> OperatorView:
+    """All that may be seen of a row."""
+    seen = view(row, history)
+    return OperatorView(
+        **{name: getattr(seen, name) for name in RequestView.__slots__},
+        runner_handle=row.handle,
+        step=row.step,
+        due_at=row.due_at,
+        attempts=row.attempts,
+    )
+
+
 def as_json(request: RequestView) -> dict[str, Any]:
     """The same as JSON: what ``GET /v1/requests/{id}`` shows, and webhooks carry."""
     record: dict[str, Any] = to_jsonable_python(

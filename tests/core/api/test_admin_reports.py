@@ -240,6 +240,9 @@ def test_an_operator_cancels_anybodys_request_and_it_is_audited(
             return operator.get(f"/admin/requests/{request_id}").json()["state"]
 
         eventually(lambda: state() == "cancelled")
+        told = operator.get(f"/admin/requests/{request_id}").json()
+        assert (told["step"], told["due_at"]) == ("", None)
+        assert "runner_handle" not in carol.get(f"/v1/requests/{request_id}").json()
         assert operator.post(f"/admin/requests/{request_id}/cancel").status_code == 200
         assert carol.get("/v1/me").json()["credits"] == 10
     deed = operator.get("/admin/audit").json()[0]
@@ -286,6 +289,7 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
         assert file["path"] == "data/single_muon_pu0_particles/train-00000-of-00001.parquet"
         assert file["rows"] == 10
         assert file["size_bytes"] > 2 * 1024**2
+        assert operator.get(f"/admin/requests/{request_id}").json()["runner_handle"] == f"{request_id}:10"
         answer = operator.get(f"{where}/{file['path']}")
         assert answer.status_code == 200
         assert answer.headers["Content-Type"] == "application/vnd.apache.parquet"

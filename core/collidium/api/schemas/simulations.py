@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from collidium.api.answers import Page
 from collidium.api.schemas.base import Answer, Credits
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
-from collidium.simulations import State
+from collidium.simulations import State, Step
 
 
 class OrderBody(BaseModel):
@@ -99,6 +99,19 @@ class SimulationModel(SimulationSummary):
     """A simulation request with its timeline, oldest first."""
 
     timeline: list[MomentModel]
+
+
+class OperatedSimulation(SimulationModel):
+    """A simulation request as operators see it.
+
+    `runner_handle` names the job at the runner. `step` is what is done next (submit, follow, collect,
+    publish, or nothing once it has ended), `due_at` when, and `attempts` how often in a row it failed.
+    """
+
+    runner_handle: str | None
+    step: Step
+    due_at: datetime | None
+    attempts: int
 
 
 class Ordered(SimulationModel):
