@@ -51,7 +51,7 @@ def _canonical(distribution: str) -> str:
     [
         (
             "The console talks to the platform through the client alone",
-            {"collidium.client", "collidium.errors"},
+            {"collidium.client", "collidium.errors", "collidium.hookspecs"},
         ),
         ("Tasks know contracts, hooks, numpy and pyarrow", {"collidium.contracts", "collidium.hookspecs"}),
     ],

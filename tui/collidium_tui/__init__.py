@@ -1,1 +1,47 @@
-"""The operator console; it talks to the platform through `collidium.client` alone."""
+"""The operator's console; it talks to the platform through `collidium.client` alone.
+
+A plugin adds a screen by the hook ``collidium_screens``: a subclass of :class:`ConsoleScreen`.
+
+Importing this imports nothing heavy: every ``collidium`` command does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from collidium import hookspecs
+
+if TYPE_CHECKING:
+    import click
+
+    from collidium_tui.screen import ConsoleScreen
+    from collidium_tui.widgets.ask import Question
+    from collidium_tui.widgets.form import Field, Form
+    from collidium_tui.widgets.table import Column, Table
+
+__all__ = ["Column", "ConsoleScreen", "Field", "Form", "Question", "Table", "collidium_commands"]
+
+#: Where to find what screens are made from, which needs Textual.
+_ON_DEMAND: Final = {
+    "Column": "widgets.table",
+    "ConsoleScreen": "screen",
+    "Field": "widgets.form",
+    "Form": "widgets.form",
+    "Question": "widgets.ask",
+    "Table": "widgets.table",
+}
+
+
+@hookspecs.hookimpl
+def collidium_commands() -> Sequence[click.Command]:
+    from collidium_tui.command import tui
+
+    return [tui]
+
+
+def __getattr__(name: str) -> object:
+    if name in _ON_DEMAND:
+        return getattr(import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,106 @@
+"""The console as tests drive it: the application itself, on a real server, its screen read as text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import rich.console
+from tests.waiting import until
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from collidium.testing.server import ServerProcess
+from collidium_tui.app import Console
+from collidium_tui.session import Link, Session
+from collidium_tui.widgets.times import Times
+
+#: Terminals that every screen is shown in.
+SMALL: Final = (80, 24)
+LARGE: Final = (132, 43)
+
+
+@asynccontextmanager
+async def console_on(
+    backend: str,
+    admin_token: str | None,
+    *,
+    size: tuple[int, int] = SMALL,
+    now: Callable[[], datetime] | None = None,
+) -> AsyncIterator[Pilot[None]]:
+    """The console on a server; times are in UTC, and ``now`` is its clock if one is given."""
+    times = Times(now or (lambda: datetime.now(UTC)), zone=UTC, utc=True)
+    console = Console(Session(backend, admin_token), times=times)
+    async with console.run_test(size=size, notifications=True) as pilot:
+        yield pilot
+
+
+@asynccontextmanager
+async def signed_in(
+    server: ServerProcess,
+    screen: str | None = None,
+    *,
+    size: tuple[int, int] = SMALL,
+    now: Callable[[], datetime] | None = None,
+) -> AsyncIterator[Pilot[None]]:
+    """The console once the server has answered it, with a screen whose first data are there."""
+    async with console_on(server.base_url, server.admin_token, size=size, now=now) as pilot:
+        await until(lambda: console_of(pilot).session.standing.link is Link.UP)
+        if screen is not None:
+            await show(pilot, screen)
+        yield pilot
+
+
+def console_of(pilot: Pilot[None]) -> Console:
+    """The application."""
+    assert isinstance(pilot.app, Console)
+    return pilot.app
+
+
+async def show(pilot: Pilot[None], label: str) -> None:
+    """Go to a screen and wait for its first data."""
+    console_of(pilot).action_show(label)
+    await until(lambda: getattr(pilot.app.screen, "label", "") == label)
+    await until(lambda: getattr(pilot.app.screen, "data", None) is not None)
+    await pilot.pause()
+
+
+async def says(pilot: Pilot[None], *words: str) -> None:
+    """Wait until all of these stand on the screen."""
+    try:
+        await until(lambda: all(word in text(pilot) for word in words), seconds=20)
+    except AssertionError:
+        raise AssertionError(f"not on the screen: {words}\n{text(pilot)}") from None
+
+
+async def types(pilot: Pilot[None], field: str, value: str) -> None:
+    """Put a value into a form's field."""
+    pilot.app.screen.query_one(f"#field-{field}", Input).value = value
+    await pilot.pause()
+
+
+def text(pilot: Pilot[None]) -> str:
+    """The screen's lines as a user reads them, with what lies on top, without spaces at their ends."""
+    app = pilot.app
+    width, height = app.size
+    console = rich.console.Console(
+        width=width, height=height, file=io.StringIO(), force_terminal=True, record=True, legacy_windows=False
+    )
+    update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    console.print(update)
+    return "\n".join(line.rstrip() for line in console.export_text(styles=False).splitlines())
+
+
+def matches(pilot: Pilot[None], name: str) -> None:
+    """Fails unless the screen is as ``snapshots/<name>.txt`` has it; writes the file if there is none."""
+    file = Path(__file__).with_name("snapshots") / f"{name}.txt"
+    shown = text(pilot) + "\n"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(shown)
+        raise AssertionError(f"{file.name} was not there; it is now: look at it")
+    assert shown == file.read_text(), f"{name} is shown otherwise; remove the snapshot to have a new one"

@@ -1,0 +1,35 @@
+"""``collidium tui``: the console in a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+
+@click.command()
+@click.option("--utc", is_flag=True, help="Show times in UTC; a key changes it later.")
+def tui(utc: bool) -> None:
+    """Run the platform from a terminal: see what is wrong, stop it, and find who did what.
+
+    It asks the server at PLATFORM_BACKEND (default http://127.0.0.1:8000) with the operators' secret:
+    ADMIN_TOKEN, or what you type into its login box, which is kept in memory alone. Press ? in it for help.
+
+    \b
+    collidium tui
+    PLATFORM_BACKEND=https://platform.example.org collidium tui
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.ClickException(
+            "the console needs a terminal; from scripts use `collidium admin`, which prints what it shows"
+        )
+    # Only here: everybody's `collidium --help` reads the lines above.
+    from collidium_tui.app import Console
+    from collidium_tui.session import Session
+
+    session = Session(os.environ.get("PLATFORM_BACKEND"), os.environ.get("ADMIN_TOKEN"))
+    console = Console(session, utc=utc)
+    console.run()
+    if console.parting_words:
+        raise click.ClickException(console.parting_words)

@@ -1,0 +1,1 @@
+"""What is there whatever screen is shown: status, login, help."""

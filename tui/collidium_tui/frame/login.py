@@ -1,0 +1,47 @@
+"""The login box: the operators' secret, typed in, checked with the server, kept in memory alone."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from collidium.errors import CollidiumError
+from collidium_tui.widgets.form import Field, Form
+
+if TYPE_CHECKING:
+    from collidium_tui.app import Console
+
+
+def _needed(token: str) -> str | None:
+    return None if token else "it is needed"
+
+
+class Login(Form):
+    """Asks until the server takes what was typed in; escape leaves the console."""
+
+    def __init__(self, reason: str = "") -> None:
+        field = Field("token", "Admin token", _needed, secret=True, most_characters=500)
+        about = "The secret that the server knows as ADMIN_TOKEN. It is kept in memory alone."
+        super().__init__(
+            "Sign in as operator", [field], "Sign in", f"{reason}\n\n{about}" if reason else about
+        )
+
+    def action_give_up(self) -> None:
+        self.app.exit()
+
+    def _send(self) -> None:
+        values = self.values
+        problems = self.problems(values)
+        if problems:
+            self.tell(problems)
+        else:
+            self.tell(["Asking the server…"])
+            cast("Console", self.app).act(partial(self._try, values["token"]))
+
+    async def _try(self, token: str) -> None:
+        try:
+            await cast("Console", self.app).session.sign_in(token)
+        except CollidiumError as error:
+            self.tell([error.detail])
+        else:
+            self.dismiss(None)

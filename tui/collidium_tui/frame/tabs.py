@@ -1,0 +1,43 @@
+"""The second line: the screens and their keys, also to be clicked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from textual import events
+from textual.content import Content
+from textual.style import Style
+from textual.widgets import Static
+
+if TYPE_CHECKING:
+    from collidium_tui.app import Console
+
+
+class Tabs(Static):
+    """All labels where the terminal is wide enough for them; the one that is shown in brackets."""
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._draw()
+
+    def on_screen_resume(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        console = cast("Console", self.app)
+        shown = getattr(self.screen, "label", "")
+        keys = console.screen_keys
+        for spare in (" ", ""):
+            tabs = [_tab(key, label, spare, label == shown) for key, label in keys.items()]
+            line = Content(" ").join(tabs)
+            if line.cell_length <= self.size.width:
+                break
+        self.update(line)
+
+
+def _tab(key: str, label: str, spare: str, shown: bool) -> Content:
+    style = Style(reverse=True, bold=True) if shown else Style()
+    click = Style.from_meta({"@click": f"app.show({label!r})"})
+    return Content.assemble((key, Style(bold=True)), spare, (label, style)).stylize(click)

@@ -1,0 +1,103 @@
+"""A small form: labelled fields, each with its bounds, told what is wrong before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Label, Static
+
+from collidium_tui.widgets.text import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A line to fill in. ``check`` says what is wrong with a value, or nothing (None)."""
+
+    name: str
+    label: str
+    check: Callable[[str], str | None] = lambda value: None
+    value: str = ""
+    hint: str = ""
+    #: More than this is not taken, however much is pasted.
+    most_characters: int = 200
+    secret: bool = False
+
+
+class Form(ModalScreen[dict[str, str] | None]):
+    """Asks for the fields; the answer holds each value by its name, None when it was given up.
+
+    ``about`` is shown above; ``deed`` stands on the button. All problems are told at once.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Cancel")]
+
+    def __init__(self, title: str, fields: Sequence[Field], deed: str, about: str = "") -> None:
+        super().__init__()
+        self.heading = title
+        self.about = about
+        self.fields = tuple(fields)
+        self.deed = deed
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(plain(self.heading), classes="dialog-title")
+            with VerticalScroll(classes="dialog-text", can_focus=False):
+                if self.about:
+                    yield Static(plain(self.about), id="about")
+                for field in self.fields:
+                    yield Label(plain(field.label))
+                    yield Input(
+                        field.value,
+                        placeholder=field.hint,
+                        password=field.secret,
+                        max_length=field.most_characters,
+                        id=f"field-{field.name}",
+                        compact=True,
+                    )
+            yield Static("", id="problems", classes="problems")
+            with Horizontal(classes="dialog-buttons"):
+                yield Button(self.deed, variant="primary", id="send")
+                yield Button("Cancel", id="cancel")
+
+    def on_mount(self) -> None:
+        self.query(Input).first().focus()
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What stands in the fields now."""
+        return {f.name: self.query_one(f"#field-{f.name}", Input).value.strip() for f in self.fields}
+
+    def problems(self, values: Mapping[str, str]) -> list[str]:
+        """What is wrong, a line each."""
+        found = ((field, field.check(values[field.name])) for field in self.fields)
+        return [f"{field.label}: {problem}" for field, problem in found if problem]
+
+    def on_input_submitted(self) -> None:
+        self._send()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "send":
+            self._send()
+        else:
+            self.action_give_up()
+
+    def action_give_up(self) -> None:
+        self.dismiss(None)
+
+    def tell(self, problems: Sequence[str]) -> None:
+        """Show what is wrong."""
+        self.query_one("#problems", Static).update(plain("\n".join(problems)))
+
+    def _send(self) -> None:
+        values = self.values
+        problems = self.problems(values)
+        if problems:
+            self.tell(problems)
+        else:
+            self.dismiss(values)

@@ -1,0 +1,222 @@
+"""A table of records: pages from the server, a cursor that stays on its row, copy, sorting and CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import DataTable
+
+from collidium_tui.widgets.text import cell
+
+if TYPE_CHECKING:
+    from collidium.client import Page
+    from collidium_tui.app import Console
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    """A column: ``value`` is sorted by and exported as it is, and shown by its type or by ``show``."""
+
+    title: str
+    value: Callable[[Row], Any]
+    show: Callable[[Row], Text] | None = None
+    #: Numbers stand to the right.
+    right: bool = False
+    width: int | None = None
+
+
+class Table(DataTable[Text], Generic[Row]):
+    """Rows of one kind, each known by ``key``, which is what "copy" copies.
+
+    A list that the server pages is shown a page at a time: the screen asks for ``table.cursor`` and hands
+    what comes to :meth:`show_page`; ``n`` and ``p`` turn the page and have the screen ask again
+    (:class:`Turned`). Other rows are shown whole, by :meth:`show_rows`.
+    Enter on a row posts :class:`Chosen`.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "copy", "Copy id", show=False),
+        Binding("e", "export", "Export CSV", show=False),
+        Binding("s", "sort", "Sort by next column", show=False),
+        Binding("n", "turn(1)", "Next page", show=False),
+        Binding("p", "turn(-1)", "Previous page", show=False),
+    ]
+
+    class Turned(Message):
+        """Another page is wanted: the screen is to ask again, from ``table.cursor``."""
+
+        def __init__(self, table: Table[Any]) -> None:
+            super().__init__()
+            self.table = table
+
+    class Chosen(Message):
+        """Enter on a row."""
+
+        def __init__(self, table: Table[Any], row: Any) -> None:
+            super().__init__()
+            self.table = table
+            self.row = row
+
+        @property
+        def control(self) -> Table[Any]:
+            return self.table
+
+    def __init__(
+        self,
+        columns: Sequence[Column[Row]],
+        key: Callable[[Row], str],
+        *,
+        of: str,
+        id: str | None = None,  # noqa: A002 -- as every widget has it
+    ) -> None:
+        """``of`` says what the rows are ("requests"): for the file of an export and the line below."""
+        super().__init__(id=id, cursor_type="row", zebra_stripes=True)
+        self.of = of
+        self.records: tuple[Row, ...] = ()
+        self._columns = tuple(columns)
+        self._key = key
+        self._sorted_by: int | None = None
+        self._falling = False
+        self._cursors: list[str | None] = [None]
+        self._next: str | None = None
+
+    def on_mount(self) -> None:
+        self._head()
+
+    # -- what is shown --------------------------------------------------------------------------------
+
+    @property
+    def cursor(self) -> str | None:
+        """Where the page that is shown begins: the ``cursor`` of the call that asks for it."""
+        return self._cursors[-1]
+
+    def show_page(self, page: Page[Row]) -> None:
+        """Show what ``cursor`` brought."""
+        self._next = page.next_cursor
+        self.show_rows(page.items)
+
+    def show_rows(self, rows: Iterable[Row]) -> None:
+        """Show these rows; the cursor stays on its row, the eye where it is."""
+        chosen, top = self.current, self.scroll_y
+        self.records = tuple(rows)
+        self.clear()
+        keys = [self._key(row) for row in self._in_order()]
+        for key, row in zip(keys, self._in_order(), strict=True):
+            self.add_row(*(self._cell(column, row) for column in self._columns), key=key)
+        if chosen is not None and self._key(chosen) in keys:
+            self.move_cursor(row=keys.index(self._key(chosen)), animate=False, scroll=False)
+            self.scroll_to(y=top, animate=False)
+        self.border_subtitle = self._where()
+
+    @property
+    def current(self) -> Row | None:
+        """The row under the cursor."""
+        shown = self._in_order()
+        return shown[self.cursor_row] if 0 <= self.cursor_row < len(shown) else None
+
+    def restart(self) -> None:
+        """Go back to the first page: for a screen whose filter has changed."""
+        self._cursors = [None]
+        self._next = None
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        event.stop()
+        if self.current is not None:
+            self.post_message(self.Chosen(self, self.current))
+
+    def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
+        event.stop()
+        self._sort_by(event.column_index)
+
+    def action_copy(self) -> None:
+        if self.current is not None:
+            self.app.copy_to_clipboard(self._key(self.current))
+            self.notify(f"Copied {self._key(self.current)}", markup=False)
+
+    def action_export(self) -> None:
+        path = self.export(Path.cwd())
+        self.notify(f"{len(self.records)} {self.of} written to {path}", markup=False)
+
+    def action_sort(self) -> None:
+        self._sort_by(0 if self._sorted_by is None else (self._sorted_by + 1) % len(self._columns))
+
+    def action_turn(self, way: int) -> None:
+        if way > 0 and self._next is not None:
+            self._cursors.append(self._next)
+        elif way < 0 and len(self._cursors) > 1:
+            self._cursors.pop()
+        else:
+            return
+        self.post_message(self.Turned(self))
+
+    def export(self, directory: Path) -> Path:
+        """Write the rows that are shown as CSV, times in UTC; returns the new file."""
+        stem = f"collidium-{self.of}-{datetime.now(UTC):%Y%m%dT%H%M%S}".replace(" ", "-")
+        path, number = directory / f"{stem}.csv", 1
+        while path.exists():
+            number += 1
+            path = directory / f"{stem}-{number}.csv"
+        with path.open("x", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow([column.title for column in self._columns])
+            for row in self._in_order():
+                writer.writerow([_exported(column.value(row)) for column in self._columns])
+        return path
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _head(self) -> None:
+        for number, column in enumerate(self._columns):
+            mark = (" v" if self._falling else " ^") if number == self._sorted_by else ""
+            title = Text(column.title + mark, justify="right" if column.right else "left")
+            self.add_column(title, width=column.width)
+
+    def _cell(self, column: Column[Row], row: Row) -> Text:
+        if column.show is not None:
+            return column.show(row)
+        text = cell(column.value(row), cast("Console", self.app).times)
+        text.justify = "right" if column.right else "left"
+        return text
+
+    def _in_order(self) -> Sequence[Row]:
+        if self._sorted_by is None:
+            return self.records
+        value = self._columns[self._sorted_by].value
+        there = [row for row in self.records if value(row) is not None]
+        missing = [row for row in self.records if value(row) is None]
+        return sorted(there, key=value, reverse=self._falling) + missing
+
+    def _sort_by(self, number: int) -> None:
+        self._falling = not self._falling if number == self._sorted_by else self._columns[number].right
+        self._sorted_by = number
+        rows = self.records
+        self.clear(columns=True)
+        self._head()
+        self.show_rows(rows)
+
+    def _where(self) -> str:
+        if self._next is None and len(self._cursors) == 1:
+            return f"{len(self.records)} {self.of}"
+        turns = [*(["p: previous"] if len(self._cursors) > 1 else []), *(["n: next"] if self._next else [])]
+        return f"page {len(self._cursors)} of {self.of} ({', '.join(turns)})"
+
+
+def _exported(value: Any) -> object:
+    """A value for a spreadsheet: exact, and no text of others that it would take for a formula."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return "" if value is None else value

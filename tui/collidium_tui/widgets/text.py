@@ -1,0 +1,49 @@
+"""Text of others on the screen: never taken for markup, and no control character gets through."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from rich.text import Text
+from textual.content import Content
+
+from collidium_tui.widgets.times import Times
+
+
+def plain(text: str, *, one_line: bool = False) -> Content:
+    """The text as it is, safe for a terminal."""
+    return Content(printable(text, one_line=one_line))
+
+
+def printable(text: str, *, one_line: bool = False) -> str:
+    """The text without characters that would move the cursor or turn the line round."""
+    kept = {" "} if one_line else {" ", "\n"}
+    return "".join(
+        character if character in kept or unicodedata.category(character)[0] not in "CZ" else " "
+        for character in text
+    )
+
+
+def cell(value: Any, times: Times) -> Text:
+    """A value as a cell of a table: numbers without needless zeros, times in the zone that is shown."""
+    return Text(printable(told(value, times), one_line=True), no_wrap=True)
+
+
+def told(value: Any, times: Times) -> str:
+    """A value in words."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return times.show(value)
+    if isinstance(value, Decimal):
+        return f"{value.normalize():,f}" if value else "0"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return str(value)

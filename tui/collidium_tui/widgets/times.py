@@ -1,0 +1,46 @@
+"""Times as an operator reads them: in the local zone, or in UTC on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Times:
+    """Shows times in one zone; ``now`` is the clock, ``zone`` the local zone (None: the machine's)."""
+
+    def __init__(
+        self, now: Callable[[], datetime] = _now, zone: tzinfo | None = None, utc: bool = False
+    ) -> None:
+        self.now = now
+        self.utc = utc
+        self._zone = zone
+
+    def show(self, at: datetime | None) -> str:
+        """Day and time to the second; empty for None."""
+        return "" if at is None else f"{self._here(at):%Y-%m-%d %H:%M:%S}"
+
+    def time(self, at: datetime) -> str:
+        """The time of day."""
+        return f"{self._here(at):%H:%M:%S}"
+
+    @property
+    def zone(self) -> str:
+        """What the zone is called."""
+        return self._here(self.now()).tzname() or "local time"
+
+    def _here(self, at: datetime) -> datetime:
+        return at.astimezone(UTC if self.utc else self._zone)
+
+
+def span(length: timedelta) -> str:
+    """How long, in the largest unit that says something: ``12 s``, ``3 min``, ``5 h``, ``2 d``."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
