@@ -166,6 +166,8 @@ class Console(App[None]):
     async def _guarded(self, deed: Deed) -> None:
         try:
             await deed()
+        except CollidiumError as error:
+            self.notify(str(error), title="Not done", severity="error", markup=False)
         except Exception as error:
             self.notify(self.report(error), severity="error", markup=False)
 

@@ -11,7 +11,7 @@ def _now() -> datetime:
 
 
 class Times:
-    """Shows times in one zone; ``now`` is the clock, ``zone`` the local zone (None: the machine's)."""
+    """Times in one zone; ``now`` is the clock, ``zone`` the local zone (None: the machine's)."""
 
     def __init__(
         self, now: Callable[[], datetime] = _now, zone: tzinfo | None = None, utc: bool = False
@@ -27,6 +27,22 @@ class Times:
     def time(self, at: datetime) -> str:
         """The time of day."""
         return f"{self._here(at):%H:%M:%S}"
+
+    def read(self, typed: str) -> datetime:
+        """A time that was typed in the zone that is shown, or with one of its own.
+
+        Raises ValueError that says what is wrong.
+        """
+        try:
+            at = datetime.fromisoformat(typed.strip())
+        except ValueError:
+            raise ValueError("is a day and a time like 2026-01-31 17:05") from None
+        # Nobody means another one, and no zone leads out of what a datetime holds.
+        if not 2000 <= at.year < 2100:
+            raise ValueError("is a time of this century")
+        if at.tzinfo is None and (zone := UTC if self.utc else self._zone):
+            at = at.replace(tzinfo=zone)
+        return at.astimezone(UTC)
 
     @property
     def zone(self) -> str:
