@@ -55,3 +55,4 @@ class CreditTransaction(Model):
     class Meta(Model.Meta):
         table = "credit_transactions"
         unique_together = (("account", "reason", "reference"),)
+        indexes = (("account_id", "id"),)

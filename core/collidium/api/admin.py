@@ -52,7 +52,7 @@ async def grant(data: GrantBody) -> Response:
 async def ban(data: BanBody) -> Response:
     """Ban or unban an account; a name that never signed in can be banned in advance."""
     account = await operations.ban(
-        data.hub_username, data.banned, actor=require_operator(), http_request_id=request_id()
+        data.hub_username, data.banned, data.note, actor=require_operator(), http_request_id=request_id()
     )
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
@@ -64,7 +64,9 @@ async def ban(data: BanBody) -> Response:
 @document_response(Frozen)
 async def freeze(query_args: FreezeQuery) -> Response:
     """Turn the kill switch for new simulation requests on or off."""
-    await operations.freeze(query_args.frozen, actor=require_operator(), http_request_id=request_id())
+    await operations.freeze(
+        query_args.frozen, query_args.note, actor=require_operator(), http_request_id=request_id()
+    )
     return answer(Frozen(submissions_frozen=query_args.frozen))
 
 

@@ -65,7 +65,12 @@ class Submission(Model):
     class Meta(Model.Meta):
         table = "submissions"
         unique_together = (("account_id", "task", "sha256", "scorer_version", "truth_version"),)
-        indexes = (("task", "truth_version", "rank_score", "submitted_at", "id"),)
+        indexes = (
+            ("task", "truth_version", "rank_score", "submitted_at", "id"),
+            ("submitted_at", "id"),
+            ("task", "submitted_at", "id"),
+            ("account_id", "submitted_at", "id"),
+        )
 
 
 class Scoring(Model):

@@ -32,17 +32,20 @@ from collidium.client.records import (
     Estimate,
     EvalEvents,
     Failures,
+    Follower,
     Frozen,
     Granted,
     Health,
     Metric,
     Moment,
+    Overview,
     Page,
     Place,
     PredictionColumn,
     Preset,
     Readiness,
     Receipt,
+    SilentTask,
     SimulationRequest,
     Submission,
     TaskCard,
@@ -53,6 +56,7 @@ from collidium.client.records import (
     WebhookDelivery,
     WebhookRemoved,
 )
+from collidium.client.versions import version_mismatch
 from collidium.saved_login import forget_token, login_file, save_token
 
 if TYPE_CHECKING:
@@ -73,17 +77,20 @@ __all__ = [
     "Estimate",
     "EvalEvents",
     "Failures",
+    "Follower",
     "Frozen",
     "Granted",
     "Health",
     "Metric",
     "Moment",
+    "Overview",
     "Page",
     "Place",
     "PredictionColumn",
     "Preset",
     "Readiness",
     "Receipt",
+    "SilentTask",
     "Simulated",
     "SimulationRequest",
     "Submission",
@@ -98,6 +105,7 @@ __all__ = [
     "login_file",
     "save_token",
     "simulate",
+    "version_mismatch",
     "write_predictions",
 ]
 

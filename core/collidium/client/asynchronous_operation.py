@@ -15,6 +15,7 @@ from collidium.client.records import (
     Failures,
     Frozen,
     Granted,
+    Overview,
     Page,
     SimulationRequest,
     Submission,
@@ -32,13 +33,17 @@ class AsyncOperation:
         """Give credits to an account, or take them when ``delta`` is negative."""
         return await self._transport.send(calls.admin_grant(hub_username, delta, reason))
 
-    async def admin_ban(self, hub_username: str, banned: bool = True) -> Banned:
-        """Ban an account, or end its ban."""
-        return await self._transport.send(calls.admin_ban(hub_username, banned))
+    async def admin_overview(self) -> Overview:
+        """The platform at one look. Raises UpstreamError where the server is too old to tell."""
+        return await self._transport.send(calls.admin_overview())
 
-    async def admin_freeze(self, frozen: bool = True) -> Frozen:
-        """Refuse new simulation submissions, or take them again."""
-        return await self._transport.send(calls.admin_freeze(frozen))
+    async def admin_ban(self, hub_username: str, banned: bool = True, *, note: str | None = None) -> Banned:
+        """Ban an account, or end its ban; the audit log keeps ``note``."""
+        return await self._transport.send(calls.admin_ban(hub_username, banned, note))
+
+    async def admin_freeze(self, frozen: bool = True, *, note: str | None = None) -> Frozen:
+        """Refuse new simulation submissions, or take them again; ``note`` says what for."""
+        return await self._transport.send(calls.admin_freeze(frozen, note))
 
     async def admin_audit(self, *, limit: int | None = None, cursor: str | None = None) -> Page[AuditEntry]:
         """A page of what operators did, newest first."""

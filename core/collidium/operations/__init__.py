@@ -2,12 +2,14 @@
 
 from collidium.operations.actions import ban, freeze, grant
 from collidium.operations.audit import AuditRecord, audit_log, record
-from collidium.operations.freeze import is_frozen, is_frozen_until_done
+from collidium.operations.freeze import Freeze, current_freeze, is_frozen, is_frozen_until_done
 
 __all__ = [
     "AuditRecord",
+    "Freeze",
     "audit_log",
     "ban",
+    "current_freeze",
     "freeze",
     "grant",
     "is_frozen",

@@ -29,15 +29,23 @@ async def grant(
 
 
 @transactional
-async def ban(hub_username: str, banned: bool, *, actor: str, http_request_id: str) -> accounts.AccountView:
+async def ban(
+    hub_username: str, banned: bool, note: str | None = None, *, actor: str, http_request_id: str
+) -> accounts.AccountView:
     """Ban or unban an account; it takes effect on the account's next request."""
     account = await accounts.set_banned(hub_username, banned)
-    await audit.record(actor, "ban" if banned else "unban", account.hub_username, {}, http_request_id)
+    action = "ban" if banned else "unban"
+    await audit.record(actor, action, account.hub_username, _noted(note), http_request_id)
     return account
 
 
 @transactional
-async def freeze(frozen: bool, *, actor: str, http_request_id: str) -> None:
+async def freeze(frozen: bool, note: str | None = None, *, actor: str, http_request_id: str) -> None:
     """Turn the kill switch on or off."""
-    await set_frozen(frozen)
-    await audit.record(actor, "freeze" if frozen else "unfreeze", "submissions", {}, http_request_id)
+    await set_frozen(frozen, actor, note)
+    action = "freeze" if frozen else "unfreeze"
+    await audit.record(actor, action, "submissions", _noted(note), http_request_id)
+
+
+def _noted(note: str | None) -> dict[str, str]:
+    return {} if note is None else {"note": note}

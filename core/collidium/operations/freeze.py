@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from tortoise.backends.sqlite.client import SqliteClient
+from tortoise.timezone import now
 
 from collidium.database import connection, transactional
 from collidium.operations.models import GlobalConfig
 
 _ROW = "platform"
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """The kill switch as it stands; since when, by whom and what for are known while it is on."""
+
+    frozen: bool
+    since: datetime | None
+    by: str | None
+    note: str | None
 
 
 async def is_frozen() -> bool:
@@ -30,9 +44,20 @@ async def is_frozen_until_done() -> bool:
     return bool(rows[0]["submissions_frozen"])
 
 
+async def current_freeze() -> Freeze:
+    """The kill switch with what is known of it, for those who only want to know."""
+    config = await GlobalConfig.get(name=_ROW)
+    return Freeze(config.submissions_frozen, config.frozen_at, config.frozen_by, config.frozen_note)
+
+
 @transactional
-async def set_frozen(frozen: bool) -> None:
-    """Turn the kill switch."""
+async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
+    """Turn the kill switch. What is frozen already keeps since when it is, and takes a new ``note``."""
     config = await GlobalConfig.select_for_update().get(name=_ROW)
+    if not frozen:
+        config.frozen_at = config.frozen_by = config.frozen_note = None
+    elif not config.submissions_frozen or note is not None:
+        config.frozen_at, config.frozen_by = config.frozen_at or now(), by
+        config.frozen_note = note
     config.submissions_frozen = frozen
     await config.save()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from tortoise import fields
@@ -13,6 +14,10 @@ class GlobalConfig(Model):
 
     name = fields.CharField(max_length=16, primary_key=True)
     submissions_frozen = fields.BooleanField(default=False)
+    #: Since when, by whom and what for, while submissions are frozen.
+    frozen_at: datetime | None = fields.DatetimeField(null=True)
+    frozen_by: str | None = fields.CharField(max_length=96, null=True)
+    frozen_note: str | None = fields.CharField(max_length=1000, null=True)
     updated_at = fields.DatetimeField(auto_now=True)
 
     class Meta(Model.Meta):

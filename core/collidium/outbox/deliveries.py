@@ -73,6 +73,11 @@ async def log_of(account_id: int, *, limit: int, before: int | None = None) -> l
     return [_view(row) for row in await query.order_by("-id").limit(limit)]
 
 
+async def backlog() -> int:
+    """How many deliveries are still to be made."""
+    return await Delivery.filter(state=PENDING).count()
+
+
 # -- taking ------------------------------------------------------------------------------------------
 
 

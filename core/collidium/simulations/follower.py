@@ -19,6 +19,7 @@ from collidium.backoff import Backoff
 from collidium.bell import Listener
 from collidium.failpoints import reached
 from collidium.simulations import leases, steps
+from collidium.simulations.followers import Presence
 from collidium.simulations.leases import Lane
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.transitions import BELL
@@ -43,19 +44,20 @@ RENEWALS: Final = 3
 @asynccontextmanager
 async def following(platform: Platform) -> AsyncIterator[None]:
     """Follow requests in the background while the context lasts; what is under way then is left to others."""
-    held = _Held(platform.settings.lease_seconds)
+    held, presence = _Held(platform.settings.lease_seconds), Presence()
     async with asyncio.TaskGroup() as loops:
-        tasks = [loops.create_task(_follow(platform, lane, held)) for lane in Lane]
-        tasks.append(loops.create_task(held.keep()))
+        tasks = [loops.create_task(_follow(platform, lane, held, presence)) for lane in Lane]
+        tasks += [loops.create_task(held.keep()), loops.create_task(presence.keep())]
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
     await held.give_back()
+    await presence.leave()
 
 
-async def _follow(platform: Platform, lane: Lane, held: _Held) -> None:
+async def _follow(platform: Platform, lane: Lane, held: _Held, presence: Presence) -> None:
     failures = 0
     with BELL.listener() as listener:
         work = _Work(platform, lane, held, listener)
@@ -63,6 +65,7 @@ async def _follow(platform: Platform, lane: Lane, held: _Held) -> None:
             while True:
                 try:
                     await work.take()
+                    presence.looked(lane)
                     failures, pause = 0, IDLE_SECONDS
                 except Exception as error:
                     # Most likely the database is away; whatever it is, following goes on.

@@ -82,6 +82,8 @@ class SimulationRequest(Model):
             ("account_id", "id"),
             ("state", "id"),
             ("config_hash", "state", "finished_at"),
+            ("channel", "id"),
+            ("state", "finished_at"),
         )
 
 
@@ -152,3 +154,14 @@ class UsageTotal(Model):
     class Meta(Model.Meta):
         table = "usage_totals"
         indexes = (("kind", "period", "milli_node_hours"),)
+
+
+class Follower(Model):
+    """A process that follows requests, and the moment since which every lane of it has looked for work."""
+
+    #: ``<host>:<process id>``.
+    process = fields.CharField(max_length=128, primary_key=True)
+    looked_at = fields.DatetimeField(db_index=True)
+
+    class Meta(Model.Meta):
+        table = "followers"

@@ -65,6 +65,36 @@ class Failures:
     finished: int
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Today and this month (UTC) so far."""
+
+    month: str
+    node_hours_today: Decimal
+    requests_today: int
+    node_hours_month: Decimal
+    requests_month: int
+    failures: Failures
+
+
+async def standing() -> Standing:
+    """Today and this month, from their two running totals."""
+    moment = now()
+    month, day = month_of(moment), day_of(moment)
+    totals = {
+        total.period: total for total in await UsageTotal.filter(id__in=[f"month:{month}:", f"day:{day}:"])
+    }
+    today, whole = totals.get(day), totals.get(month)
+    return Standing(
+        month=month,
+        node_hours_today=_node_hours(today) if today else Decimal(0),
+        requests_today=today.requests if today else 0,
+        node_hours_month=_node_hours(whole) if whole else Decimal(0),
+        requests_month=whole.requests if whole else 0,
+        failures=_failures(month, whole),
+    )
+
+
 async def usage(limit: int) -> Usage:
     """The current month and its ``limit`` accounts with most node-hours."""
     month = month_of(now())
@@ -102,7 +132,10 @@ async def daily(days: int) -> list[DayUsage]:
 async def failures() -> Failures:
     """How the requests ended that ended in the current month."""
     month = month_of(now())
-    total = await UsageTotal.get_or_none(kind="month", period=month)
+    return _failures(month, await UsageTotal.get_or_none(kind="month", period=month))
+
+
+def _failures(month: str, total: UsageTotal | None) -> Failures:
     finished, failed = (total.finished, total.failed) if total else (0, 0)
     return Failures(month, 100 * failed / finished if finished else 0.0, failed, finished)
 

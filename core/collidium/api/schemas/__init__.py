@@ -17,6 +17,7 @@ from collidium.api.schemas.benchmarks import (
     TaskModel,
 )
 from collidium.api.schemas.health import Health, Readiness
+from collidium.api.schemas.overview import FollowerModel, OverviewModel, SilentTask
 from collidium.api.schemas.problems import FieldProblem, Problem
 from collidium.api.schemas.reports import (
     ChannelUsageModel,
@@ -75,6 +76,7 @@ __all__ = [
     "Events",
     "FailuresModel",
     "FieldProblem",
+    "FollowerModel",
     "FreezeQuery",
     "Frozen",
     "GrantBody",
@@ -89,6 +91,7 @@ __all__ = [
     "OperatedSimulation",
     "Ordered",
     "OutputModel",
+    "OverviewModel",
     "Place",
     "PresetBody",
     "PresetModel",
@@ -96,6 +99,7 @@ __all__ = [
     "Readiness",
     "Receipt",
     "RequestsQuery",
+    "SilentTask",
     "SimulateBody",
     "SimulateHeaders",
     "SimulationModel",

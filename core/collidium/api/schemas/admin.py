@@ -33,6 +33,7 @@ class BanBody(Body):
 
     hub_username: HubUsername
     banned: bool
+    note: Text | None = Field(None, description="Kept in the audit log.")
 
 
 class Banned(Answer):
@@ -46,6 +47,7 @@ class FreezeQuery(BaseModel):
     """Whether to freeze."""
 
     frozen: bool
+    note: Text | None = Field(None, description="What for; operators see it while submissions are frozen.")
 
 
 class Frozen(BaseModel):

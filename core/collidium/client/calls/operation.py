@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from collidium.client.answers import listed, readiness, single
+from collidium import __version__
+from collidium.client.answers import PROBLEM, Answer, listed, readiness, single
 from collidium.client.calls.call import Call, Credential, paging, segment
 from collidium.client.calls.simulations import filtered
 from collidium.client.records import (
@@ -18,12 +19,14 @@ from collidium.client.records import (
     Frozen,
     Granted,
     Health,
+    Overview,
     Page,
     Readiness,
     SimulationRequest,
     Submission,
     Usage,
 )
+from collidium.errors import NotFound, UpstreamError
 
 
 def admin_grant(hub_username: str, delta: Decimal, reason: str) -> Call[Granted]:
@@ -32,14 +35,35 @@ def admin_grant(hub_username: str, delta: Decimal, reason: str) -> Call[Granted]
     return Call("POST", "/admin/grant", single(Granted), Credential.ADMIN, json=body)
 
 
-def admin_ban(hub_username: str, banned: bool) -> Call[Banned]:
-    body = {"hub_username": hub_username, "banned": banned}
+def admin_overview() -> Call[Overview]:
+    return Call("GET", "/admin/overview", _overview, Credential.ADMIN)
+
+
+def _overview(answer: Answer) -> Overview:
+    try:
+        return single(Overview)(answer)
+    except NotFound:
+        if answer.media_type != PROBLEM:
+            raise
+        # Whoever looks after a server asks this first, and only an old one does not know it.
+        raise UpstreamError(
+            f"{answer.backend} runs a collidium that is older than this program ({__version__}) and does not "
+            "tell all that it shows: update the server"
+        ) from None
+
+
+def admin_ban(hub_username: str, banned: bool, note: str | None) -> Call[Banned]:
+    body = {"hub_username": hub_username, "banned": banned} | _noted(note)
     return Call("POST", "/admin/ban", single(Banned), Credential.ADMIN, json=body)
 
 
-def admin_freeze(frozen: bool) -> Call[Frozen]:
-    query = {"frozen": "true" if frozen else "false"}
+def admin_freeze(frozen: bool, note: str | None) -> Call[Frozen]:
+    query = {"frozen": "true" if frozen else "false"} | _noted(note)
     return Call("POST", "/admin/freeze", single(Frozen), Credential.ADMIN, query=query)
+
+
+def _noted(note: str | None) -> dict[str, str]:
+    return {} if note is None else {"note": note}
 
 
 def admin_audit(limit: int | None, cursor: str | None) -> Call[Page[AuditEntry]]:

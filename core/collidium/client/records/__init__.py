@@ -29,6 +29,7 @@ from collidium.client.records.operation import (
     Usage,
     UserUsage,
 )
+from collidium.client.records.overview import Follower, Overview, SilentTask
 from collidium.client.records.pages import Page
 from collidium.client.records.simulations import Estimate, Moment, Preset, SimulationRequest
 from collidium.client.records.webhooks import Webhook, WebhookDelivery, WebhookRemoved
@@ -45,17 +46,20 @@ __all__ = [
     "Estimate",
     "EvalEvents",
     "Failures",
+    "Follower",
     "Frozen",
     "Granted",
     "Health",
     "Metric",
     "Moment",
+    "Overview",
     "Page",
     "Place",
     "PredictionColumn",
     "Preset",
     "Readiness",
     "Receipt",
+    "SilentTask",
     "SimulationRequest",
     "Submission",
     "TaskCard",
