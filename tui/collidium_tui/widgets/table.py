@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import DataTable
 
+from collidium_tui.widgets.csv_file import write_csv
 from collidium_tui.widgets.text import cell
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Table(DataTable[Text], Generic[Row]):
         Binding("c", "copy", "Copy id", show=False),
         Binding("e", "export", "Export CSV", show=False),
         Binding("s", "sort", "Sort by next column", show=False),
+        Binding("S", "reverse", "Sort the other way round", show=False),
         Binding("n", "turn(1)", "Next page", show=False),
         Binding("p", "turn(-1)", "Previous page", show=False),
     ]
@@ -111,8 +113,8 @@ class Table(DataTable[Text], Generic[Row]):
         self.records = tuple(rows)
         self.clear()
         keys = [self._key(row) for row in self._in_order()]
-        for key, row in zip(keys, self._in_order(), strict=True):
-            self.add_row(*(self._cell(column, row) for column in self._columns), key=key)
+        for row in self._in_order():
+            self.add_row(*(self._cell(column, row) for column in self._columns))
         if chosen is not None and self._key(chosen) in keys:
             self.move_cursor(row=keys.index(self._key(chosen)), animate=False, scroll=False)
             self.scroll_to(y=top, animate=False)
@@ -146,11 +148,13 @@ class Table(DataTable[Text], Generic[Row]):
             self.notify(f"Copied {self._key(self.current)}", markup=False)
 
     def action_export(self) -> None:
-        path = self.export(Path.cwd())
-        self.notify(f"{len(self.records)} {self.of} written to {path}", markup=False)
+        self.run_worker(self._export(), group="exporting")
 
     def action_sort(self) -> None:
         self._sort_by(0 if self._sorted_by is None else (self._sorted_by + 1) % len(self._columns))
+
+    def action_reverse(self) -> None:
+        self._sort_by(self._sorted_by or 0)
 
     def action_turn(self, way: int) -> None:
         if way > 0 and self._next is not None:
@@ -159,23 +163,23 @@ class Table(DataTable[Text], Generic[Row]):
             self._cursors.pop()
         else:
             return
+        self._next = None  # what follows is told by the page that is asked for
         self.post_message(self.Turned(self))
 
-    def export(self, directory: Path) -> Path:
-        """Write the rows that are shown as CSV, times in UTC; returns the new file."""
-        stem = f"collidium-{self.of}-{datetime.now(UTC):%Y%m%dT%H%M%S}".replace(" ", "-")
-        path, number = directory / f"{stem}.csv", 1
-        while path.exists():
-            number += 1
-            path = directory / f"{stem}-{number}.csv"
-        with path.open("x", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow([column.title for column in self._columns])
-            for row in self._in_order():
-                writer.writerow([_exported(column.value(row)) for column in self._columns])
-        return path
-
     # -- inside ---------------------------------------------------------------------------------------
+
+    async def _export(self) -> None:
+        """Write the rows that are shown into a file where the console was started."""
+        stem = f"collidium-{self.of}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}".replace(" ", "-")
+        titles = [column.title for column in self._columns]
+        rows = [[column.value(row) for column in self._columns] for row in self._in_order()]
+        try:
+            path = await asyncio.to_thread(write_csv, Path.cwd(), stem, titles, rows)
+        except OSError as error:
+            self.notify(f"Not exported: {error}", severity="error", markup=False)
+        else:
+            page = f" of page {len(self._cursors)}" if self._is_paged else ""
+            self.notify(f"{len(rows)} {self.of}{page} written to {path}", markup=False)
 
     def _head(self) -> None:
         for number, column in enumerate(self._columns):
@@ -206,17 +210,12 @@ class Table(DataTable[Text], Generic[Row]):
         self._head()
         self.show_rows(rows)
 
+    @property
+    def _is_paged(self) -> bool:
+        return self._next is not None or len(self._cursors) > 1
+
     def _where(self) -> str:
-        if self._next is None and len(self._cursors) == 1:
+        if not self._is_paged:
             return f"{len(self.records)} {self.of}"
         turns = [*(["p: previous"] if len(self._cursors) > 1 else []), *(["n: next"] if self._next else [])]
         return f"page {len(self._cursors)} of {self.of} ({', '.join(turns)})"
-
-
-def _exported(value: Any) -> object:
-    """A value for a spreadsheet: exact, and no text of others that it would take for a formula."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return "" if value is None else value

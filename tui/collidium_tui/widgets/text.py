@@ -29,7 +29,7 @@ def printable(text: str, *, one_line: bool = False) -> str:
 
 def cell(value: Any, times: Times) -> Text:
     """A value as a cell of a table: numbers without needless zeros, times in the zone that is shown."""
-    return Text(printable(told(value, times), one_line=True), no_wrap=True)
+    return Text(printable(told(value, times), one_line=True), no_wrap=True, overflow="ellipsis")
 
 
 def told(value: Any, times: Times) -> str:

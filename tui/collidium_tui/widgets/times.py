@@ -28,6 +28,12 @@ class Times:
         """The time of day."""
         return f"{self._here(at):%H:%M:%S}"
 
+    def brief(self, at: datetime) -> str:
+        """For narrow columns: the time of day where it is today, else month and day with it."""
+        here = self._here(at)
+        today = here.date() == self._here(self.now()).date()
+        return f"{here:%H:%M:%S}" if today else f"{here:%m-%d %H:%M}"
+
     def read(self, typed: str) -> datetime:
         """A time that was typed in the zone that is shown, or with one of its own.
 
