@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collidium import __version__
 from collidium.cli.lazy import LazyGroup
 
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
 #: Command -> module:attribute, of what asks a server over the network or needs none.
 FOR_EVERYBODY = {
+    "bench": "collidium.cli.bench:bench",
     "cancel": "collidium.cli.requests:cancel",
     "check": "collidium.cli.check:check",
     "datasets": "collidium.cli.datasets:datasets",
@@ -56,6 +62,12 @@ class Session:
     """What all commands of one call share."""
 
     as_json: bool = False
+
+    def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
+        """Screens that plugins bring to the operator's console, by label, and what is wrong with any."""
+        from collidium.cli.extensions import screens
+
+        return screens()
 
 
 @click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})

@@ -63,7 +63,7 @@ def download(
     """
     if output is not None and cache is not None:
         raise click.UsageError("shards go to --output or into a --cache: give one of them")
-    _check_events(events)
+    check_events(events)
     from collidium import datasets
 
     names = [name.strip() for name in (tables or "").split(",") if name.strip()] or None
@@ -87,7 +87,8 @@ def download(
     _tell(fetched)
 
 
-def _check_events(events: str | None) -> None:
+def check_events(events: str | None) -> None:
+    """Raise BadParameter for what is no range of events."""
     from collidium.contracts.task import EventRange
 
     try:

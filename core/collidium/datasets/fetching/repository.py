@@ -76,7 +76,12 @@ class Repository:
 
     def address(self, path: str) -> str:
         """Where a file's content is, below the endpoint."""
-        return f"/datasets/{self.repo}/resolve/{self.commit}/{quote(path)}"
+        return address_of(self.repo, self.commit, path)
+
+
+def address_of(repo: str, commit: str, path: str) -> str:
+    """Where a file of a repository is at a commit, below the hub's endpoint."""
+    return f"/datasets/{repo}/resolve/{commit}/{quote(path)}"
 
 
 def _files(tree: Iterator[dict[str, Any]]) -> Iterator[HubFile]:

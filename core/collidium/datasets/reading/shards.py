@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,21 @@ EventIds = npt.NDArray[np.int64]
 BATCH_BYTES: Final = 64 * 1024**2
 
 
+class OpenableShard(Protocol):
+    """A parquet file that lies elsewhere."""
+
+    @property
+    def name(self) -> str:
+        """The file's name, for messages."""
+
+    def open(self) -> pa.NativeFile:
+        """The file, to be read at any place."""
+
+
 class EventTable:
     """A table of a dataset, of which only the event ids are held in memory."""
 
-    def __init__(self, name: str, shards: Sequence[Path]) -> None:
+    def __init__(self, name: str, shards: Sequence[Path | OpenableShard]) -> None:
         """Reads the event ids of all shards. Raises :class:`~collidium.errors.UnusableDataset`."""
         self.name = name
         self._shards = [_Shard(name, path) for path in shards]
@@ -92,7 +103,7 @@ class EventTable:
     def _refuse_repeated(self) -> None:
         repeated = np.unique(self.event_ids[1:][self.event_ids[1:] == self.event_ids[:-1]])
         if len(repeated):
-            holders = [shard.path.name for shard in self._shards if repeated[0] in shard.event_ids]
+            holders = [shard.source.name for shard in self._shards if repeated[0] in shard.event_ids]
             raise UnusableDataset(
                 f"table {self.name}: {len(repeated)} events are there twice, for example event "
                 f"{repeated[0]} in {' and '.join(holders)}"
@@ -102,24 +113,24 @@ class EventTable:
 class _Shard:
     """A parquet file whose event ids rise."""
 
-    def __init__(self, table: str, path: Path) -> None:
-        self.path = path
+    def __init__(self, table: str, source: Path | OpenableShard) -> None:
+        self.source = source
         try:
-            with pq.ParquetFile(path) as file:
+            with _opened(source) as file:
                 stored = file.schema_arrow
                 if len(set(stored.names)) != len(stored.names):
-                    raise UnusableDataset(f"{path.name}: has a column twice")
+                    raise UnusableDataset(f"{source.name}: has a column twice")
                 self.columns = canonical(table, stored.names)
                 if "event_id" not in self.columns:
-                    raise UnusableDataset(f"{path.name}: has no column event_id")
+                    raise UnusableDataset(f"{source.name}: has no column event_id")
                 self.schema = pa.schema(
                     [stored.field(old).with_name(new) for new, old in self.columns.items()]
                 )
-                self.event_ids = _event_ids(path, file.read(columns=["event_id"]).column(0))
+                self.event_ids = _event_ids(source, file.read(columns=["event_id"]).column(0))
                 self._footer = file.metadata
                 groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise UnusableDataset(f"{path.name}: cannot be read as parquet: {error}") from error
+            raise UnusableDataset(f"{source.name}: cannot be read as parquet: {error}") from error
         self.bytes = sum(group.total_byte_size for group in groups)
         self.edges = np.cumsum([0, *(group.num_rows for group in groups)])
 
@@ -137,10 +148,10 @@ class _Shard:
         end = int(np.searchsorted(self.edges, last, side="left"))
         stored = [self.columns[name] for name in names]
         try:
-            with pq.ParquetFile(self.path, metadata=self._footer) as file:
+            with _opened(self.source, self._footer) as file:
                 table = file.read_row_groups(list(range(begin, end)), columns=stored)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise UnusableDataset(f"{self.path.name}: cannot be read as parquet: {error}") from error
+            raise UnusableDataset(f"{self.source.name}: cannot be read as parquet: {error}") from error
         return (
             table.select(stored)
             .rename_columns(list(names))
@@ -184,21 +195,28 @@ class _Reader:
         batch_rows = max(1, int(self._batch_bytes / max(shard.bytes / max(len(shard.event_ids), 1), 1)))
         columns = list(shard.columns.values())
         try:
-            with pq.ParquetFile(shard.path) as file:
+            with _opened(shard.source) as file:
                 for batch in file.iter_batches(batch_rows, row_groups=groups, columns=columns):
                     table = pa.table(batch).select(columns).rename_columns(list(shard.columns))
                     yield table.slice(min(skip, table.num_rows))
                     skip = max(skip - table.num_rows, 0)
         except (pa.ArrowException, OSError) as error:
-            raise UnusableDataset(f"{shard.path.name}: cannot be read as parquet: {error}") from error
+            raise UnusableDataset(f"{shard.source.name}: cannot be read as parquet: {error}") from error
 
 
-def _event_ids(path: Path, column: pa.ChunkedArray[Any]) -> EventIds:
+def _opened(source: Path | OpenableShard, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    """The file, to be closed with its reader; what lies elsewhere is read in few large pieces."""
+    if isinstance(source, Path):
+        return pq.ParquetFile(source, metadata=footer)
+    return pq.ParquetFile(source.open(), metadata=footer, pre_buffer=True)
+
+
+def _event_ids(source: Path | OpenableShard, column: pa.ChunkedArray[Any]) -> EventIds:
     if not pa.types.is_integer(column.type) or column.null_count:
-        raise UnusableDataset(f"{path.name}: column event_id must be integers without nulls")
+        raise UnusableDataset(f"{source.name}: column event_id must be integers without nulls")
     ids = np.asarray(column).astype(np.int64)
     if np.any(ids[1:] < ids[:-1]):
-        raise UnusableDataset(f"{path.name}: events do not rise within the file")
+        raise UnusableDataset(f"{source.name}: events do not rise within the file")
     return ids
 
 
