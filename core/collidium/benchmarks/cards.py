@@ -26,6 +26,7 @@ class ListedMetric:
     reward: Decimal
     floor: float
     self_reported: bool
+    missing_when: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class ListedCard:
     columns: tuple[Column, ...]
     metrics: tuple[ListedMetric, ...]
     primary_metric: str
+    pareto: tuple[str, str] | None
     scorer_version: str
     truth_version: str | None
     #: Which part of the events counts, and how much of them is public; None where they are not split.
@@ -79,6 +81,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> ListedCard:
         columns=task.card.columns,
         metrics=_metrics(task, floors, platform.settings.benchmark_reward),
         primary_metric=task.card.primary_metric.name,
+        pareto=task.card.pareto,
         scorer_version=task.version,
         truth_version=status.truth_version,
         phase=part.kind if part else None,
@@ -96,6 +99,7 @@ def _metrics(task: Task, floors: dict[str, float], default_reward: Decimal) -> t
             reward=reward_of(metric, default_reward),
             floor=floor_of(metric, floors),
             self_reported=metric.self_reported,
+            missing_when=metric.missing_when,
         )
         for metric in task.card.metrics
     )

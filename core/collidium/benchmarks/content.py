@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil, floor, inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -47,19 +48,53 @@ def _findings(
     column: Column, values: pa.ChunkedArray[Any], events: EventRange
 ) -> Iterator[tuple[str, str, Mask]]:
     name = column.name
+    given = None
     if values.null_count:
-        yield "null-value", f"column {name} has nulls; every row needs a value", np.asarray(values.is_null())
+        nulls = np.asarray(values.is_null())
+        yield "null-value", f"column {name} has nulls; every row needs a value", nulls
+        given = ~nulls
         values = values.fill_null(
             pa.scalar(events.start if name == "event_id" else 0, pa.int64()).cast(values.type)
         )
     if pa.types.is_floating(values.type):
-        yield "non-finite", f"column {name} has numbers that are not finite", ~np.isfinite(as_numpy(values))
+        finite = np.isfinite(as_numpy(values))
+        yield "non-finite", f"column {name} has numbers that are not finite", ~finite
+        given = finite if given is None else given & finite
     if name == "event_id" and len(values):
         ids = as_numpy(values)
         # Two passes without a mask: nearly always they are all that is needed.
         if ids.min() < events.start or ids.max() >= events.stop:
             detail = f"column event_id has events outside of {events.start} to {events.stop - 1}"
             yield "unknown-event", detail, (ids < events.start) | (ids >= events.stop)
+    if column.bounds != (-inf, inf) and len(values):
+        outside = _outside(as_numpy(values), *column.bounds)
+        if outside is not None:
+            detail = f"column {name} has values that are not {_in_words(*column.bounds)}"
+            yield "out-of-bounds", detail, outside if given is None else outside & given
+
+
+def _outside(numbers: npt.NDArray[Any], lowest: float, highest: float) -> Mask | None:
+    """Which numbers are out of bounds, exactly also where no float holds them; None where none is."""
+    # As above; Python compares integers with floats exactly, and what is no number fails the comparison.
+    if lowest <= numbers.min().item() and numbers.max().item() <= highest:
+        return None
+    outside = np.zeros(len(numbers), np.bool_)
+    if isfinite(lowest):
+        outside |= numbers < _bound(ceil(lowest), lowest, numbers)
+    if isfinite(highest):
+        outside |= numbers > _bound(floor(highest), highest, numbers)
+    return outside
+
+
+def _bound(whole: int, number: float, numbers: npt.NDArray[Any]) -> int | np.float64:
+    """A bound that is compared with an array in a type that holds both."""
+    return np.float64(number) if numbers.dtype.kind == "f" else whole
+
+
+def _in_words(lowest: float, highest: float) -> str:
+    if highest == inf:
+        return f"{lowest:.15g} or more"
+    return f"{highest:.15g} or less" if lowest == -inf else f"within {lowest:.15g} and {highest:.15g}"
 
 
 def _problem(code: str, detail: str, column: str, table: pa.Table, wrong: Mask) -> Problem:

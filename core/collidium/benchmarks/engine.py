@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collidium.benchmarks import partitioning, planning, problems
+from collidium.benchmarks import one_value, partitioning, planning, problems
 from collidium.benchmarks.blocks import Span
 from collidium.benchmarks.partitioning import PartitionJob
 from collidium.benchmarks.parts import Part
@@ -35,16 +35,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What valid predictions are worth."""
+    """What valid predictions are worth; ``metrics`` may lack those of which the card says so."""
 
     metrics: dict[str, float]
     tally: Tally
+    #: What a submitter should know; nothing that tells a score.
     warnings: list[str]
     rows: int
     #: The metrics of resampled events, never to be shown; empty where there is one event alone.
     replicates: Replicates
     #: What they are worth on the events that are held back, never to be shown before these count.
     held_back: Evaluation | None = None
+    #: Which metrics are missing and when they are: not told by a dry run, as it tells of scores.
+    missing: list[str] = field(default_factory=list)
 
     @property
     def uncertainties(self) -> dict[str, float]:
@@ -93,9 +96,11 @@ class _Findings:
     @classmethod
     def of(cls, results: Iterable[ScoringResult]) -> _Findings:
         results = list(results)
+        found = [problem for result in results for problem in result.problems]
+        spreads = one_value.joined(result.spreads for result in results)
         return cls(
             [tally for result in results for tally in result.tallies or ()],
-            [problem for result in results for problem in result.problems],
+            [*found, *one_value.within_file(spreads)],
             sum(result.rows for result in results),
         )
 
@@ -144,7 +149,8 @@ class _Evaluation:
     def _evaluation(self, made: Conclusion, rows: int) -> Evaluation:
         self._check_metrics(made.metrics)
         warnings = [*self._left_out(rows), *made.warnings]
-        return Evaluation(dict(made.metrics), made.tally, warnings, rows, made.replicates)
+        missing = self._missing(made.metrics)
+        return Evaluation(dict(made.metrics), made.tally, warnings, rows, made.replicates, missing=missing)
 
     def _sets_of_groups(self) -> list[frozenset[int] | None]:
         """The groups that count, and those that are held back, if there are any; None: all."""
@@ -195,10 +201,20 @@ class _Evaluation:
         results = await self.workers.score(self._jobs(spans, files), self.progress)
         return _Findings.of([ScoringResult(None, tuple(found), dropped), *results])
 
+    def _missing(self, metrics: Mapping[str, float]) -> list[str]:
+        card = self.workers.task.card
+        return [
+            f"There is no {metric.name} when {metric.missing_when}"
+            + (": the submission has no place on the leaderboard." if metric is card.primary_metric else ".")
+            for metric in card.metrics
+            if metric.name not in metrics
+        ]
+
     def _check_metrics(self, metrics: Mapping[str, float]) -> None:
-        wanted = [metric.name for metric in self.workers.task.card.metrics]
-        if sorted(metrics) != sorted(wanted):
-            self.workers.fail(f"the task has metrics {sorted(metrics)}, its card names {sorted(wanted)}")
-        bad = [name for name in wanted if not isfinite(metrics[name])]
+        card = self.workers.task.card
+        if not card.allows(metrics):
+            wanted = sorted(metric.name for metric in card.metrics)
+            self.workers.fail(f"the task has metrics {sorted(metrics)}, its card names {wanted}")
+        bad = [name for name in metrics if not isfinite(metrics[name])]
         if bad:
             self.workers.fail(f"these metrics are not finite: {', '.join(bad)}")

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tortoise.expressions import Q
 
@@ -16,6 +16,11 @@ from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import SUBMISSION_ID, SubmissionView, view
 from collidium.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tortoise.queryset import QuerySet
+
+    from collidium.benchmarks.fronts import Front
 
 #: No leaderboard is longer.
 MAX_RANK: Final = 2**53
@@ -27,16 +32,23 @@ class RankedSubmission:
 
     rank: int
     submission: SubmissionView
+    #: Whether it is on the Pareto front of the leaderboard; None where that has none.
+    pareto: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a page ended: its last place."""
+    """A place on a leaderboard, and so where a page may end."""
 
     rank: int
     rank_score: float
     submitted_at: datetime
     id: str
+
+    @property
+    def order(self) -> tuple[float, datetime, str]:
+        """By what places are sorted."""
+        return -self.rank_score, self.submitted_at, self.id
 
     def encode(self) -> str:
         """As it stands in a URL."""
@@ -82,29 +94,51 @@ async def current_edition(task_name: str) -> Edition:
     return Edition(task_name, listed.truth_version, listed.revision)
 
 
+def ranked(edition: Edition) -> QuerySet[Submission]:
+    """The submissions of an edition, best first.
+
+    Those scored against its truth, by the primary metric, ties earlier first; one without a finite primary
+    score never ranks.
+    """
+    return Submission.filter(
+        task=edition.task, truth_version=edition.truth_version, rank_score__isnull=False
+    ).order_by("-rank_score", "submitted_at", "id")
+
+
 async def places(
-    edition: Edition, *, limit: int, cursor: str | None = None
+    edition: Edition, *, limit: int, cursor: str | None = None, front: Front | None = None
 ) -> tuple[list[RankedSubmission], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
-    Submissions scored against the edition's truth, by the primary metric, ties earlier first; one without a
-    finite primary score never ranks. Raises InvalidInput for a cursor that is none.
+    ``front`` is the edition's own, where it has one. Raises InvalidInput for a cursor that is none.
     """
-    query = Submission.filter(
-        task=edition.task, truth_version=edition.truth_version, rank_score__isnull=False
-    )
     after = Cursor.decode(cursor) if cursor else None
+    query = ranked(edition)
     if after is not None:
         query = query.filter(
             Q(rank_score__lt=after.rank_score)
             | Q(rank_score=after.rank_score, submitted_at__gt=after.submitted_at)
             | Q(rank_score=after.rank_score, submitted_at=after.submitted_at, id__gt=after.id)
         )
-    rows = await query.order_by("-rank_score", "submitted_at", "id").limit(limit + 1)
+    rows = await query.limit(limit + 1)
     first_rank = after.rank + 1 if after else 1
-    ranked = [RankedSubmission(first_rank + i, view(row)) for i, row in enumerate(rows[:limit])]
+    found = [
+        RankedSubmission(first_rank + i, view(row), None if front is None else row.id in front)
+        for i, row in enumerate(rows[:limit])
+    ]
     if len(rows) <= limit:
-        return ranked, None
+        return found, None
     last = rows[limit - 1]
-    assert last.rank_score is not None  # noqa: S101 -- by the filter above
-    return ranked, Cursor(ranked[-1].rank, last.rank_score, last.submitted_at, last.id).encode()
+    assert last.rank_score is not None  # noqa: S101 -- by what is ranked
+    return found, Cursor(found[-1].rank, last.rank_score, last.submitted_at, last.id).encode()
+
+
+async def places_on_front(
+    front: Front, *, limit: int, cursor: str | None = None
+) -> tuple[list[RankedSubmission], str | None]:
+    """The same of the submissions on a front alone; their ranks are those among all."""
+    after = Cursor.decode(cursor) if cursor else None
+    wanted = [place for place in front.values() if after is None or place.order > after.order][: limit + 1]
+    rows = {row.id: row for row in await Submission.filter(id__in=[place.id for place in wanted[:limit]])}
+    found = [RankedSubmission(place.rank, view(rows[place.id]), True) for place in wanted[:limit]]
+    return found, wanted[limit - 1].encode() if len(wanted) > limit else None

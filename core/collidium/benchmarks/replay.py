@@ -226,10 +226,9 @@ async def _put_into_force(row: Submission, scoring: Scoring | None, target: Targ
             await row.save(update_fields=["rank_score"])
         return
     await scorings.keep_current(row)
-    primary = target.task.card.primary_metric
     row.scorer_version, row.truth_version = target.versions
     row.scores, row.uncertainties, row.warnings = scoring.scores, scoring.uncertainties, scoring.warnings
-    row.rank_score = scoring.scores[primary.name] * (1 if primary.higher_is_better else -1)
+    row.rank_score = scorings.rank_score(target.task.card, row.scores)
     await row.save()
     if scoring.applied_at is None:
         scoring.applied_at = now()

@@ -61,9 +61,11 @@ async def reward_bests(
 
     A best is beaten by a strictly larger finite value, on a metric whose higher_is_better is true; where
     there is none yet, the task's floor (its naive baseline) must be beaten, and zero. A best that is not paid
-    for is raised all the same. What was self-reported counts once the submission is verified. ``replicates``
-    are those of the submission.
+    for is raised all the same. What was self-reported counts once the submission is verified; what has no
+    place on the leaderboard holds no best. ``replicates`` are those of the submission.
     """
+    if submission.rank_score is None:
+        return Decimal(0)
     believed = [m for m in card.metrics if not m.self_reported or submission.verified_at is not None]
     gains = [gain for metric in believed if (gain := await _raise_best(metric, submission, floors))]
     paid_today = await rewards_today(submission, [gain.metric.name for gain in gains])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from collidium.benchmarks import one_value
 from collidium.benchmarks.blocks import Span, TruthBlock
+from collidium.benchmarks.one_value import Spreads
 from collidium.benchmarks.problems import merge
 from collidium.benchmarks.reading import PredictionsReader
 from collidium.benchmarks.streaming import Findings, by_block, from_partitions, from_row_groups
@@ -43,11 +45,13 @@ class ScoringResult:
     tallies: tuple[GroupTally, ...] | None
     problems: tuple[Problem, ...]
     rows: int
+    #: Of the columns that must have one value in the whole file, of which a job sees a part.
+    spreads: Spreads = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a task makes of all tallies."""
+    """What a task makes of all tallies; ``replicates`` are those of the metrics that there are."""
 
     tally: Tally
     metrics: Mapping[str, float]
@@ -64,19 +68,23 @@ def score(job: ScoringJob) -> ScoringResult:
     findings = Findings()
     groups = groups_of(job.events)
     tallies: list[GroupTally] = []
+    columns = job.task.card.columns
+    spreads: Spreads = {}
     with _blocks(job, findings) as blocks, _truth(job.truth) as truth:
         for block, predictions in blocks:
             tables = {
                 name: file.read_row_group(block.index, use_threads=False) for name, file in truth.items()
             }
             data = Block(block.events, predictions, tables)
+            spreads = one_value.joined([spreads, one_value.spreads_of(predictions, columns)])
+            findings.problems += one_value.within_events(predictions, columns)
             findings.problems += job.task.check(data)
             if findings.problems:
                 findings.problems = merge(findings.problems)
             else:
                 tallies += [GroupTally(group, job.task.score(part)) for group, part in by_group(data, groups)]
     found = None if findings.problems else tuple(merged(job.task, tallies))
-    return ScoringResult(found, tuple(findings.problems), findings.rows)
+    return ScoringResult(found, tuple(findings.problems), findings.rows, spreads)
 
 
 def decode(job: ScoringJob) -> None:
@@ -107,7 +115,8 @@ def conclude(
 def _conclude(task: Task, groups: Sequence[Tally]) -> Conclusion:
     tally = task.merge(groups)
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
-    return Conclusion(tally, metrics, warnings, resampled(task, groups))
+    replicates = {name: values for name, values in resampled(task, groups).items() if name in metrics}
+    return Conclusion(tally, metrics, warnings, replicates)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from collidium.benchmarks.uncertainty import Replicates
 
 if TYPE_CHECKING:
     from collidium.benchmarks.engine import Evaluation
+    from collidium.contracts.task import Card
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,13 @@ class EarlierScores:
     scorer_version: str
     truth_version: str
     scored_at: datetime
+
+
+def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
+    """What the leaderboard of a task sorts by, larger is better; None: no place on it."""
+    primary = card.primary_metric
+    score = scores.get(primary.name)
+    return score if score is None or primary.higher_is_better else -score
 
 
 async def keep(
@@ -48,7 +56,7 @@ async def keep(
         scores=evaluation.metrics,
         uncertainties=evaluation.uncertainties,
         replicates=evaluation.replicates,
-        warnings=list(evaluation.warnings),
+        warnings=[*evaluation.warnings, *evaluation.missing],
         scored_at=scored_at,
         applied_at=scored_at if applied else None,
     )

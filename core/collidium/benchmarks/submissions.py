@@ -186,12 +186,11 @@ async def _keep_once(
     await quotas.require_submission_left(
         submission.account_id, submission.task, settings.submissions_per_day, submission.submitted_at
     )
-    primary = task.card.primary_metric
     submission.rows = evaluation.rows
     submission.scores = evaluation.metrics
     submission.uncertainties = evaluation.uncertainties
-    submission.rank_score = evaluation.metrics[primary.name] * (1 if primary.higher_is_better else -1)
-    submission.warnings = list(evaluation.warnings)
+    submission.rank_score = scorings.rank_score(task.card, evaluation.metrics)
+    submission.warnings = [*evaluation.warnings, *evaluation.missing]
     rules = RewardRules.of(settings, submission.truth_version)
     submission.credits_earned = await reward_bests(
         task.card, submission, floors, evaluation.replicates, rules

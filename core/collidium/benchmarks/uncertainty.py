@@ -86,6 +86,7 @@ def merged(task: Task, tallies: Iterable[GroupTally]) -> list[GroupTally]:
 def resampled(task: Task, tallies: Sequence[Tally]) -> dict[str, list[float]]:
     """The replicates of a task's metrics; none of a single group, which cannot scatter.
 
+    A metric that is missing from a draw has none: what is left of it would scatter less than it does.
     Raises ValueError where the task gives other metrics than its card names, or numbers that are none.
     """
     if len(tallies) < 2:
@@ -93,9 +94,10 @@ def resampled(task: Task, tallies: Sequence[Tally]) -> dict[str, list[float]]:
     names = [metric.name for metric in task.card.metrics]
     draws = _draws(len(tallies))
     made = task.resample(tallies, draws)
-    if len(made) != len(draws) or any(sorted(metrics) != sorted(names) for metrics in made):
+    if len(made) != len(draws) or not all(map(task.card.allows, made)):
         raise ValueError(f"resample must give {', '.join(names)} once for each of {len(draws)} draws")
-    replicates = {name: [float(metrics[name]) for metrics in made] for name in names}
+    everywhere = [name for name in names if all(name in metrics for metrics in made)]
+    replicates = {name: [float(metrics[name]) for metrics in made] for name in everywhere}
     bad = [name for name, values in replicates.items() if not all(map(isfinite, values))]
     if bad:
         raise ValueError(f"these metrics of resampled events are not finite: {', '.join(bad)}")

@@ -49,7 +49,7 @@ async def _verify_once(
     except Forbidden as error:
         raise Conflict(f"{submission.hub_username}: {error.detail}") from error
     submission.verified_at = now()
-    if submission.truth_version == listed.truth_version and submission.rank_score is not None:
+    if submission.truth_version == listed.truth_version:
         versions = submission.scorer_version, submission.truth_version
         floors = (await truth_versions.find(task.card.name, submission.truth_version)).floors
         rules = RewardRules.of(settings, submission.truth_version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collidium.benchmarks.cards import ListedCard, ListedMetric
-    from collidium.client import Metric, TaskCard
+    from collidium.client import Metric, PredictionColumn, TaskCard
+    from collidium.contracts.task import Column
 
 
 def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: str | None) -> None:
@@ -31,7 +33,7 @@ def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: 
     )
     print_paragraph(card.description)
     click.echo("Predict one table with these columns:\n")
-    print_table(("column", "kind", "meaning"), ((c.name, c.kind, c.description) for c in card.columns))
+    print_table(("column", "kind", "meaning"), map(_column, card.columns))
     click.echo()
     print_table(
         ("metric", "better", "reward", "floor", "meaning"),
@@ -40,6 +42,22 @@ def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: 
     click.echo(
         f"\nThe leaderboard goes by {card.primary_metric}. A new best above the floor earns the reward."
     )
+    for metric in card.metrics:
+        if metric.missing_when:
+            click.echo(f"There is no {metric.name} when {metric.missing_when}.")
+    if card.pareto:
+        click.echo(f"It marks the Pareto front of {card.pareto[0]} and {card.pareto[1]}.")
+
+
+def _column(column: PredictionColumn | Column) -> tuple[str, str, str]:
+    """What may stand in a column is told with its kind."""
+    lowest, highest = column.bounds
+    kind = column.kind
+    if lowest is not None and isfinite(lowest):
+        kind += f" from {lowest:.15g}"
+    if highest is not None and isfinite(highest):
+        kind += f" to {highest:.15g}"
+    return column.name, f"{kind}, one per {column.one_per}" if column.one_per else kind, column.description
 
 
 def _metric(metric: Metric | ListedMetric, *, primary: bool) -> tuple[object, ...]:

@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("task")
 @limit_option("places")
+@click.option(
+    "--pareto", is_flag=True, help="Only the Pareto front, of a task that trades two metrics for each other."
+)
 @json_option
-def leaderboard(task: str, limit: int, as_json: bool) -> None:
+def leaderboard(task: str, limit: int, pareto: bool, as_json: bool) -> None:
     """Show the leaderboard of TASK, best first.
 
     \b
     collidium leaderboard tracking
     collidium leaderboard tracking --limit 100 --json
+    collidium leaderboard tracking_small --pareto
     """
     with client() as server:
-        places = server.leaderboard(task, limit=limit)
+        places = server.leaderboard(task, limit=limit, pareto=pareto)
         if as_json:
             print_json(places.items)
         else:
@@ -39,13 +43,15 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
     metrics = [metric.name for metric in card.metrics]
     headings = [f"{m.name} (self-reported)" if m.self_reported else m.name for m in card.metrics]
     verified = ("verified",) if any(metric.self_reported for metric in card.metrics) else ()
+    front = ("Pareto front",) if card.pareto else ()
     print_table(
-        ("rank", "account", *headings, *verified, "credits", "model", "submitted"),
+        ("rank", "account", *headings, *front, *verified, "credits", "model", "submitted"),
         (
             (
                 place.rank,
                 place.hub_username,
                 *(_score(place, metric) for metric in metrics),
+                *("yes" if place.pareto else "" for _ in front),
                 *(place.verified_at is not None for _ in verified),
                 place.credits_earned,
                 place.model_repo,

@@ -205,10 +205,10 @@ class AsyncClient(AsyncOperation):
             return await self._transport.send(calls.check(task, file), progress)
 
     async def leaderboard(
-        self, task: str, *, limit: int | None = None, cursor: str | None = None
+        self, task: str, *, limit: int | None = None, cursor: str | None = None, pareto: bool = False
     ) -> Page[Place]:
-        """A page of the task's leaderboard, best first."""
-        return await self._transport.send(calls.leaderboard(task, limit, cursor))
+        """A page of the task's leaderboard, best first; with ``pareto`` only the places on its front."""
+        return await self._transport.send(calls.leaderboard(task, limit, cursor, pareto=pareto))
 
     async def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""

@@ -205,9 +205,11 @@ class Client(Operation):
         with predictions_file(path) as file:
             return self._transport.send(calls.check(task, file), progress)
 
-    def leaderboard(self, task: str, *, limit: int | None = None, cursor: str | None = None) -> Page[Place]:
-        """A page of the task's leaderboard, best first."""
-        return self._transport.send(calls.leaderboard(task, limit, cursor))
+    def leaderboard(
+        self, task: str, *, limit: int | None = None, cursor: str | None = None, pareto: bool = False
+    ) -> Page[Place]:
+        """A page of the task's leaderboard, best first; with ``pareto`` only the places on its front."""
+        return self._transport.send(calls.leaderboard(task, limit, cursor, pareto=pareto))
 
     def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""

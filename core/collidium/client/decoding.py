@@ -28,6 +28,8 @@ def _decode(hint: Any, value: object, where: str) -> object:
         return _decode_union(get_args(hint), value, where)
     if origin is tuple:
         items = _expect(list, value, where)
+        if get_args(hint)[-1] is not Ellipsis and len(items) != len(get_args(hint)):
+            raise UnexpectedAnswer(f"{where} has {len(items)} items, not {len(get_args(hint))}")
         return tuple(_decode(get_args(hint)[0], item, f"{where}[{i}]") for i, item in enumerate(items))
     if origin is Mapping:
         mapping = _expect(dict, value, where)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, ClassVar, Final, Literal
@@ -65,12 +65,17 @@ class Column:
     """A column that predictions must have.
 
     Integer columns take integers of any width and no others; float columns take floats and integers.
-    Nulls and non-finite numbers are refused by the engine, for every task.
+    Nulls, non-finite numbers, values out of bounds and values that differ where there must be one are
+    refused by the engine, for every task.
     """
 
     name: str
     kind: Literal["integer", "float"]
     description: str
+    #: The lowest and the highest value that predictions may have, both included.
+    bounds: tuple[float, float] = (-inf, inf)
+    #: Within what the column has one value alone: all rows of an event, or all of the file.
+    one_per: Literal["event", "file"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +92,9 @@ class Metric:
     #: Whether it rests on what the submitter measured, a time for example: shown as such, and it earns
     #: nothing until an operator has verified the submission.
     self_reported: bool = False
+    #: When :meth:`Task.metrics` may leave it out, as people are told: ``"the efficiency is below 0.5"``.
+    #: A metric without this is always there. What lacks the primary metric has no place on the leaderboard.
+    missing_when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +114,9 @@ class Card:
     #: The engine refuses longer files before decoding anything.
     rows_of: str
     metrics: tuple[Metric, ...]
+    #: Two metrics that are traded for each other: the leaderboard marks the submissions that no other beats
+    #: in one of them without being worse in the other.
+    pareto: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -114,6 +125,8 @@ class Card:
             raise ValueError(f"task {self.name!r} has no metric")
         if "event_id" not in self.column_names:
             raise ValueError(f"task {self.name!r}: predictions need a column event_id")
+        if self.pareto and not set(self.pareto) <= {metric.name for metric in self.metrics}:
+            raise ValueError(f"task {self.name!r}: pareto names two metrics, not {', '.join(self.pareto)}")
 
     @property
     def primary_metric(self) -> Metric:
@@ -122,6 +135,12 @@ class Card:
     @property
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    def allows(self, metrics: Iterable[str]) -> bool:
+        """Whether these names can be those of a submission's metrics: all, but for what may be missing."""
+        names = set(metrics)
+        needed = {metric.name for metric in self.metrics if not metric.missing_when}
+        return needed <= names <= {metric.name for metric in self.metrics}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +164,10 @@ class Block:
     """Predictions and truth of the same events.
 
     Every table is sorted by event_id (the order of rows within an event is the submitter's, respectively
-    that of :meth:`Task.prepare`). Prediction columns are those of the card, without nulls and finite,
-    integers in the width in which they were submitted, and every event_id lies in ``events``.
+    that of :meth:`Task.prepare`). Prediction columns are those of the card, without nulls, finite and within
+    bounds, integers in the width in which they were submitted, and every event_id lies in ``events``. Where
+    a column has one value per event or file, rows that differ are refused beside what :meth:`Task.check`
+    finds, so that it may still see them, and :meth:`Task.score` does not.
     """
 
     events: EventRange
@@ -187,7 +208,10 @@ class Task(ABC):
 
     @abstractmethod
     def metrics(self, tally: Tally) -> dict[str, float]:
-        """The card's metrics; an empty denominator gives 0."""
+        """The card's metrics; an empty denominator gives 0.
+
+        Only those may be left out whose card says when (``missing_when``).
+        """
 
     def resample(self, tallies: Sequence[Tally], draws: Draws) -> Sequence[Mapping[str, float]]:
         """The metrics of resampled events, one for each of ``draws``: their scatter is the standard error.

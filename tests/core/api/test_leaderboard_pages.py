@@ -10,6 +10,7 @@ from collidium import settings
 from collidium.api.answers import WrittenPage
 from collidium.api.app import create_app
 from collidium.api.benchmarks import PAGE_OVERHEAD, PAGES_BYTES, Pages
+from collidium.api.schemas import LeaderboardQuery
 from collidium.benchmarks.leaderboard import Edition
 
 
@@ -21,14 +22,20 @@ def pages(tmp_path: Path) -> Pages:
     return kept
 
 
+def after(number: int) -> LeaderboardQuery:
+    """A page of its own for each number."""
+    return LeaderboardQuery(limit=1000, cursor=str(number))
+
+
 @pytest.mark.parametrize("length", [0, 100_000, PAGES_BYTES // 3])
 def test_pages_of_any_size_stay_within_the_memory_for_all(pages: Pages, length: int) -> None:
     edition = Edition("tracking", "abc", 7)
     most = PAGES_BYTES // (length + PAGE_OVERHEAD)
-    pages[edition, 0, None] = WrittenPage("", None)
+    first = LeaderboardQuery(limit=1000)
+    pages[edition, first] = WrittenPage("", None)
     for number in range(1, most + 3):
-        pages[edition, number, None] = WrittenPage("x" * length, None)
-        assert pages.get((edition, 0, None)), "the page that everybody asks for was dropped"
-    assert (edition, 1, None) not in pages
-    assert (edition, most + 2, None) in pages
+        pages[edition, after(number)] = WrittenPage("x" * length, None)
+        assert pages.get((edition, first)), "the page that everybody asks for was dropped"
+    assert (edition, after(1)) not in pages
+    assert (edition, after(most + 2)) in pages
     assert sum(len(page.body) + PAGE_OVERHEAD for page in pages.values()) <= PAGES_BYTES

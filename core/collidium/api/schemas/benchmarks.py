@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from math import isfinite
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from collidium.api.answers import Page
 from collidium.api.schemas.base import Answer, Credits
 
 #: Metric -> standard error.
@@ -17,6 +19,22 @@ StandardErrors = Annotated[
 
 VerifiedAt = Annotated[
     datetime | None, Field(description="When an operator verified what was self-reported; null: nobody has.")
+]
+
+
+def _finite(bounds: object) -> object:
+    """JSON knows no infinity."""
+    return (
+        tuple(number if isfinite(number) else None for number in bounds)
+        if isinstance(bounds, tuple)
+        else bounds
+    )
+
+
+Bounds = Annotated[
+    tuple[float | None, float | None],
+    BeforeValidator(_finite),
+    Field(description="The lowest and the highest value that is accepted; null: there is none."),
 ]
 
 
@@ -33,6 +51,10 @@ class ColumnModel(Answer):
     name: str
     kind: Literal["integer", "float"]
     description: str
+    bounds: Bounds
+    one_per: Literal["event", "file"] | None = Field(
+        description="All rows of an event, or of the file, must have the same value; null: they need not."
+    )
 
 
 class MetricModel(Answer):
@@ -47,6 +69,7 @@ class MetricModel(Answer):
     reward: Credits
     floor: float
     self_reported: bool
+    missing_when: str = Field(description="When a submission has no such score; empty: it always has one.")
 
 
 class TaskModel(Answer):
@@ -61,6 +84,9 @@ class TaskModel(Answer):
     columns: list[ColumnModel]
     metrics: list[MetricModel]
     primary_metric: str
+    pareto: tuple[str, str] | None = Field(
+        description="Two metrics that are traded for each other: the leaderboard marks their Pareto front."
+    )
     scorer_version: str
     truth_version: str | None
     phase: Literal["public", "final"] | None = Field(
@@ -146,6 +172,18 @@ class Place(BaseModel):
     scorer_version: str
     truth_version: str
     verified_at: VerifiedAt
+    pareto: bool | None = Field(
+        description="Whether no other place beats it in one of the task's two `pareto` metrics without being "
+        "worse in the other; null where the task names none."
+    )
+
+
+class LeaderboardQuery(Page):
+    """Query of a leaderboard."""
+
+    model_config = ConfigDict(frozen=True)  # pages are kept by what was asked for
+
+    pareto: bool = Field(False, description="Only the places on the Pareto front.")
 
 
 class SubmitQuery(BaseModel):

@@ -28,9 +28,10 @@ def check(task_name: str, path: Path) -> Call[Checked]:
     return Call("POST", where, single(Checked), upload=path)
 
 
-def leaderboard(task_name: str, limit: int | None, cursor: str | None) -> Call[Page[Place]]:
+def leaderboard(task_name: str, limit: int | None, cursor: str | None, *, pareto: bool) -> Call[Page[Place]]:
     where = f"/v1/leaderboard/{segment(task_name)}"
-    return Call("GET", where, listed(Place), Credential.NONE, query=paging(limit, cursor))
+    query = {**paging(limit, cursor), **({"pareto": "true"} if pareto else {})}
+    return Call("GET", where, listed(Place), Credential.NONE, query=query)
 
 
 def submission(submission_id: str) -> Call[Submission]:

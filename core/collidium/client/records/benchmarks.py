@@ -23,6 +23,10 @@ class PredictionColumn:
     name: str
     kind: str
     description: str
+    #: The lowest and the highest value that is accepted; None: there is none.
+    bounds: tuple[float | None, float | None] = (None, None)
+    #: ``event`` or ``file``, all rows of which must have the same value; None: they need not.
+    one_per: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Metric:
     floor: float | None = None
     #: Measured by the submitter: it earns nothing until an operator has verified the submission.
     self_reported: bool = False
+    #: When a submission has no such score; empty: it always has one.
+    missing_when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,8 @@ class TaskCard:
     #: Part of the events that counts now: ``public`` or ``final``; None: all.
     phase: str | None = None
     public_percent: int | None = None
+    #: Two metrics that are traded for each other: the leaderboard marks their Pareto front.
+    pareto: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +149,6 @@ class Place:
     truth_version: str | None = None
     uncertainties: Mapping[str, float] = field(default_factory=dict)
     verified_at: datetime | None = None
+    #: Whether no other place beats it in one of the card's ``pareto`` metrics without being worse in the
+    #: other; None where the card names none.
+    pareto: bool | None = None

@@ -23,6 +23,7 @@ def answers_are_valid(subject: Subject) -> None:
     for what, predictions in subject.answers.items():
         for column in subject.task.card.columns:
             _check_column(what, column, predictions.column(column.name))
+            _check_one_value(what, column, predictions)
         promise(
             predictions.num_rows <= most,
             f"{what} has {predictions.num_rows} rows, more than rows_of allows: {most}",
@@ -39,10 +40,22 @@ def _check_column(what: str, column: Column, values: pa.ChunkedArray[Any]) -> No
     promise(values.null_count == 0, f"{place}: has nulls")
     if column.kind == "integer":
         promise(kinds.is_integer(values.type), f"{place}: must be integers, not {values.type}")
-        return
     number = kinds.is_integer(values.type) or kinds.is_floating(values.type)
     promise(number, f"{place}: must be numbers, not {values.type}")
-    promise(bool(np.all(np.isfinite(np.asarray(values, np.float64)))), f"{place}: must be finite")
+    numbers = np.asarray(values, np.float64)
+    promise(bool(np.all(np.isfinite(numbers))), f"{place}: must be finite")
+    lowest, highest = column.bounds
+    inside = bool(np.all((numbers >= lowest) & (numbers <= highest)))
+    promise(inside, f"{place}: must lie within {lowest:g} and {highest:g}, as the card says")
+
+
+def _check_one_value(what: str, column: Column, predictions: pa.Table) -> None:
+    if column.one_per is None:
+        return
+    keys = ["event_id", column.name] if column.one_per == "event" else [column.name]
+    values = predictions.select(keys).group_by(keys).aggregate([])
+    one = values.num_rows <= (len(set(values["event_id"].to_pylist())) if column.one_per == "event" else 1)
+    promise(one, f"{what}, column {column.name}: must have one value per {column.one_per}, as the card says")
 
 
 def floor_is_independent_of_blocks(subject: Subject) -> None:
@@ -85,7 +98,9 @@ def repeated_rows_earn_nothing(subject: Subject) -> None:
 
 
 def _better(subject: Subject, metrics: Mapping[str, float], others: Mapping[str, float]) -> bool:
-    """Whether the primary metric is."""
+    """Whether the primary metric is; one that is missing is worse than any."""
     metric = subject.task.card.primary_metric
+    if metric.name not in metrics or metric.name not in others:
+        return metric.name in metrics
     gain = metrics[metric.name] - others[metric.name]
     return gain > 0 if metric.higher_is_better else gain < 0

@@ -21,6 +21,7 @@ def card_is_complete(subject: Subject) -> None:
         promise(bool(text.strip()), f"the card's {field} is empty")
     for column in card.columns:
         promise(bool(column.description.strip()), f"the column {column.name} has no description")
+        _check_bounds("column", column.name, column.bounds)
     _check_names(card)
     kinds = {column.name: column.kind for column in card.columns}
     promise(kinds["event_id"] == "integer", "the column event_id must be an integer")
@@ -39,8 +40,12 @@ def _check_names(card: Card) -> None:
 def _check_metric(metric: Metric) -> None:
     promise(bool(metric.description.strip()), f"the metric {metric.name} has no description")
     promise(metric.reward is None or metric.reward >= 0, f"the metric {metric.name} pays less than nothing")
-    lowest, highest = metric.bounds
-    promise(lowest < highest, f"the metric {metric.name} needs bounds (lowest, highest), not {metric.bounds}")
+    _check_bounds("metric", metric.name, metric.bounds)
+
+
+def _check_bounds(part: str, name: str, bounds: tuple[float, float]) -> None:
+    lowest, highest = bounds
+    promise(lowest < highest, f"the {part} {name} needs bounds (lowest, highest), not {bounds}")
 
 
 def version_is_a_short_text(subject: Subject) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, inf
+from operator import le
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from collidium.contracts.task import Block, Column
@@ -88,15 +92,27 @@ def _tables(subject: Subject) -> SearchStrategy[pa.Table]:
                 if column.name not in row or draw(st.booleans()):
                     row[column.name] = draw(_values(column, kinds[column.name], subject.events))
             rows.append(row)
-        return _typed(rows, kinds).sort_by("event_id")
+        _unite(rows, card.columns)
+        return _typed(rows, card.columns, kinds).sort_by("event_id")
 
     return tables()
+
+
+def _unite(rows: list[dict[str, Any]], columns: Sequence[Column]) -> None:
+    """Give one value to the rows in which a column has one, as the engine sees to."""
+    for column in columns:
+        if column.one_per is not None:
+            values: dict[int, Any] = {}
+            for row in rows:
+                part = row["event_id"] if column.one_per == "event" else 0
+                row[column.name] = values.setdefault(part, row[column.name])
 
 
 def _kinds(column: Column) -> tuple[pa.DataType, ...]:
     if column.name == "event_id":
         return (pa.int64(), pa.uint32())
-    return _INTEGERS if column.kind == "integer" else _FLOATS
+    kinds = _INTEGERS if column.kind == "integer" else _FLOATS
+    return tuple(kind for kind in kinds if le(*_limits(column, kind)))
 
 
 def _values(column: Column, kind: pa.DataType, events: list[int]) -> SearchStrategy[Any]:
@@ -104,27 +120,44 @@ def _values(column: Column, kind: pa.DataType, events: list[int]) -> SearchStrat
 
     if column.name == "event_id":
         return st.sampled_from(events)
+    lowest, highest = _limits(column, kind)
+    edges = sorted({min(max(edge, lowest), highest) for edge in _EDGES})
     if pa.types.is_floating(kind):
-        wide = kind == pa.float64()
-        numbers = st.floats(allow_nan=False, allow_infinity=False, width=64 if wide else 32)
-        return st.sampled_from(_EDGES) | numbers
-    lowest, highest = _limits(kind)
-    return st.sampled_from([lowest, highest, 0, 1]) | st.integers(lowest, highest)
+        width: Literal[32, 64] = 64 if kind == pa.float64() else 32
+        numbers = st.floats(lowest, highest, allow_nan=False, allow_infinity=False, width=width)
+        return st.sampled_from(edges) | numbers
+    least, most = int(lowest), int(highest)
+    return st.sampled_from([least, most, *map(int, edges)]) | st.integers(least, most)
 
 
-def _limits(kind: pa.DataType) -> tuple[int, int]:
-    if pa.types.is_signed_integer(kind):
-        return -(1 << (kind.bit_width - 1)), (1 << (kind.bit_width - 1)) - 1
-    return 0, (1 << kind.bit_width) - 1
+def _limits(column: Column, kind: pa.DataType) -> tuple[float, float]:
+    """The lowest and the highest value of that type that the column takes; integers of integer types."""
+    lowest, highest = column.bounds
+    if pa.types.is_floating(kind):
+        number = np.float64 if kind == pa.float64() else np.float32
+        widest = float(np.finfo(number).max)
+        least, most = number(max(lowest, -widest)), number(min(highest, widest))
+        # Rounding may have led out of bounds.
+        least = np.nextafter(least, number(inf)) if least < lowest else least
+        most = np.nextafter(most, number(-inf)) if most > highest else most
+        return float(least), float(most)
+    bits = kind.bit_width - 1 if pa.types.is_signed_integer(kind) else kind.bit_width
+    smallest = -(1 << bits) if pa.types.is_signed_integer(kind) else 0
+    return max(smallest, ceil(max(lowest, smallest))), min(
+        (1 << bits) - 1, floor(min(highest, (1 << bits) - 1))
+    )
 
 
-def _typed(rows: list[dict[str, Any]], kinds: dict[str, pa.DataType]) -> pa.Table:
-    """The rows with these types; a valid value that does not fit is moved into the type's limits."""
-    columns = {}
-    for name, kind in kinds.items():
-        values = [row[name] for row in rows]
-        if pa.types.is_integer(kind):
-            lowest, highest = _limits(kind)
-            values = [min(max(int(value), lowest), highest) for value in values]
-        columns[name] = pa.array(values, kind)
-    return pa.table(columns)
+def _typed(
+    rows: list[dict[str, Any]], columns: Sequence[Column], kinds: Mapping[str, pa.DataType]
+) -> pa.Table:
+    """The rows with these types; a valid value that does not fit is moved into the limits."""
+    made = {}
+    for column in columns:
+        kind = kinds[column.name]
+        lowest, highest = _limits(column, kind)
+        whole = int if pa.types.is_integer(kind) else float
+        made[column.name] = pa.array(
+            [whole(min(max(row[column.name], lowest), highest)) for row in rows], kind
+        )
+    return pa.table(made)

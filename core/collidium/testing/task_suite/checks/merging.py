@@ -78,6 +78,9 @@ def merging_is_commutative(subject: Subject) -> None:
     metrics = subject.task.metrics(subject.task.merge(tallies))
     for how, order in {"backwards": tallies[::-1], "from the middle": tallies[2:] + tallies[:2]}.items():
         others = subject.task.metrics(subject.task.merge(order))
+        promise(
+            set(others) == set(metrics), f"merge must be commutative: {list(metrics)}, {list(others)} {how}"
+        )
         for name, value in metrics.items():
             promise(
                 math.isclose(others[name], value, rel_tol=_ROUNDING, abs_tol=_ROUNDING) or value != value,
