@@ -61,7 +61,8 @@ async def daily(query_args: DaysQuery) -> Response:
 @blueprint.get("/analytics/failures")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
+@validate_querystring(MonthQuery)
 @document_response(FailuresModel)
-async def failures() -> Response:
-    """How many of the requests that ended this month failed."""
-    return answer(FailuresModel.model_validate(await reports.failures()))
+async def failures(query_args: MonthQuery) -> Response:
+    """How many of the requests that ended in a month failed."""
+    return answer(FailuresModel.model_validate(await reports.failures(query_args.month)))

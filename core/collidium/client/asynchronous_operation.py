@@ -15,6 +15,8 @@ from collidium.client.records import (
     Failures,
     Frozen,
     Granted,
+    OperatedRequest,
+    OutputFile,
     Overview,
     Page,
     SimulationRequest,
@@ -65,9 +67,13 @@ class AsyncOperation:
         """A page of everybody's simulation requests, newest first."""
         return await self._transport.send(calls.admin_requests(state, user, channel, limit, cursor))
 
-    async def admin_request(self, request_id: str) -> SimulationRequest:
-        """Anybody's simulation request."""
+    async def admin_request(self, request_id: str) -> OperatedRequest:
+        """Anybody's simulation request, with its job at the runner and what is done next for it."""
         return await self._transport.send(calls.admin_request(request_id))
+
+    async def admin_output(self, request_id: str) -> Page[OutputFile]:
+        """The files of a request's output that the server keeps: none before its job has completed."""
+        return await self._transport.send(calls.admin_output(request_id))
 
     async def admin_cancel(self, request_id: str) -> SimulationRequest:
         """Have anybody's simulation request cancelled."""
@@ -93,6 +99,6 @@ class AsyncOperation:
         """What was ordered on each of the last days, oldest first."""
         return await self._transport.send(calls.admin_daily(days))
 
-    async def admin_failures(self) -> Failures:
-        """How the requests ended that ended this month."""
-        return await self._transport.send(calls.admin_failures())
+    async def admin_failures(self, *, month: str | None = None) -> Failures:
+        """How the requests ended that ended in a month (``YYYY-MM``), this one by default."""
+        return await self._transport.send(calls.admin_failures(month))

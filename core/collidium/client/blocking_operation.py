@@ -15,6 +15,8 @@ from collidium.client.records import (
     Failures,
     Frozen,
     Granted,
+    OperatedRequest,
+    OutputFile,
     Overview,
     Page,
     SimulationRequest,
@@ -65,9 +67,13 @@ class Operation:
         """A page of everybody's simulation requests, newest first."""
         return self._transport.send(calls.admin_requests(state, user, channel, limit, cursor))
 
-    def admin_request(self, request_id: str) -> SimulationRequest:
-        """Anybody's simulation request."""
+    def admin_request(self, request_id: str) -> OperatedRequest:
+        """Anybody's simulation request, with its job at the runner and what is done next for it."""
         return self._transport.send(calls.admin_request(request_id))
+
+    def admin_output(self, request_id: str) -> Page[OutputFile]:
+        """The files of a request's output that the server keeps: none before its job has completed."""
+        return self._transport.send(calls.admin_output(request_id))
 
     def admin_cancel(self, request_id: str) -> SimulationRequest:
         """Have anybody's simulation request cancelled."""
@@ -93,6 +99,6 @@ class Operation:
         """What was ordered on each of the last days, oldest first."""
         return self._transport.send(calls.admin_daily(days))
 
-    def admin_failures(self) -> Failures:
-        """How the requests ended that ended this month."""
-        return self._transport.send(calls.admin_failures())
+    def admin_failures(self, *, month: str | None = None) -> Failures:
+        """How the requests ended that ended in a month (``YYYY-MM``), this one by default."""
+        return self._transport.send(calls.admin_failures(month))

@@ -110,9 +110,7 @@ async def usage(limit: int) -> Usage:
 
 async def channels(month: str | None = None) -> list[ChannelUsage]:
     """Every channel that was ordered in a month (``YYYY-MM``, this one by default), most node-hours first."""
-    if month is not None and not _MONTH.fullmatch(month):
-        raise InvalidInput("month is written YYYY-MM", errors=[{"field": "month", "detail": "not a month"}])
-    totals = await _largest("channel", month or month_of(now()))
+    totals = await _largest("channel", _month(month))
     return [ChannelUsage(total.key, total.requests, _node_hours(total)) for total in totals]
 
 
@@ -129,15 +127,22 @@ async def daily(days: int) -> list[DayUsage]:
     ]
 
 
-async def failures() -> Failures:
-    """How the requests ended that ended in the current month."""
-    month = month_of(now())
-    return _failures(month, await UsageTotal.get_or_none(kind="month", period=month))
+async def failures(month: str | None = None) -> Failures:
+    """How the requests ended that ended in a month (``YYYY-MM``, this one by default)."""
+    asked = _month(month)
+    return _failures(asked, await UsageTotal.get_or_none(kind="month", period=asked))
 
 
 def _failures(month: str, total: UsageTotal | None) -> Failures:
     finished, failed = (total.finished, total.failed) if total else (0, 0)
     return Failures(month, 100 * failed / finished if finished else 0.0, failed, finished)
+
+
+def _month(asked: str | None) -> str:
+    """The month that is asked for, or the current one; raises InvalidInput for what is none."""
+    if asked is not None and not _MONTH.fullmatch(asked):
+        raise InvalidInput("month is written YYYY-MM", errors=[{"field": "month", "detail": "not a month"}])
+    return asked or month_of(now())
 
 
 def _largest(kind: str, period: str) -> QuerySet[UsageTotal]:

@@ -170,6 +170,7 @@ def test_failures(operator: httpx.Client, start_server: StartServer) -> None:
         "analytics/channels?month=2026-01%0a",
         "analytics/channels?month=%D9%A2%D9%A0%D9%A2%D9%A6-01",
         "analytics/channels?month=" + "2" * 5000,
+        "analytics/failures?month=2026-13",
         "requests?state=lost",
         "requests?limit=0",
         "requests?cursor=x",

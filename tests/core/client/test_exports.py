@@ -29,6 +29,8 @@ EXPORTED = {
     "Health",
     "Metric",
     "Moment",
+    "OperatedRequest",
+    "OutputFile",
     "Overview",
     "Page",
     "Place",

@@ -117,7 +117,10 @@ def test_what_is_refused(client: Client, server: ServerProcess) -> None:
 
 def test_operators(client: Client) -> None:
     done = client.wait(client.simulate(**MUONS, seed=next(_seeds)).request_id)
-    assert client.admin_request(done.request_id) == done
+    seen = client.admin_request(done.request_id)
+    assert (seen.credits_charged, seen.timeline) == (done.credits_charged, done.timeline)
+    assert (seen.runner_handle, seen.step, seen.due_at) == (done.request_id, "", None)
+    assert client.admin_output(done.request_id).items == ()
     assert client.admin_requests(user="alice", state="completed", channel="single_muon", limit=1)[0].has_ended
     page = client.admin_requests(limit=1)
     assert client.admin_requests(limit=1, cursor=page.next_cursor)[0].request_id != page[0].request_id
@@ -134,6 +137,8 @@ def test_operators(client: Client) -> None:
     failures = client.admin_failures()
     assert (failures.failed, failures.failure_rate) == (0, 0)
     assert failures.finished > 0
+    assert client.admin_failures(month=failures.month) == failures
+    assert client.admin_failures(month="2001-01").finished == 0
     with pytest.raises(InvalidInput):
         client.admin_daily(days=0)
 

@@ -19,6 +19,8 @@ from collidium.client.records import (
     Frozen,
     Granted,
     Health,
+    OperatedRequest,
+    OutputFile,
     Overview,
     Page,
     Readiness,
@@ -96,9 +98,14 @@ def admin_requests(
     return Call("GET", "/admin/requests", listed(SimulationRequest), Credential.ADMIN, query=query)
 
 
-def admin_request(request_id: str) -> Call[SimulationRequest]:
+def admin_request(request_id: str) -> Call[OperatedRequest]:
     where = f"/admin/requests/{segment(request_id)}"
-    return Call("GET", where, single(SimulationRequest), Credential.ADMIN)
+    return Call("GET", where, single(OperatedRequest), Credential.ADMIN)
+
+
+def admin_output(request_id: str) -> Call[Page[OutputFile]]:
+    where = f"/admin/requests/{segment(request_id)}/output"
+    return Call("GET", where, listed(OutputFile), Credential.ADMIN)
 
 
 def admin_cancel(request_id: str) -> Call[SimulationRequest]:
@@ -134,5 +141,6 @@ def admin_daily(days: int | None) -> Call[Page[DayUsage]]:
     return Call("GET", "/admin/analytics/daily", listed(DayUsage), Credential.ADMIN, query=query)
 
 
-def admin_failures() -> Call[Failures]:
-    return Call("GET", "/admin/analytics/failures", single(Failures), Credential.ADMIN)
+def admin_failures(month: str | None) -> Call[Failures]:
+    query = {} if month is None else {"month": month}
+    return Call("GET", "/admin/analytics/failures", single(Failures), Credential.ADMIN, query=query)

@@ -31,7 +31,14 @@ from collidium.client.records.operation import (
 )
 from collidium.client.records.overview import Follower, Overview, SilentTask
 from collidium.client.records.pages import Page
-from collidium.client.records.simulations import Estimate, Moment, Preset, SimulationRequest
+from collidium.client.records.simulations import (
+    Estimate,
+    Moment,
+    OperatedRequest,
+    OutputFile,
+    Preset,
+    SimulationRequest,
+)
 from collidium.client.records.webhooks import Webhook, WebhookDelivery, WebhookRemoved
 
 __all__ = [
@@ -52,6 +59,8 @@ __all__ = [
     "Health",
     "Metric",
     "Moment",
+    "OperatedRequest",
+    "OutputFile",
     "Overview",
     "Page",
     "Place",

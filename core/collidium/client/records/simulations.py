@@ -61,6 +61,30 @@ class SimulationRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatedRequest(SimulationRequest):
+    """A request as operators see it: with its job at the runner, and what is done next for it.
+
+    ``step`` is submit, follow, collect or publish, done at ``due_at``, and empty once it has ended;
+    ``attempts`` tells how often in a row it failed.
+    """
+
+    runner_handle: str | None = None
+    step: str = ""
+    due_at: datetime | None = None
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """A parquet file of a request's output, as the server keeps it; ``rows`` are events."""
+
+    path: str
+    sha256: str
+    size_bytes: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """What an order takes; ``node_seconds`` on one node."""
 
