@@ -6,7 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from threading import Event
 from typing import Any, ClassVar
@@ -161,6 +162,38 @@ def zero(tables: Tables, value: float = 0) -> pa.Table:
 def _keys(table: pa.Table) -> Any:
     events = np.asarray(table.column("event_id")).astype(np.int64)
     return events * 1_000_000 + np.asarray(table.column("item_id")).astype(np.int64)
+
+
+# -- tasks that ask for more ----------------------------------------------------------------------------
+
+
+class Strict(Toy):
+    """A value within bounds, and columns that have one value alone."""
+
+    card: ClassVar[Card] = replace(
+        Toy.card,
+        columns=(
+            *Toy.card.columns[:2],
+            Column(name="value", kind="float", description="Its value.", bounds=(0, 1000)),
+            Column(
+                name="seconds", kind="float", description="Of an event.", bounds=(0, inf), one_per="event"
+            ),
+            Column(name="size", kind="integer", description="Of all.", bounds=(1, inf), one_per="file"),
+        ),
+    )
+
+
+class Gated(Toy):
+    """Has no accuracy where less than half is right."""
+
+    card: ClassVar[Card] = replace(
+        Toy.card,
+        metrics=(replace(Toy.card.metrics[0], missing_when="less than half is right"), Toy.card.metrics[1]),
+    )
+
+    def metrics(self, tally: ToyTally) -> dict[str, float]:
+        metrics = super().metrics(tally)
+        return metrics if metrics["accuracy"] >= 0.5 else {"missing": metrics["missing"]}
 
 
 # -- tasks that go wrong --------------------------------------------------------------------------------
