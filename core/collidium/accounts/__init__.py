@@ -17,17 +17,20 @@ from collidium.accounts.ledger import (
     entries,
     post,
 )
+from collidium.accounts.listing import Sort, list_accounts
 
 __all__ = [
     "AccountView",
     "Entry",
     "InsufficientCredits",
     "Mismatch",
+    "Sort",
     "audit",
     "banned_among",
     "count_entries",
     "entries",
     "find",
+    "list_accounts",
     "post",
     "recognise",
     "require_not_banned",

@@ -49,7 +49,7 @@ async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
         await Account.filter(id=account.id).update(last_seen_at=account.last_seen_at)
     if account.banned:
         raise _banned(hub_username)
-    return _view(account)
+    return view(account)
 
 
 async def find(hub_username: str) -> AccountView:
@@ -59,7 +59,7 @@ async def find(hub_username: str) -> AccountView:
         account = await Account.get_or_none(name_key=name_key(hub_username))
     if account is None:
         raise NotFound(f"there is no account {hub_username[:100]!r}")
-    return _view(account)
+    return view(account)
 
 
 @transactional
@@ -91,7 +91,7 @@ async def set_banned(hub_username: str, banned: bool) -> AccountView:
         raise NotFound(f"there is no account {hub_username[:100]!r}")
     account.banned = banned
     await account.save(update_fields=["banned"])
-    return _view(account)
+    return view(account)
 
 
 @transactional
@@ -118,7 +118,8 @@ def _banned(hub_username: str) -> Forbidden:
     return Forbidden(f"the account {hub_username} is banned")
 
 
-def _view(account: Account) -> AccountView:
+def view(account: Account) -> AccountView:
+    """What the rest of the platform sees of a row."""
     return AccountView(
         id=account.id,
         hub_username=account.hub_username,

@@ -30,8 +30,12 @@ async def me() -> Response:
 @document_response(list[Transaction])
 async def transactions(query_args: Page) -> Response:
     """Your ledger entries, newest first."""
-    account = await caller()
-    entries = await accounts.entries(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
-    page, last = cut(entries, query_args.limit)
+    return await ledger_page((await caller()).id, query_args)
+
+
+async def ledger_page(account_id: int, query: Page) -> Response:
+    """A page of an account's ledger; for operators, too."""
+    entries = await accounts.entries(account_id, limit=query.limit + 1, before=id_cursor(query))
+    page, last = cut(entries, query.limit)
     items = [Transaction.model_validate(entry) for entry in page]
-    return page_of(items, query_args, last.id if last else None).response()
+    return page_of(items, query, last.id if last else None).response()

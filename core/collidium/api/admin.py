@@ -5,7 +5,7 @@ from __future__ import annotations
 from quart import Blueprint, Response
 from quart_schema import document_response, security_scheme, tag, validate_querystring, validate_request
 
-from collidium import accounts, operations
+from collidium import operations
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import request_id, require_operator
 from collidium.api.schemas import (
@@ -16,7 +16,6 @@ from collidium.api.schemas import (
     Frozen,
     GrantBody,
     Granted,
-    Me,
 )
 
 blueprint = Blueprint("admin", __name__, url_prefix="/admin")
@@ -68,15 +67,6 @@ async def freeze(query_args: FreezeQuery) -> Response:
         query_args.frozen, query_args.note, actor=require_operator(), http_request_id=request_id()
     )
     return answer(Frozen(submissions_frozen=query_args.frozen))
-
-
-@blueprint.get("/accounts/<name>")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
-@document_response(Me)
-async def account(name: str) -> Response:
-    """An account, by name."""
-    return answer(Me.model_validate(await accounts.find(name)))
 
 
 @blueprint.get("/audit")

@@ -1,15 +1,16 @@
-"""``/admin/submissions``, ``/admin/benchmark``: what operators decide about scores."""
+"""``/admin/tasks``, ``/admin/submissions``, ``/admin/benchmark``: what is decided about scores."""
 
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag
+from quart_schema import document_response, security_scheme, tag, validate_querystring
 
-from collidium.api.answers import answer
+from collidium import accounts
+from collidium.api.answers import answer, answer_list, cut, page_of
 from collidium.api.authentication import request_id, require_operator
 from collidium.api.context import platform
-from collidium.api.schemas import Closed, SubmissionModel
-from collidium.benchmarks import phases, verification
+from collidium.api.schemas import Closed, SubmissionModel, SubmissionsQuery, TaskStatusModel
+from collidium.benchmarks import listing, phases, tasklist, verification
 
 blueprint = Blueprint("admin_benchmarks", __name__, url_prefix="/admin")
 
@@ -18,6 +19,36 @@ blueprint = Blueprint("admin_benchmarks", __name__, url_prefix="/admin")
 async def only_operators() -> None:
     """Before anything of the request is read."""
     require_operator()
+
+
+@blueprint.get("/tasks")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@document_response(list[TaskStatusModel])
+async def tasks() -> Response:
+    """The tasks that are installed or listed, by name; why one takes no submissions."""
+    return answer_list([TaskStatusModel.of(status) for status in await tasklist.list_tasks(platform())])
+
+
+@blueprint.get("/submissions")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_querystring(SubmissionsQuery)
+@document_response(list[SubmissionModel])
+async def submissions(query_args: SubmissionsQuery) -> Response:
+    """Everybody's submissions, newest first, without their earlier scores."""
+    account = None if query_args.user is None else await accounts.find(query_args.user)
+    found = await listing.list_submissions(
+        platform(),
+        limit=query_args.limit + 1,
+        task=query_args.task,
+        account_id=account.id if account else None,
+        unverified=query_args.unverified,
+        after=query_args.cursor,
+    )
+    page, last = cut(found, query_args.limit)
+    items = [SubmissionModel.model_validate(submission) for submission in page]
+    return page_of(items, query_args, last.submission_id if last else None).response()
 
 
 @blueprint.post("/submissions/<submission_id>/verify")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
 from collidium.client import calls
@@ -19,8 +20,11 @@ from collidium.client.records import (
     OutputFile,
     Overview,
     Page,
+    Refunds,
     SimulationRequest,
     Submission,
+    TaskStatus,
+    Transaction,
     Usage,
 )
 from collidium.client.transports import BlockingTransport
@@ -55,6 +59,24 @@ class Operation:
         """Any account."""
         return self._transport.send(calls.admin_account(hub_username))
 
+    def admin_accounts(
+        self,
+        *,
+        search: str = "",
+        banned: bool | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Account]:
+        """A page of accounts whose name contains ``search``; ``sort``: newest (default), name or credits."""
+        return self._transport.send(calls.admin_accounts(search, banned, sort, limit, cursor))
+
+    def admin_transactions(
+        self, hub_username: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Transaction]:
+        """A page of any account's ledger, newest first."""
+        return self._transport.send(calls.admin_transactions(hub_username, limit, cursor))
+
     def admin_requests(
         self,
         *,
@@ -78,6 +100,38 @@ class Operation:
     def admin_cancel(self, request_id: str) -> SimulationRequest:
         """Have anybody's simulation request cancelled."""
         return self._transport.send(calls.admin_cancel(request_id))
+
+    def admin_refunds(
+        self,
+        begin: datetime,
+        end: datetime,
+        *,
+        apply: bool = False,
+        digest: str | None = None,
+        note: str | None = None,
+    ) -> Refunds:
+        """What is still charged for requests that failed from ``begin`` until before ``end``.
+
+        A preview, unless ``apply``: then it is given back, if it still is what the preview with that
+        ``digest`` showed; Conflict if not.
+        """
+        return self._transport.send(calls.admin_refunds(begin, end, apply, digest, note))
+
+    def admin_tasks(self) -> Page[TaskStatus]:
+        """The tasks that are installed or listed, and why one takes no submissions."""
+        return self._transport.send(calls.admin_tasks())
+
+    def admin_submissions(
+        self,
+        *,
+        task: str | None = None,
+        user: str | None = None,
+        unverified: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Submission]:
+        """A page of everybody's submissions, newest first; ``unverified``: self-reported and not verified."""
+        return self._transport.send(calls.admin_submissions(task, user, unverified, limit, cursor))
 
     def admin_verify(self, submission_id: str) -> Submission:
         """Believe what a submission reports of itself: from then on it earns what it is worth."""

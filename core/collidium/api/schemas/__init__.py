@@ -1,7 +1,17 @@
 """The shapes of requests and answers, as the OpenAPI document shows them."""
 
 from collidium.api.schemas.accounts import Me, Transaction
-from collidium.api.schemas.admin import AuditModel, BanBody, Banned, FreezeQuery, Frozen, GrantBody, Granted
+from collidium.api.schemas.admin import (
+    AccountsQuery,
+    AuditModel,
+    BanBody,
+    Banned,
+    FreezeQuery,
+    Frozen,
+    GrantBody,
+    Granted,
+)
+from collidium.api.schemas.admin_benchmarks import SubmissionsQuery, TaskStatusModel
 from collidium.api.schemas.base import Amount, Answer, Body, Credits, HubUsername, Text
 from collidium.api.schemas.benchmarks import (
     Checked,
@@ -20,6 +30,7 @@ from collidium.api.schemas.benchmarks import (
 from collidium.api.schemas.health import Health, Readiness
 from collidium.api.schemas.overview import FollowerModel, OverviewModel, SilentTask
 from collidium.api.schemas.problems import FieldProblem, Problem
+from collidium.api.schemas.refunds import RefundModel, RefundsBody, RefundsModel
 from collidium.api.schemas.reports import (
     ChannelUsageModel,
     DaysQuery,
@@ -56,6 +67,7 @@ from collidium.api.schemas.webhooks import (
 )
 
 __all__ = [
+    "AccountsQuery",
     "AllRequestsQuery",
     "Amount",
     "Answer",
@@ -100,6 +112,9 @@ __all__ = [
     "Problem",
     "Readiness",
     "Receipt",
+    "RefundModel",
+    "RefundsBody",
+    "RefundsModel",
     "RequestsQuery",
     "SilentTask",
     "SimulateBody",
@@ -107,8 +122,10 @@ __all__ = [
     "SimulationModel",
     "SimulationSummary",
     "SubmissionModel",
+    "SubmissionsQuery",
     "SubmitQuery",
     "TaskModel",
+    "TaskStatusModel",
     "Text",
     "Transaction",
     "UsageModel",

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from collidium.accounts import Sort
+from collidium.api.answers import Page
 from collidium.api.schemas.base import Amount, Answer, Body, Credits, HubUsername, Text
 
 
@@ -66,3 +68,11 @@ class AuditModel(Answer):
     target: str
     details: dict[str, Any]
     http_request_id: str
+
+
+class AccountsQuery(Page):
+    """Which accounts are listed, and in what order."""
+
+    search: str = Field("", max_length=96, description="Only names that contain this, in any case.")
+    banned: bool | None = Field(None, description="Only accounts that are banned (true), or that are not.")
+    sort: Sort = Field(Sort.NEWEST, description="newest, name, or credits: most first.")

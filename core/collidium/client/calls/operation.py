@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
 from collidium import __version__
@@ -24,8 +25,11 @@ from collidium.client.records import (
     Overview,
     Page,
     Readiness,
+    Refunds,
     SimulationRequest,
     Submission,
+    TaskStatus,
+    Transaction,
     Usage,
 )
 from collidium.errors import NotFound, UpstreamError
@@ -64,16 +68,24 @@ def admin_freeze(frozen: bool, note: str | None) -> Call[Frozen]:
     return Call("POST", "/admin/freeze", single(Frozen), Credential.ADMIN, query=query)
 
 
-def _noted(note: str | None) -> dict[str, str]:
-    return {} if note is None else {"note": note}
-
-
 def admin_audit(limit: int | None, cursor: str | None) -> Call[Page[AuditEntry]]:
     return Call("GET", "/admin/audit", listed(AuditEntry), Credential.ADMIN, query=paging(limit, cursor))
 
 
 def admin_account(hub_username: str) -> Call[Account]:
     return Call("GET", f"/admin/accounts/{segment(hub_username)}", single(Account), Credential.ADMIN)
+
+
+def admin_accounts(
+    search: str, banned: bool | None, sort: str | None, limit: int | None, cursor: str | None
+) -> Call[Page[Account]]:
+    query = filtered(limit, cursor, search=search or None, banned=_flag(banned), sort=sort)
+    return Call("GET", "/admin/accounts", listed(Account), Credential.ADMIN, query=query)
+
+
+def admin_transactions(hub_username: str, limit: int | None, cursor: str | None) -> Call[Page[Transaction]]:
+    where = f"/admin/accounts/{segment(hub_username)}/transactions"
+    return Call("GET", where, listed(Transaction), Credential.ADMIN, query=paging(limit, cursor))
 
 
 def health() -> Call[Health]:
@@ -113,7 +125,25 @@ def admin_cancel(request_id: str) -> Call[SimulationRequest]:
     return Call("POST", where, single(SimulationRequest), Credential.ADMIN)
 
 
-# -- reports -------------------------------------------------------------------------------------------
+def admin_refunds(
+    begin: datetime, end: datetime, apply: bool, digest: str | None, note: str | None
+) -> Call[Refunds]:
+    body = {"from": begin.isoformat(), "to": end.isoformat(), "apply": apply, "digest": digest}
+    return Call("POST", "/admin/refunds", single(Refunds), Credential.ADMIN, json=body | _noted(note))
+
+
+# -- benchmarks ----------------------------------------------------------------------------------------
+
+
+def admin_tasks() -> Call[Page[TaskStatus]]:
+    return Call("GET", "/admin/tasks", listed(TaskStatus), Credential.ADMIN)
+
+
+def admin_submissions(
+    task: str | None, user: str | None, unverified: bool, limit: int | None, cursor: str | None
+) -> Call[Page[Submission]]:
+    query = filtered(limit, cursor, task=task, user=user, unverified=_flag(unverified or None))
+    return Call("GET", "/admin/submissions", listed(Submission), Credential.ADMIN, query=query)
 
 
 def admin_verify(submission_id: str) -> Call[Submission]:
@@ -124,6 +154,9 @@ def admin_verify(submission_id: str) -> Call[Submission]:
 def admin_close_phase(task_name: str) -> Call[Closed]:
     where = f"/admin/benchmark/{segment(task_name)}/close"
     return Call("POST", where, single(Closed), Credential.ADMIN)
+
+
+# -- reports -------------------------------------------------------------------------------------------
 
 
 def admin_usage(limit: int | None) -> Call[Usage]:
@@ -144,3 +177,14 @@ def admin_daily(days: int | None) -> Call[Page[DayUsage]]:
 def admin_failures(month: str | None) -> Call[Failures]:
     query = {} if month is None else {"month": month}
     return Call("GET", "/admin/analytics/failures", single(Failures), Credential.ADMIN, query=query)
+
+
+# -- inside --------------------------------------------------------------------------------------------
+
+
+def _noted(note: str | None) -> dict[str, str]:
+    return {} if note is None else {"note": note}
+
+
+def _flag(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()

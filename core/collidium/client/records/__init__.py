@@ -26,11 +26,13 @@ from collidium.client.records.operation import (
     Granted,
     Health,
     Readiness,
+    TaskStatus,
     Usage,
     UserUsage,
 )
 from collidium.client.records.overview import Follower, Overview, SilentTask
 from collidium.client.records.pages import Page
+from collidium.client.records.refunds import Refund, Refunds
 from collidium.client.records.simulations import (
     Estimate,
     Moment,
@@ -68,10 +70,13 @@ __all__ = [
     "Preset",
     "Readiness",
     "Receipt",
+    "Refund",
+    "Refunds",
     "SilentTask",
     "SimulationRequest",
     "Submission",
     "TaskCard",
+    "TaskStatus",
     "Transaction",
     "Usage",
     "UserUsage",

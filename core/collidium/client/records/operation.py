@@ -109,3 +109,20 @@ class Failures:
     failure_rate: float
     failed: int
     finished: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """A task that is installed, or listed, or both; ``reason`` is why it takes no submissions."""
+
+    name: str
+    title: str
+    installed: bool
+    listed: bool
+    distribution: str | None = None
+    scorer_version: str | None = None
+    truth_version: str | None = None
+    #: Part of the events that counts now: ``public`` or ``final``; None: all.
+    phase: str | None = None
+    public_percent: int | None = None
+    reason: str | None = None

@@ -1,0 +1,56 @@
+"""``/admin/accounts``: everybody's accounts and ledgers."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response
+from quart_schema import document_response, security_scheme, tag, validate_querystring
+
+from collidium import accounts
+from collidium.api.accounts import ledger_page
+from collidium.api.answers import Page, answer, page_of
+from collidium.api.authentication import require_operator
+from collidium.api.schemas import AccountsQuery, Me, Transaction
+
+blueprint = Blueprint("admin_accounts", __name__, url_prefix="/admin/accounts")
+
+
+@blueprint.before_request
+async def only_operators() -> None:
+    """Before anything of the request is read."""
+    require_operator()
+
+
+@blueprint.get("")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_querystring(AccountsQuery)
+@document_response(list[Me])
+async def everybody(query_args: AccountsQuery) -> Response:
+    """Accounts, the newest first or as `sort` says."""
+    found, following = await accounts.list_accounts(
+        limit=query_args.limit,
+        search=query_args.search,
+        banned=query_args.banned,
+        sort=query_args.sort,
+        cursor=query_args.cursor,
+    )
+    return page_of([Me.model_validate(account) for account in found], query_args, following).response()
+
+
+@blueprint.get("/<name>")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@document_response(Me)
+async def account(name: str) -> Response:
+    """An account, by name."""
+    return answer(Me.model_validate(await accounts.find(name)))
+
+
+@blueprint.get("/<name>/transactions")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_querystring(Page)
+@document_response(list[Transaction])
+async def transactions(name: str, query_args: Page) -> Response:
+    """An account's ledger entries, newest first."""
+    return await ledger_page((await accounts.find(name)).id, query_args)

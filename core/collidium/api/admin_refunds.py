@@ -1,0 +1,41 @@
+"""``/admin/refunds``: give back what was charged for failures that were not their owners' doing after all."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response
+from quart_schema import document_response, security_scheme, tag, validate_request
+
+from collidium.api.answers import answer
+from collidium.api.authentication import request_id, require_operator
+from collidium.api.schemas import RefundsBody, RefundsModel
+from collidium.errors import InvalidInput
+from collidium.simulations import refunds
+
+blueprint = Blueprint("admin_refunds", __name__, url_prefix="/admin")
+
+
+@blueprint.before_request
+async def only_operators() -> None:
+    """Before anything of the request is read."""
+    require_operator()
+
+
+@blueprint.post("/refunds")
+@tag(["admin"])
+@security_scheme([{"admin_token": []}])
+@validate_request(RefundsBody)
+@document_response(RefundsModel)
+async def refund(data: RefundsBody) -> Response:
+    """Show, and with `apply` give back, what is still charged for requests that failed in some time."""
+    window = refunds.Window(data.begin, data.end)
+    if not data.apply:
+        return answer(RefundsModel.model_validate(await refunds.preview(window)))
+    if data.digest is None:
+        raise InvalidInput(
+            "digest: send that of the preview, so that what is paid is what was seen",
+            errors=[{"field": "digest", "detail": "needed to apply refunds"}],
+        )
+    paid = await refunds.refund(
+        window, data.digest, data.note, actor=require_operator(), http_request_id=request_id()
+    )
+    return answer(RefundsModel.model_validate(paid))

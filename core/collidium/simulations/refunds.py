@@ -1,0 +1,153 @@
+"""Refunds that operators decide on: what failed in a window of time and was not given back in full.
+
+What its owner brought about costs what it used (``endings.credits_kept``). Where a hub or a runner was to
+blame after all, operators give back the rest: they look at it first, and what is paid is what they saw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Final, cast
+
+from tortoise.expressions import RawSQL
+from tortoise.timezone import now
+
+from collidium import accounts, operations
+from collidium.database import transactional
+from collidium.errors import Conflict, InvalidInput
+from collidium.simulations.models import HistoryLine, SimulationRequest
+from collidium.simulations.states import State
+
+#: Most requests that are refunded at once.
+MOST: Final = 1000
+LONGEST: Final = timedelta(days=31)
+#: Nothing failed before or after, and no conversion of a time in between overflows.
+FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+#: Thousandths, because SQLite compares decimals as text.
+_KEPT: Final = "CAST(ROUND((credits_charged - credits_refunded) * 1000) AS BIGINT)"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From ``begin`` until before ``end``, both with a time zone; raises InvalidInput for what is none."""
+
+    begin: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        if not FIRST <= self.begin < self.end <= LAST or self.end - self.begin > LONGEST:
+            told = f"a window of time ends after it begins, and at most {LONGEST.days} days later"
+            raise InvalidInput(told, errors=[{"field": "to", "detail": told}])
+
+
+@dataclass(frozen=True, slots=True)
+class Refund:
+    """What is given back of one request, or would be; credits to three places."""
+
+    request_id: str
+    hub_username: str
+    channel: str
+    failed_at: datetime
+    reason: str | None
+    credits_charged: Decimal
+    #: Before this.
+    credits_refunded: Decimal
+    refund: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Refunds:
+    """The refunds of a window, oldest failure first; ``digest`` stands for exactly these."""
+
+    requests: tuple[Refund, ...]
+    applied: bool = False
+
+    @property
+    def total(self) -> Decimal:
+        return sum((request.refund for request in self.requests), Decimal(0))
+
+    @property
+    def digest(self) -> str:
+        return _digest(self.requests)
+
+
+async def preview(window: Window) -> Refunds:
+    """What would be given back. Raises InvalidInput where that is of more than ``MOST`` requests."""
+    begin, end = window.begin.astimezone(UTC), window.end.astimezone(UTC)
+    failed = SimulationRequest.filter(state=State.FAILED, finished_at__gte=begin, finished_at__lt=end)
+    kept = failed.annotate(kept=RawSQL(_KEPT)).filter(kept__gt=0)
+    rows = await kept.order_by("finished_at", "id").limit(MOST + 1)
+    if len(rows) > MOST:
+        told = f"more than {MOST} requests failed in that time; end it by {rows[MOST].finished_at:%FT%TZ}"
+        raise InvalidInput(told, errors=[{"field": "to", "detail": told}])
+    return Refunds(tuple(_refund(row) for row in rows))
+
+
+async def refund(
+    window: Window, digest: str, note: str | None, *, actor: str, http_request_id: str
+) -> Refunds:
+    """Give back what a preview with that ``digest`` showed; the answer has what was given back.
+
+    Raises Conflict where it would be something else by now. Each request is a transaction of its own: if this
+    breaks off, what is left stands in the next preview.
+    """
+    seen = await preview(window)
+    if seen.digest != digest:
+        now_there = f"{len(seen.requests)} requests, {seen.total} credits"
+        raise Conflict(
+            f"what would be refunded is not what was previewed, but {now_there}: look at it again",
+            errors=[{"field": "digest", "detail": "not the digest of what would be refunded now"}],
+        )
+    paid = [
+        found
+        for found in seen.requests
+        if await _pay(found, note, actor=actor, http_request_id=http_request_id)
+    ]
+    return Refunds(tuple(paid), applied=True)
+
+
+@transactional
+async def _pay(found: Refund, note: str | None, *, actor: str, http_request_id: str) -> bool:
+    """Whether it was given back now: not where somebody else was first."""
+    row = await SimulationRequest.select_for_update().get(request_id=found.request_id)
+    if row.credits_refunded != found.credits_refunded:
+        return False
+    await accounts.post(
+        row.account_id,
+        found.refund,
+        reason="simulation_refund",
+        # Beside the refund of its end, and at most once: it leaves nothing to be given back.
+        reference=f"{row.request_id}:rest",
+        note=note or "",
+    )
+    row.credits_refunded = row.credits_charged
+    await row.save(update_fields=["credits_refunded"])
+    told = f"an operator gave back {found.refund} credits"
+    await HistoryLine.create(request_id=row.id, at=now(), state=row.state, reason=told)
+    details = {"hub_username": row.hub_username, "credits": str(found.refund), "note": note or ""}
+    await operations.record(actor, "refund", row.request_id, details, http_request_id)
+    return True
+
+
+def _refund(row: SimulationRequest) -> Refund:
+    return Refund(
+        request_id=row.request_id,
+        hub_username=row.hub_username,
+        channel=row.channel,
+        # What has failed has an end.
+        failed_at=cast(datetime, row.finished_at),
+        reason=row.reason,
+        credits_charged=row.credits_charged,
+        credits_refunded=row.credits_refunded,
+        refund=row.credits_charged - row.credits_refunded,
+    )
+
+
+def _digest(refunds: Iterable[Refund]) -> str:
+    lines = "".join(f"{refund.request_id} {refund.refund:.3f}\n" for refund in refunds)
+    return hashlib.sha256(lines.encode()).hexdigest()
