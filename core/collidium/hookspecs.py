@@ -22,6 +22,7 @@ import pluggy
 if TYPE_CHECKING:
     import click
     from quart import Blueprint
+    from textual.screen import Screen
 
     from collidium.contracts.executor import Executor
     from collidium.contracts.identity import IdentityProvider
@@ -105,6 +106,16 @@ def collidium_pipelines() -> Sequence[Pipeline]:  # type: ignore[empty-body]  # 
     """Return the pipelines that this plugin brings; ``collidium simulate --pipeline`` chooses one by name.
 
     Called by ``collidium simulate``. A pipeline is data: import nothing heavy for it.
+    """
+
+
+@hookspec
+def collidium_screens() -> Sequence[type[Screen[Any]]]:  # type: ignore[empty-body]  # a specification
+    """Return the screens that this plugin brings to the operator's console: classes, not instances.
+
+    Called by ``collidium tui`` once its first screen is there. A screen is a subclass of
+    ``collidium_tui.ConsoleScreen``, known by its ``label``; it gets the next free key, and stands in the
+    palette. Import Textual within this function alone: every command imports the plugin.
     """
 
 

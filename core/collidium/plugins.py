@@ -23,6 +23,7 @@ from collidium.observers import Observers
 if TYPE_CHECKING:
     import click
     from quart import Blueprint
+    from textual.screen import Screen
 
     from collidium.contracts.executor import Executor
     from collidium.contracts.identity import IdentityProvider
@@ -206,6 +207,10 @@ class Plugins:
 
     def commands(self) -> Provided[click.Command]:
         return self._provided(Provided("command"), "collidium_commands", _name)
+
+    def screens(self) -> Provided[type[Screen[Any]]]:
+        kind = Provided[Any]("screen")
+        return self._provided(kind, "collidium_screens", lambda screen: screen.label)
 
     def announce(self, hook: str, **arguments: object) -> None:
         """Tell every plugin soon that something happened: each in a thread, with a copy of ``arguments``.

@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from tests.distributions import install
 from tests.documents import ROOT, code_blocks
+from tests.tui.consoles import says, show, signed_in
 
 from collidium import plugins, settings
+from collidium.cli import extensions
 from collidium.contracts.runner import Job
 from collidium.errors import ConfigurationError
 from collidium.order import Order
@@ -327,6 +329,15 @@ def test_hook_collidium_commands(
     done = run_command(["greet", "Anna"], environment, tmp_path)
     assert (done.returncode, done.stdout) == (0, "Welcome, Anna.\n"), done.stderr
     assert "greet  From documented." in run_command(["--help"], environment, tmp_path).stdout
+
+
+async def test_hook_collidium_screens(documented: Documented, tmp_path: Path) -> None:
+    documented("collidium_screens")
+    with ServerProcess(tmp_path / "server", env={"ADMIN_TOKEN": "of-the-console"}) as server:
+        async with signed_in(server, brought=extensions.screens) as pilot:
+            await says(pilot, "Scorers")
+            await show(pilot, "Scorers")
+            await says(pilot, "tracking_latency", "scorers")
 
 
 @pytest.mark.parametrize("hook", ["collidium_submission_scored", "collidium_request_finished"])

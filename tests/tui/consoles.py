@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from collidium.testing.server import ServerProcess
-from collidium_tui.app import Console
+from collidium_tui.app import Brought, Console
 from collidium_tui.session import Link, Session
 from collidium_tui.widgets.times import Times
 
@@ -31,12 +31,17 @@ async def console_on(
     *,
     size: tuple[int, int] = SMALL,
     now: Callable[[], datetime] | None = None,
+    brought: Brought = lambda: ({}, ()),
 ) -> AsyncIterator[Pilot[None]]:
-    """The console on a server; times are in UTC, and ``now`` is its clock if one is given."""
+    """The console on a server; times are in UTC, and ``now`` is its clock if one is given.
+
+    Fails when the console ended by itself.
+    """
     times = Times(now or (lambda: datetime.now(UTC)), zone=UTC, utc=True)
-    console = Console(Session(backend, admin_token), times=times)
+    console = Console(Session(backend, admin_token), times=times, brought=brought)
     async with console.run_test(size=size, notifications=True) as pilot:
         yield pilot
+    assert not console.parting_words
 
 
 @asynccontextmanager
@@ -46,10 +51,11 @@ async def signed_in(
     *,
     size: tuple[int, int] = SMALL,
     now: Callable[[], datetime] | None = None,
+    brought: Brought = lambda: ({}, ()),
 ) -> AsyncIterator[Pilot[None]]:
     """The console once the server has answered it, with a screen whose first data are there."""
-    async with console_on(server.base_url, server.admin_token, size=size, now=now) as pilot:
-        await until(lambda: console_of(pilot).session.standing.link is Link.UP)
+    async with console_on(server.base_url, server.admin_token, size=size, now=now, brought=brought) as pilot:
+        await holds(pilot, lambda: console_of(pilot).session.standing.link is Link.UP)
         if screen is not None:
             await show(pilot, screen)
         yield pilot
@@ -64,17 +70,22 @@ def console_of(pilot: Pilot[None]) -> Console:
 async def show(pilot: Pilot[None], label: str) -> None:
     """Go to a screen and wait for its first data."""
     console_of(pilot).action_show(label)
-    await until(lambda: getattr(pilot.app.screen, "label", "") == label)
-    await until(lambda: getattr(pilot.app.screen, "data", None) is not None)
+    await holds(pilot, lambda: getattr(pilot.app.screen, "label", "") == label)
+    await holds(pilot, lambda: getattr(pilot.app.screen, "data", None) is not None)
     await pilot.pause()
 
 
 async def says(pilot: Pilot[None], *words: str) -> None:
     """Wait until all of these stand on the screen."""
+    await holds(pilot, lambda: all(word in text(pilot) for word in words))
+
+
+async def holds(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    """Wait until something is so; fails with the screen as it is instead."""
     try:
-        await until(lambda: all(word in text(pilot) for word in words), seconds=20)
-    except AssertionError:
-        raise AssertionError(f"not on the screen: {words}\n{text(pilot)}") from None
+        await until(condition, seconds=20)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{text(pilot)}") from None
 
 
 async def types(pilot: Pilot[None], field: str, value: str) -> None:

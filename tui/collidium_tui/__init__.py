@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collidium_tui.widgets.ask import Question
     from collidium_tui.widgets.form import Field, Form
     from collidium_tui.widgets.table import Column, Table
+    from collidium_tui.widgets.text import plain
 
-__all__ = ["Column", "ConsoleScreen", "Field", "Form", "Question", "Table", "collidium_commands"]
+__all__ = ["Column", "ConsoleScreen", "Field", "Form", "Question", "Table", "collidium_commands", "plain"]
 
 #: Where to find what screens are made from, which needs Textual.
 _ON_DEMAND: Final = {
@@ -31,6 +32,7 @@ _ON_DEMAND: Final = {
     "Form": "widgets.form",
     "Question": "widgets.ask",
     "Table": "widgets.table",
+    "plain": "widgets.text",
 }
 
 

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Final, TypeVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.signal import Signal
-from textual.worker import Worker
+from textual.worker import Worker, WorkerFailed
 
 from collidium.errors import CollidiumError, ConfigurationError
+from collidium_tui.frame import faults, freezing
+from collidium_tui.frame.help import Help
+from collidium_tui.frame.keys import keys_of
 from collidium_tui.frame.login import Login
-from collidium_tui.screens import SCREENS
+from collidium_tui.screens import SCREENS, Maker, made_at, made_from
 from collidium_tui.session import Call, Deed, Link, Session, Standing
-from collidium_tui.widgets.ask import Ask, Question
+from collidium_tui.watch import Watch
+from collidium_tui.widgets.ask import Ask
 from collidium_tui.widgets.times import Times
 
 Result = TypeVar("Result")
 
-logger = logging.getLogger(__name__)
+#: Screens that plugins bring, by label, and what was wrong with any of them.
+Brought = Callable[[], tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]]
 
-#: Seconds between two looks at the server.
-LOOK_SECONDS = 5.0
+#: Keys of screens, in their order; those after the tenth are in the palette.
+KEYS: Final = "1234567890"
 
 
 class Console(App[None]):
@@ -36,33 +40,39 @@ class Console(App[None]):
     CSS_PATH = "console.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         # Before every widget, so that it works while something is being typed, too.
-        Binding("ctrl+f", "freeze", "Freeze", priority=True),
-        Binding("u", "zone", "UTC", show=False),
+        Binding("ctrl+f", "freeze", "Freeze or unfreeze", priority=True, key_display="^f"),
+        Binding("question_mark,f1", "help", "Help", key_display="?"),
+        Binding("u", "zone", "Times in UTC or here", show=False),
         Binding("t", "other_theme", "Dark or light", show=False),
-        Binding("question_mark,f1", "show_help_panel", "Help", key_display="?"),
-        Binding("ctrl+q", "quit", "Quit", priority=True),
+        Binding("ctrl+q", "quit", "Quit", priority=True, key_display="^q"),
     ]
 
-    def __init__(self, session: Session, *, utc: bool = False, times: Times | None = None) -> None:
+    def __init__(
+        self, session: Session, *, times: Times | None = None, brought: Brought = lambda: ({}, ())
+    ) -> None:
+        """``brought`` gives the screens of plugins; it is called in a thread, once the console is there."""
         super().__init__()
         self.session = session
-        self.times = times or Times(utc=utc)
+        self.times = times or Times()
         self.standing_changed: Signal[Standing] = Signal(self, "standing changed")
         self.zone_changed: Signal[bool] = Signal(self, "zone changed")
+        self.screens_changed: Signal[None] = Signal(self, "screens changed")
         #: How the server stood before the last change.
         self.link_before = Link.NEW
         #: What to say when the console has ended by itself.
         self.parting_words = ""
+        self._brought = brought
+        self._labels: list[str] = []
+        self._watch = Watch(session)
         self._link = Link.NEW
 
     # -- life -----------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
         self.session.on_change = self._on_standing
-        for key, (label, address) in zip("1234567890", SCREENS.items(), strict=False):
-            self.add_mode(label, _made_at(address))
-            self.bind(key, f"show({label!r})", description=label, show=False)
-        self.switch_mode(next(iter(SCREENS)))
+        for label, address in SCREENS.items():
+            self._add(label, made_at(address))
+        self.switch_mode(self._labels[0])
         self.call_after_refresh(self.act, self._open)
 
     async def on_unmount(self) -> None:
@@ -74,37 +84,46 @@ class Console(App[None]):
         except ConfigurationError as error:
             self.leave(error.detail)
             return
-        self.set_interval(LOOK_SECONDS, self._look_again)
-        self._look_again()
-
-    def _look_again(self) -> None:
-        if self.session.signed_in:
-            _: Worker[None] = self.run_worker(self._look, group="looking", exclusive=True)
-
-    async def _look(self) -> None:
-        try:
-            await self.session.look()
-        except CollidiumError:
-            return  # the session told it in its standing
+        self.act(self._watch.keep)
+        screens, failures = await asyncio.to_thread(self._brought)
+        for label, kind in screens.items():
+            if label in self._labels:
+                failures = [*failures, f"a plugin's screen {label!r} is refused: there is one of that label"]
+            else:
+                self._add(label, made_from(label, kind))
+        self.screens_changed.publish(None)
+        for failure in failures:
+            self.notify(failure, title="Plugin", severity="warning", markup=False)
 
     # -- screens --------------------------------------------------------------------------------------
 
     @property
     def screen_keys(self) -> dict[str, str]:
         """The label of the screen behind each key."""
-        return dict(zip("1234567890", SCREENS, strict=False))
+        return dict(zip(KEYS, self._labels, strict=False))
 
     def action_show(self, label: str) -> None:
         """Show the screen of that label."""
         self.switch_mode(label)
 
+    def action_help(self) -> None:
+        """Say what the screen is for and which keys there are."""
+        self.push_screen(Help(self.screen, self.screen_keys))
+
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        for label in SCREENS:
-            yield SystemCommand(label, "Show this screen", lambda label=label: self.action_show(label))
-        yield SystemCommand(
-            "Freeze or unfreeze", "Refuse new simulation requests, or take them", self.action_freeze
-        )
-        yield from super().get_system_commands(screen)
+        """Every action by name, for the palette."""
+        for label in self._labels:
+            yield SystemCommand(label, "Show this screen", partial(self.action_show, label))
+        for key in keys_of(screen):
+            run = partial(self.run_action, key.binding.action, key.node)
+            yield SystemCommand(key.binding.description, f"Key {key.key}", run)
+        yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
+
+    def _add(self, label: str, make: Maker) -> None:
+        self._labels.append(label)
+        self.add_mode(label, make)
+        if len(self._labels) <= len(KEYS):
+            self.bind(KEYS[len(self._labels) - 1], f"show({label!r})", show=False)
 
     # -- actions --------------------------------------------------------------------------------------
 
@@ -117,30 +136,26 @@ class Console(App[None]):
         try:
             result = await self.session.ask(call)
         except CollidiumError as error:
-            self.notify(str(error), title="Not done", severity="error", markup=False)
+            self.tell_refused(error)
             return None
         if done:
             self.notify(done, markup=False)
-        self._look_again()
+        self._watch.look_now()
         refresh_now = getattr(self.screen, "refresh_now", None)
         if refresh_now is not None:
             refresh_now()
         return result
 
     def action_freeze(self) -> None:
-        """Stop or open the platform for new simulation requests, after one question."""
-        if not isinstance(self.screen, Ask | Login):
+        """Refuse new simulation requests, or take them again; one question before."""
+        asked = isinstance(self.screen, Ask) and self.screen.question in freezing.QUESTIONS
+        if self.session.signed_in and not asked:
             self.act(self._freeze)
 
     async def _freeze(self) -> None:
         freeze = not self.session.standing.frozen
-        if await self.push_screen_wait(Ask(_FREEZE if freeze else _UNFREEZE)):
-            done = (
-                "Frozen: new simulation requests are refused."
-                if freeze
-                else "Open: new simulation requests are taken."
-            )
-            await self.perform(lambda client: client.admin_freeze(freeze), done)
+        if await self.push_screen_wait(Ask(freezing.question(freeze))):
+            await self.perform(lambda client: client.admin_freeze(freeze), freezing.told(freeze))
 
     def action_zone(self) -> None:
         """Show times in UTC, or in the local zone."""
@@ -153,51 +168,34 @@ class Console(App[None]):
 
     # -- when things go wrong -------------------------------------------------------------------------
 
-    def report(self, error: Exception) -> str:
+    def report(self, error: BaseException) -> str:
         """Log a mistake in the console itself; returns what to tell of it."""
-        logger.error("something is wrong in the console", exc_info=error)
-        return f"something is wrong in the console ({type(error).__name__})"
+        return faults.record(error)
+
+    def tell_refused(self, error: CollidiumError) -> None:
+        """Say that something was not done, and why."""
+        self.notify(str(error), title="Not done", severity="error", markup=False)
 
     def leave(self, words: str) -> None:
         """End the console and say why."""
-        self.parting_words = words
-        self.exit()
+        self.parting_words = self.parting_words or words
+        self.exit(return_code=1)
 
     async def _guarded(self, deed: Deed) -> None:
         try:
             await deed()
         except CollidiumError as error:
-            self.notify(str(error), title="Not done", severity="error", markup=False)
+            self.tell_refused(error)
         except Exception as error:
             self.notify(self.report(error), severity="error", markup=False)
+
+    def _handle_exception(self, error: Exception) -> None:
+        # Textual would print a traceback with the values of variables. What raised it no longer runs.
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        self.leave(f"The console had to end: {self.report(cause)}")
 
     def _on_standing(self, standing: Standing) -> None:
         self.link_before, self._link = self._link, standing.link
         self.standing_changed.publish(standing)
         if standing.link is Link.SIGNED_OUT and not isinstance(self.screen, Login):
             self.push_screen(Login(standing.last_error))
-
-
-_FREEZE = Question(
-    "Freeze the platform",
-    "New simulation requests of everybody are refused (503) from now on, until it is unfrozen. "
-    "Requests under way go on; submissions to benchmarks are taken as before.",
-    "Freeze",
-    reversible=True,
-)
-_UNFREEZE = Question(
-    "Unfreeze the platform",
-    "New simulation requests are taken and charged again.",
-    "Unfreeze",
-    reversible=True,
-)
-
-
-def _made_at(address: str) -> Callable[[], Screen[None]]:
-    """Imports the screen at ``module:class`` when it is first shown."""
-
-    def make() -> Screen[None]:
-        module, _, name = address.partition(":")
-        return cast("Screen[None]", getattr(import_module(module), name)())
-
-    return make

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+
+class Command(Protocol):
+    """What the ``collidium`` command hands to its commands, as far as it is asked for here."""
+
+    def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
+        """Screens that plugins bring, by label, and what was wrong with any of them."""
+
 
 @click.command()
+@click.pass_obj
 @click.option("--utc", is_flag=True, help="Show times in UTC; a key changes it later.")
-def tui(utc: bool) -> None:
+def tui(command: Command, utc: bool) -> None:
     """Run the platform from a terminal: see what is wrong, stop it, and find who did what.
 
     It asks the server at PLATFORM_BACKEND (default http://127.0.0.1:8000) with the operators' secret:
@@ -26,10 +39,13 @@ def tui(utc: bool) -> None:
         )
     # Only here: everybody's `collidium --help` reads the lines above.
     from collidium_tui.app import Console
+    from collidium_tui.frame import faults
     from collidium_tui.session import Session
+    from collidium_tui.widgets.times import Times
 
+    faults.log_to_file()
     session = Session(os.environ.get("PLATFORM_BACKEND"), os.environ.get("ADMIN_TOKEN"))
-    console = Console(session, utc=utc)
+    console = Console(session, times=Times(utc=utc), brought=command.screens)
     console.run()
     if console.parting_words:
         raise click.ClickException(console.parting_words)

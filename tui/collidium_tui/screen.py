@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer
+from textual.widgets import Footer, Static
 from textual.worker import Worker
 
 from collidium.errors import CollidiumError
@@ -22,6 +22,7 @@ from collidium_tui.session import Call, Deed, Link, Session, Standing
 from collidium_tui.widgets.ask import Ask, Question
 from collidium_tui.widgets.form import Form
 from collidium_tui.widgets.table import Table
+from collidium_tui.widgets.text import plain
 from collidium_tui.widgets.times import Times
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         yield StatusBar()
         yield Tabs()
         with Container(id="content"):
-            yield from self.content()
+            yield from self._content()
         yield Freshness()
         yield Footer(show_command_palette=False)
 
@@ -170,6 +171,12 @@ class ConsoleScreen(Screen[None], Generic[Data]):
     def is_reading(self) -> bool:
         """Whether an answer is on its way."""
         return self._reading is not None and not self._reading.is_finished
+
+    def _content(self) -> ComposeResult:
+        try:
+            yield from self.content()
+        except Exception as error:
+            yield Static(plain(f"This screen cannot be shown: {self.console.report(error)}"))
 
     def _tick(self) -> None:
         # While the backend is away the session alone looks for it.

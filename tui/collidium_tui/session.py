@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from importlib import import_module
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from collidium.errors import CollidiumError, Unauthenticated, Unreachable
+from collidium.errors import CollidiumError, ConfigurationError, NotFound, Unauthenticated, Unreachable
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient
+    from collidium.client import AsyncClient, Overview
 
 Result = TypeVar("Result")
 
@@ -29,7 +29,10 @@ class Link(Enum):
     NEW = "connecting"
     SIGNED_OUT = "signed out"
     UP = "connected"
-    AWAY = "backend away"
+    #: It does not answer as it should; it is tried again.
+    AWAY = "BACKEND AWAY"
+    #: It answers, and lacks what the console asks of it.
+    TOO_OLD = "BACKEND TOO OLD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,22 @@ class Standing:
     link: Link = Link.NEW
     #: Of the last look, there and back.
     latency_ms: float | None = None
-    frozen: bool | None = None
-    unfinished: int | None = None
-    #: The server's version.
-    version: str | None = None
+    #: As the last look found it; stays while the server is away.
+    overview: Overview | None = None
+    #: What to tell of its version, if it is another than the console's.
+    mismatch: str | None = None
     #: What went wrong last; stays until something else does.
     last_error: str = ""
+
+    @property
+    def frozen(self) -> bool | None:
+        """Whether new simulation requests are refused; None: not known yet."""
+        return None if self.overview is None else self.overview.submissions_frozen
+
+    @property
+    def unfinished(self) -> int | None:
+        """How many requests are queued or run; None: not known yet."""
+        return None if self.overview is None else self.overview.queued + self.overview.running
 
 
 class Session:
@@ -65,10 +78,9 @@ class Session:
         """
         # Importing takes as long as the first paint: the screen is there before.
         await asyncio.to_thread(import_module, "collidium.client")
-        self._client = self._connect(self._first_token or "")
-        self._set(backend=self._client.backend)
-        if not self._first_token:
-            self._set(link=Link.SIGNED_OUT)
+        token, self._first_token = self._first_token, None
+        self._client = self._connect(token or "")
+        self._set(backend=self._client.backend, link=Link.NEW if token else Link.SIGNED_OUT)
 
     async def close(self) -> None:
         """Give back the connections."""
@@ -94,16 +106,41 @@ class Session:
         try:
             return await call(self._client)
         except CollidiumError as error:
-            self._note(error)
+            self._set(link=_LINKS.get(type(error), self.standing.link), last_error=error.detail)
             raise
 
     async def look(self) -> None:
         """See how the server is; raises CollidiumError when it does not answer as it should."""
+        from collidium.client import version_mismatch
+
         started = monotonic()
-        ready = await self.ask(lambda client: client.ready())
-        latency_ms = (monotonic() - started) * 1000
-        await self.ask(lambda client: client.admin_audit(limit=1))
-        self._set(link=Link.UP, latency_ms=latency_ms, frozen=ready.submissions_frozen)
+        try:
+            overview = await self.ask(lambda client: client.admin_overview())
+        except NotFound:
+            await self._tell_old()
+            return
+        except (ConfigurationError, Unauthenticated):
+            raise
+        except CollidiumError:
+            self._set(link=Link.AWAY)
+            raise
+        self._set(
+            link=Link.UP,
+            latency_ms=(monotonic() - started) * 1000,
+            overview=overview,
+            mismatch=version_mismatch(overview.version),
+        )
+
+    async def _tell_old(self) -> None:
+        """The server knows no overview: say which version it is, if it is one of ours."""
+        from collidium.client import version_mismatch
+
+        health = await self.ask(lambda client: client.health())
+        told = (
+            version_mismatch(health.version)
+            or f"the server runs an early collidium {health.version}: update it"
+        )
+        self._set(link=Link.TOO_OLD, mismatch=told, last_error="")
 
     def _connect(self, admin_token: str) -> AsyncClient:
         from collidium.client import AsyncClient
@@ -111,12 +148,17 @@ class Session:
         # An empty token: nobody's account is signed up by an operator who looks.
         return AsyncClient(self._backend, token="", admin_token=admin_token)
 
-    def _note(self, error: CollidiumError) -> None:
-        links = {Unauthenticated: Link.SIGNED_OUT, Unreachable: Link.AWAY}
-        self._set(link=links.get(type(error), self.standing.link), last_error=error.detail)
-
     def _set(self, **changes: object) -> None:
         changed = replace(self.standing, **changes)  # type: ignore[arg-type]  # by name, as Standing has them
         if changed != self.standing:
             self.standing = changed
             self.on_change(changed)
+
+
+#: What an error says of the link; others say nothing.
+_LINKS: Final[Mapping[type[CollidiumError], Link]] = {
+    # A secret that cannot even be sent.
+    ConfigurationError: Link.SIGNED_OUT,
+    Unauthenticated: Link.SIGNED_OUT,
+    Unreachable: Link.AWAY,
+}

@@ -16,13 +16,16 @@ plugin.
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from collidium.cli.output import note
 from collidium.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import click
+    from textual.screen import Screen
 
     from collidium.plugins import Plugins
 
@@ -74,6 +77,22 @@ def find(name: str) -> click.Command | None:
     if command is None:
         warn_of(loaded)
     return command
+
+
+def screens() -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
+    """Screens that other distributions bring to the operator's console, by label, and what is wrong with any.
+
+    Every plugin of theirs is imported for it, and none of the platform's own: the console has its screens.
+    """
+    from collidium import plugins, settings
+
+    try:
+        blocked = settings.load().plugins_blocked
+    except ConfigurationError as error:
+        return {}, [error.detail]
+    strange = [point for point in entry_points(group=plugins.GROUP) if not plugins.is_own(point)]
+    loaded = plugins.Plugins(strange, blocked)
+    return loaded.screens().things, loaded.failures
 
 
 def warn_of(loaded: Plugins) -> None:

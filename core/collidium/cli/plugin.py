@@ -42,6 +42,7 @@ def list_(as_json: bool) -> None:
         loaded.executors(settings),
         loaded.blueprints(settings),
         loaded.commands(),
+        loaded.screens(),
     ]
     # As a server does it: a blueprint that cannot be mounted is its plugin's failure.
     create_app(settings, loaded)

@@ -6,21 +6,17 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from collidium.errors import CollidiumError
-from collidium_tui.widgets.form import Field, Form
+from collidium_tui.widgets.form import Field, Form, needed
 
 if TYPE_CHECKING:
     from collidium_tui.app import Console
-
-
-def _needed(token: str) -> str | None:
-    return None if token else "it is needed"
 
 
 class Login(Form):
     """Asks until the server takes what was typed in; escape leaves the console."""
 
     def __init__(self, reason: str = "") -> None:
-        field = Field("token", "Admin token", _needed, secret=True, most_characters=500)
+        field = Field("token", "Admin token", needed, secret=True, most_characters=500)
         about = "The secret that the server knows as ADMIN_TOKEN. It is kept in memory alone."
         super().__init__(
             "Sign in as operator", [field], "Sign in", f"{reason}\n\n{about}" if reason else about

@@ -17,6 +17,7 @@ class Tabs(Static):
     """All labels where the terminal is wide enough for them; the one that is shown in brackets."""
 
     def on_mount(self) -> None:
+        cast("Console", self.app).screens_changed.subscribe(self, lambda _: self._draw())
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:

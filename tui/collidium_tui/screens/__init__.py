@@ -1,8 +1,42 @@
-"""The screens; each is imported when it is first shown."""
+"""The screens; each is imported when it is first shown, and a broken one breaks no other."""
 
-from typing import Final
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final
+
+from textual.screen import Screen
 
 #: The label of each -> module:class, in the order of their keys.
 SCREENS: Final = {
+    "Overview": "collidium_tui.screens.overview:OverviewScreen",
     "Audit": "collidium_tui.screens.audit:AuditScreen",
 }
+
+Maker = Callable[[], Screen[Any]]
+
+
+def made_at(address: str) -> Maker:
+    """Imports the screen at ``module:class`` when it is first shown."""
+
+    def make() -> Screen[Any]:
+        module, _, name = address.partition(":")
+        screen: Screen[Any] = getattr(import_module(module), name)()
+        return screen
+
+    return make
+
+
+def made_from(label: str, kind: type[Screen[Any]]) -> Maker:
+    """Makes a plugin's screen when it is first shown; one that cannot be made says why in its place."""
+
+    def make() -> Screen[Any]:
+        try:
+            return kind()
+        except Exception as error:
+            from collidium_tui.screens.broken import BrokenScreen
+
+            return BrokenScreen(label, error)
+
+    return make

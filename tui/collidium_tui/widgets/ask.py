@@ -48,7 +48,7 @@ class Ask(ModalScreen[bool]):
                 yield Static(plain(self.question.consequence))
             with Horizontal(classes="dialog-buttons"):
                 yield Button(f"{self.question.deed} (y)", variant="warning", id="yes")
-                yield Button("Cancel (n)", id="no")
+                yield Button("No (n)", id="no")
 
     def on_mount(self) -> None:
         self.query_one("#yes" if self.question.reversible else "#no").focus()

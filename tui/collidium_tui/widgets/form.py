@@ -15,6 +15,11 @@ from textual.widgets import Button, Input, Label, Static
 from collidium_tui.widgets.text import plain
 
 
+def needed(value: str) -> str | None:
+    """The check of a field that may not be left empty."""
+    return None if value else "is needed"
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A line to fill in. ``check`` says what is wrong with a value, or nothing (None)."""

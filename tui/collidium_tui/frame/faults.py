@@ -1,0 +1,37 @@
+"""Where mistakes of the console itself are written: a file, as the terminal belongs to the screen."""
+
+from __future__ import annotations
+
+import logging
+import os
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+logger = logging.getLogger("collidium_tui")
+
+
+def log_file() -> Path:
+    """The console's log."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "collidium" / "console.log"
+
+
+def log_to_file() -> None:
+    """Send what this process logs to :func:`log_file`, which is made with its first line."""
+    file = log_file()
+    logging.raiseExceptions = False  # a disk that is full must not write across the screen
+    handler: logging.Handler
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler = RotatingFileHandler(file, maxBytes=1_000_000, backupCount=1, delay=True, encoding="utf-8")
+    except OSError:
+        handler = logging.NullHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+
+
+def record(error: BaseException) -> str:
+    """Log a mistake with its traceback; returns what to tell of it."""
+    logger.error("something is wrong in the console", exc_info=error)
+    return f"something is wrong in the console ({type(error).__name__}); see {log_file()}"

@@ -1,0 +1,59 @@
+"""Help: what this screen is for, and every key that means something on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Static
+
+from collidium_tui.frame.keys import Key, keys_of
+
+
+class Help(ModalScreen[None]):
+    """Shown over the screen that it is about; any of its keys takes it away."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,f1,q,enter", "dismiss", "Close", key_display="esc")
+    ]
+
+    def __init__(self, about: Screen[Any], screens: dict[str, str]) -> None:
+        """``screens``: the label of the screen behind each key."""
+        super().__init__()
+        self._title = getattr(about, "label", "")
+        self._purpose = getattr(about, "about", "")
+        self._keys = list(keys_of(about))
+        self._screens = screens
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog") as dialog:
+            dialog.border_title = f"Help: {self._title}"
+            yield Static(Content("\n").join(self._lines()))
+
+    def _lines(self) -> Iterable[Content]:
+        if self._purpose:
+            yield Content(self._purpose + "\n")
+        here = [key for key in self._keys if not key.everywhere]
+        if here:
+            yield Content.styled("Here", "bold")
+            yield from map(_line, here)
+        yield Content.styled("Everywhere", "bold")
+        yield from map(_line, (key for key in self._keys if key.everywhere))
+        yield _told("ctrl+p", "Palette: every action by name")
+        yield _told("tab", "Next field, table or button; shift+tab: the one before")
+        yield Content.styled("Screens", "bold")
+        for key, label in self._screens.items():
+            yield _told(key, label)
+
+
+def _line(key: Key) -> Content:
+    return _told(key.key, key.binding.description)
+
+
+def _told(key: str, text: str) -> Content:
+    return Content.assemble((f" {key:<10}", "bold"), text)

@@ -1,0 +1,41 @@
+"""Overview: what is wrong, what is under way, and how much of the month is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screens.findings import findings, standing
+from collidium_tui.widgets.text import plain
+
+if TYPE_CHECKING:
+    from collidium.client import AsyncClient, Overview
+
+
+class OverviewScreen(ConsoleScreen["Overview"]):
+    """The platform at one look; what wants an operator stands first, in words."""
+
+    label = "Overview"
+    about = "The platform at one look: what wants your attention first, then how things stand."
+
+    def content(self) -> ComposeResult:
+        with VerticalScroll(id="overview"):
+            yield Static(id="findings")
+            yield Static(id="standing")
+
+    async def fetch(self, client: AsyncClient) -> Overview:
+        return await client.admin_overview()
+
+    def show(self, data: Overview) -> None:
+        found = findings(data, self.times)
+        told = "\n".join(f"[!] {finding}" for finding in found) or "Nothing wants your attention."
+        panel = self.query_one("#findings", Static)
+        panel.set_class(bool(found), "amiss")
+        panel.update(plain(told))
+        width = max(map(len, (name for name, _ in standing(data, self.times))))
+        lines = (f"{name:<{width}}  {value}" for name, value in standing(data, self.times))
+        self.query_one("#standing", Static).update(plain("\n".join(lines)))
