@@ -1,0 +1,87 @@
+"""What the audit log and an operator's word say of the steps of an incident."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from collidium.client import AuditEntry
+from collidium_tui.screens.incident.procedure import Incident, Mark, Step
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def log(*deeds: str, end: datetime = NOW) -> list[AuditEntry]:
+    """A log, newest first, of deeds like ``ban eve`` told oldest first, a minute apart."""
+    entries = [
+        AuditEntry(
+            number, end - timedelta(minutes=len(deeds) - number), "root", *deed.partition(" ")[::2], {}, None
+        )
+        for number, deed in enumerate(deeds)
+    ]
+    return entries[::-1]
+
+
+def read(*deeds: str, frozen: bool = False) -> Incident:
+    return Incident.told_by(log(*deeds), frozen, NOW)
+
+
+def open_steps(incident: Incident, *marked: Step) -> list[Step]:
+    marks = {step: Mark(NOW) for step in marked}
+    return [step for step in Step if not incident.done(step, marks)]
+
+
+def test_without_a_freeze_there_is_no_incident() -> None:
+    for deeds in ((), ("ban eve", "grant ada"), ("unfreeze", "ban eve")):
+        incident = read(*deeds)
+        assert incident == Incident()
+        assert incident.next_step({}) is Step.FREEZE
+
+
+def test_a_freeze_begins_one_and_its_end_leaves_the_refunds() -> None:
+    incident = read("ban old", "freeze", "ban eve")
+    assert incident.frozen
+    assert incident.banned == ["eve"], "who was banned before has nothing to do with it"
+    assert open_steps(incident) == [Step.INVESTIGATE, Step.FIX, Step.UNFREEZE, Step.REFUND]
+    incident = read("ban old", "freeze", "ban eve", "unfreeze")
+    assert not incident.frozen
+    assert incident.began is not None
+    assert incident.ended is not None
+    assert incident.began.at < incident.ended.at
+    assert open_steps(incident, Step.INVESTIGATE, Step.FIX) == [Step.REFUND]
+    incident = read("ban old", "freeze", "ban eve", "unfreeze", "refund window")
+    assert incident.next_step({Step.INVESTIGATE: Mark(NOW), Step.FIX: Mark(NOW)}) is None
+
+
+def test_freezing_what_is_frozen_and_opening_what_is_open_change_nothing() -> None:
+    incident = read("freeze", "ban eve", "freeze", "ban mallory", "unfreeze", "grant ada", "unfreeze")
+    assert incident.banned == ["eve", "mallory"]
+    assert incident.began is not None
+    assert incident.ended is not None
+    assert (incident.began.id, incident.ended.id) == (0, 4)
+
+
+def test_the_last_incident_counts() -> None:
+    incident = read("freeze", "ban eve", "unfreeze", "refund window", "freeze", "ban mallory")
+    assert incident.frozen
+    assert incident.banned == ["mallory"]
+    assert not incident.refunds
+
+
+def test_who_was_unbanned_is_not_banned() -> None:
+    assert read("freeze", "ban eve", "ban mallory", "unban eve").banned == ["mallory"]
+    assert Step.BAN in open_steps(read("freeze", "ban eve", "unban eve"))
+
+
+@pytest.mark.parametrize(("days", "remembered"), [(0.9, True), (1.1, False)])
+def test_an_incident_that_is_over_is_forgotten_after_a_day(days: float, remembered: bool) -> None:
+    entries = log("freeze", "unfreeze", end=NOW - timedelta(days=days))
+    assert (Incident.told_by(entries, False, NOW).began is not None) is remembered
+
+
+def test_a_freeze_that_the_log_does_not_reach_is_one_all_the_same() -> None:
+    incident = read("ban eve", "grant ada", frozen=True)
+    assert incident.frozen
+    assert incident.began is None
+    assert incident.done(Step.FREEZE, {})

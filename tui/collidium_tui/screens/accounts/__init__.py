@@ -1,0 +1,1 @@
+"""Accounts: who there is, what they have and did, grants and bans."""

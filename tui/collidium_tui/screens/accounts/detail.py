@@ -1,0 +1,106 @@
+"""One account: its balance, its ledger, its requests and its submissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from collidium_tui.screens.accounts import deeds
+from collidium_tui.screens.lists import ListsScreen
+from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.text import plain
+
+if TYPE_CHECKING:
+    from collidium.client import Account, AsyncClient, Page, SimulationRequest, Submission, Transaction
+
+#: Rows of a list on a page.
+PAGE = 50
+
+
+class AccountScreen(ListsScreen["Account"]):
+    """An account by its name; escape goes back to where it was opened."""
+
+    label = "Accounts"
+    about = "One account: balance, ledger, requests and submissions; grant, deduct, ban, unban."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back"),
+        Binding("g", "grant", "Grant"),
+        Binding("b", "ban", "Ban/unban"),
+    ]
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.account_name = name
+
+    def content(self) -> ComposeResult:
+        yield Static(plain(self.account_name, one_line=True), id="account", classes="line")
+        yield from self.lists()
+
+    def tables(self) -> Iterable[Table[Any]]:
+        yield Table(_LEDGER, lambda entry: str(entry.id), of="ledger entries", id="ledger")
+        yield Table(_REQUESTS, lambda request: request.request_id, of="requests", id="requests")
+        yield Table(_SUBMISSIONS, lambda sent: sent.submission_id, of="submissions", id="submissions")
+
+    async def look(self, client: AsyncClient, seen: Table[Any]) -> tuple[Account, Page[Any]]:
+        name = self.account_name
+        account = await client.admin_account(name)
+        if seen.id == "ledger":
+            return account, await client.admin_transactions(name, limit=PAGE, cursor=seen.cursor)
+        if seen.id == "requests":
+            return account, await client.admin_requests(user=name, limit=PAGE, cursor=seen.cursor)
+        return account, await client.admin_submissions(user=name, limit=PAGE, cursor=seen.cursor)
+
+    def show_head(self, head: Account) -> None:
+        told = [
+            head.hub_username,
+            "*** BANNED ***" if head.banned else "not banned",
+            f"balance {head.credits:,}",
+            f"since {self.times.show(head.created_at)}",
+            f"last seen {self.times.show(head.last_seen_at) or 'never'}",
+        ]
+        self.query_one("#account", Static).update(plain(" · ".join(told), one_line=True))
+
+    def action_back(self) -> None:
+        self.app.pop_screen()
+
+    def action_grant(self) -> None:
+        self.act(partial(deeds.grant, self, self.account_name))
+
+    def action_ban(self) -> None:
+        if self.data is not None:
+            deed = deeds.unban if self.data.head.banned else deeds.ban
+            self.act(partial(deed, self, self.account_name))
+
+
+_LEDGER: list[Column[Transaction]] = [
+    Column("when", lambda entry: entry.created_at),
+    Column("credits", lambda entry: entry.delta, right=True),
+    Column("balance", lambda entry: entry.balance_after, right=True),
+    Column("reason", lambda entry: entry.reason),
+    Column("note", lambda entry: entry.note or ""),
+    Column("for", lambda entry: entry.reference or ""),
+]
+_REQUESTS: list[Column[SimulationRequest]] = [
+    Column("state", lambda request: request.state),
+    Column("when", lambda request: request.created_at),
+    Column("channel", lambda request: request.channel),
+    Column("events", lambda request: request.events, right=True),
+    Column("pileup", lambda request: request.pileup, right=True),
+    Column("charged", lambda request: request.credits_charged, right=True),
+    Column("refunded", lambda request: request.credits_refunded, right=True),
+    Column("reason", lambda request: request.reason or ""),
+    Column("request", lambda request: request.request_id),
+]
+_SUBMISSIONS: list[Column[Submission]] = [
+    Column("task", lambda sent: sent.task),
+    Column("when", lambda sent: sent.submitted_at),
+    Column("earned", lambda sent: sent.credits_earned, right=True),
+    Column("verified", lambda sent: sent.verified_at),
+    Column("model", lambda sent: sent.model_repo or ""),
+    Column("submission", lambda sent: sent.submission_id),
+]

@@ -1,0 +1,119 @@
+"""Accounts: all there are, to be searched while typing."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widgets import Checkbox, Static
+
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screens.accounts import deeds
+from collidium_tui.screens.accounts.detail import AccountScreen
+from collidium_tui.widgets.search import Search
+from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.text import plain
+
+if TYPE_CHECKING:
+    from collidium.client import Account, AsyncClient, Page
+
+#: Accounts on a page.
+PAGE = 50
+
+
+class AccountsScreen(ConsoleScreen["Page[Account]"]):
+    """The accounts that a search finds, a page at a time; Enter opens one."""
+
+    label = "Accounts"
+    about = "Search accounts, open one, grant or deduct credits, ban and unban."
+    AUTO_FOCUS = "Table"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "search", "Search", key_display="/"),
+        Binding("g", "grant", "Grant"),
+        Binding("b", "ban", "Ban/unban"),
+        Binding("f", "only_banned", "Banned only"),
+    ]
+
+    def content(self) -> ComposeResult:
+        with Horizontal(classes="line"):
+            yield Search("search: part of a name", id="search")
+            yield Checkbox("banned only (f)", compact=True, id="only-banned")
+        columns: list[Column[Account]] = [
+            Column("account", lambda account: account.hub_username),
+            Column("credits", lambda account: account.credits, right=True),
+            Column("banned", lambda account: "BANNED" if account.banned else ""),
+            Column("last seen", lambda account: account.last_seen_at),
+            Column("since", lambda account: account.created_at),
+        ]
+        yield Table(columns, lambda account: account.hub_username, of="accounts")
+        yield Static(id="nobody", classes="line")
+
+    async def fetch(self, client: AsyncClient) -> Page[Account]:
+        return await client.admin_accounts(
+            search=self.searched,
+            banned=True if self.only_banned else None,
+            limit=PAGE,
+            cursor=self.query_one(Table).cursor,
+        )
+
+    def show(self, data: Page[Account]) -> None:
+        self.query_one(Table).show_page(data)
+        told = "" if data.items else self._nobody()
+        self.query_one("#nobody", Static).update(plain(told, one_line=True))
+
+    @property
+    def searched(self) -> str:
+        """What is looked for."""
+        return self.query_one(Search).wanted
+
+    @property
+    def only_banned(self) -> bool:
+        """Whether only banned accounts are shown."""
+        return self.query_one(Checkbox).value
+
+    def on_search_wanted(self, event: Search.Wanted) -> None:
+        self._ask_anew()
+        if event.done:
+            self.query_one(Table).focus()
+
+    def on_checkbox_changed(self) -> None:
+        self._ask_anew()
+
+    def on_table_chosen(self, event: Table.Chosen) -> None:
+        self.app.push_screen(AccountScreen(event.row.hub_username))
+
+    def action_search(self) -> None:
+        self.query_one(Search).focus()
+
+    def action_only_banned(self) -> None:
+        self.query_one(Checkbox).toggle()
+
+    def action_grant(self) -> None:
+        if (account := self.current) is not None:
+            self.act(partial(deeds.grant, self, account.hub_username))
+
+    def action_ban(self) -> None:
+        account = self.current
+        if account is None and self.searched:
+            self.act(partial(deeds.ban, self, self.searched))
+        elif account is not None:
+            deed = deeds.unban if account.banned else deeds.ban
+            self.act(partial(deed, self, account.hub_username))
+
+    @property
+    def current(self) -> Account | None:
+        """The account under the cursor."""
+        table: Table[Account] = self.query_one(Table)
+        return table.current
+
+    def _ask_anew(self) -> None:
+        self.query_one(Table).restart()
+        self.refresh_now()
+
+    def _nobody(self) -> str:
+        if not self.searched:
+            return "Nobody is banned." if self.only_banned else "Nobody has signed in yet."
+        return f"No account matches {self.searched!r}. b bans that very name in advance."

@@ -1,0 +1,64 @@
+"""What an operator decides about scores: to believe what was self-reported, to close a phase."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.widgets.ask import Question
+
+if TYPE_CHECKING:
+    from collidium.client import Submission, TaskCard
+
+
+async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
+    """Believe what a submission reports of itself, after it was seen what that is and may earn."""
+    sent = await screen.session.ask(lambda client: client.submission(submission_id))
+    card = await screen.session.ask(lambda client: client.task(sent.task))
+    told = told_by_itself(sent, card)
+    if sent.verified_at is not None or not told:
+        why = "it is verified already" if told else f"{sent.task} has no self-reported metric"
+        screen.notify(f"{submission_id}: {why}", title="Nothing to verify", markup=False)
+        return
+    consequence = (
+        f"To {sent.task}, sent {screen.times.show(sent.submitted_at)}. It reports of itself:\n"
+        + "\n".join(f"  {line}" for line in told)
+        + "\nThis is believed from now on, on the leaderboard and for credits. It cannot be taken back."
+    )
+    question = Question(f"Verify {submission_id} of {sent.hub_username}", consequence, "Verify")
+    if await screen.confirm(question):
+        verified = await screen.perform(lambda client: client.admin_verify(submission_id))
+        if verified is not None:
+            earned = verified.credits_earned - sent.credits_earned
+            screen.notify(f"{submission_id} is verified; it earned {earned:,} credits", markup=False)
+
+
+def told_by_itself(sent: Submission, card: TaskCard) -> list[str]:
+    """The self-reported scores of a submission, and what each may earn."""
+    lines = []
+    for metric in card.metrics:
+        value = sent.scores.get(metric.name)
+        if metric.self_reported:
+            pays = f"pays {metric.reward:,} credits if it is the best" if metric.reward else "pays nothing"
+            lines.append(f"{metric.name}: {'none' if value is None else f'{value:.6g}'}; {pays}")
+    return lines
+
+
+def offer_to_close(screen: ConsoleScreen[Any], task: str, phase: str | None) -> None:
+    """Have a task's public phase ended, if it is in one."""
+    if phase == "public":
+        screen.act(partial(_close_phase, screen, task))
+    else:
+        screen.notify(f"{task} has no public phase to be closed", markup=False)
+
+
+async def _close_phase(screen: ConsoleScreen[Any], task: str) -> None:
+    consequence = (
+        "The events that were held back decide from now on: the leaderboard goes by them, and credits are "
+        "paid for the bests on them. The public phase cannot be opened again."
+    )
+    if await screen.confirm(Question(f"Close the public phase of {task}", consequence, "Close for good")):
+        closed = await screen.perform(lambda client: client.admin_close_phase(task))
+        if closed is not None:
+            screen.notify(f"{task}: the {closed.phase} phase counts ({closed.truth_version})", markup=False)

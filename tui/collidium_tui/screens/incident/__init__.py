@@ -1,0 +1,1 @@
+"""Incident: the procedure from the freeze to the refunds."""

@@ -1,0 +1,157 @@
+"""Incident: the six steps as a checklist that knows by itself what the server can tell."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import OptionList, Static
+
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screens.accounts import deeds
+from collidium_tui.screens.incident.procedure import TOLD_BY_SERVER, Incident, Mark, Step, follow_on
+from collidium_tui.screens.incident.refunds import open_refunds
+from collidium_tui.screens.incident.telling import GUIDES, heading, told
+from collidium_tui.screens.incident.window import Window
+from collidium_tui.widgets.form import Field, Form, needed
+from collidium_tui.widgets.text import plain
+
+if TYPE_CHECKING:
+    from collidium.client import AsyncClient, AuditEntry
+
+#: Deeds to ask for in one go. The refunds of an incident alone may be a thousand.
+NEWEST, MOST = 100, 1000
+
+
+class IncidentScreen(ConsoleScreen[Incident]):
+    """Freeze, investigate, ban, fix, unfreeze, refund; Enter does a step, d says that it is done."""
+
+    label = "Incident"
+    about = "What to do in an incident, step by step. Enter does the step, d marks it done (or not needed)."
+    AUTO_FOCUS = "#steps"
+    CSS = """
+    #heading { height: 1; text-style: bold; margin-bottom: 1; }
+    #steps { height: auto; border: none; padding: 0; }
+    #guide { margin-top: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "mark", "Done"),
+        Binding("q", "go('Requests')", "Requests"),
+        Binding("a", "go('Accounts')", "Accounts"),
+        Binding("w", "go('Audit')", "Who did what"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: What the operator said of the steps of each incident, by the freeze that began it.
+        self._marks: dict[str, dict[Step, Mark]] = {}
+        #: The audit log as far as it is known, newest first.
+        self._log: tuple[AuditEntry, ...] = ()
+
+    def content(self) -> ComposeResult:
+        yield Static(id="heading")
+        yield OptionList(*(step.value for step in Step), id="steps", markup=False)
+        with VerticalScroll(can_focus=False):
+            yield Static(id="guide")
+
+    async def fetch(self, client: AsyncClient) -> Incident:
+        newest = (await client.admin_audit(limit=NEWEST if self._log else MOST)).items
+        joined = follow_on(newest, self._log)
+        if joined is None:
+            joined = (await client.admin_audit(limit=MOST)).items
+        self._log = joined[: 2 * MOST]
+        return Incident.told_by(self._log, bool(self.session.standing.frozen), self.times.now())
+
+    def show(self, data: Incident) -> None:
+        self.query_one("#heading", Static).update(plain(heading(data, self.times), one_line=True))
+        steps = self.query_one(OptionList)
+        following = data.next_step(self.marks)
+        for number, step in enumerate(Step):
+            steps.replace_option_prompt_at_index(number, self._line(data, step, step is following))
+        self._guide()
+
+    # -- the operator's word --------------------------------------------------------------------------
+
+    @property
+    def incident(self) -> Incident:
+        """As it was last seen."""
+        return self.data or Incident()
+
+    @property
+    def marks(self) -> dict[Step, Mark]:
+        """What the operator said of the steps of this incident."""
+        began = self.incident.began
+        return self._marks.setdefault(str(began.id) if began else "", {})
+
+    @property
+    def step(self) -> Step:
+        """The step that is chosen."""
+        return list(Step)[self.query_one(OptionList).highlighted or 0]
+
+    def action_mark(self) -> None:
+        """Say that a step is done, or take that back."""
+        if self.step in TOLD_BY_SERVER:
+            self.notify("The server tells this by itself: Enter does it.")
+        elif self.step in self.marks:
+            del self.marks[self.step]
+            self.show(self.incident)
+        else:
+            self.act(partial(self._mark, self.step))
+
+    async def _mark(self, step: Step) -> None:
+        field = Field("note", "Note", hint="what came out, or why it is not needed; may be empty")
+        about = "Kept in this console, until it ends; nobody else sees it."
+        filled = await self.fill_in(Form(f"{step.value}: done", [field], "Mark as done", about))
+        if filled is not None:
+            self.marks[step] = Mark(self.times.now(), filled["note"])
+            self.show(self.incident)
+
+    # -- doing a step ---------------------------------------------------------------------------------
+
+    def on_option_list_option_highlighted(self) -> None:
+        self._guide()
+
+    def on_option_list_option_selected(self) -> None:
+        match self.step:
+            case Step.FREEZE | Step.UNFREEZE:
+                self._turn(freeze=self.step is Step.FREEZE)
+            case Step.INVESTIGATE:
+                self.action_go("Requests")
+            case Step.BAN:
+                self.act(self._ban)
+            case Step.FIX:
+                self.action_mark()
+            case Step.REFUND:
+                self.act(partial(open_refunds, self, Window.proposed(self.incident, self.times.now())))
+
+    def action_go(self, label: str) -> None:
+        """Show another screen; the key of this one comes back."""
+        self.console.action_show(label)
+
+    def _turn(self, *, freeze: bool) -> None:
+        if bool(self.session.standing.frozen) is freeze:
+            self.notify("It is frozen already." if freeze else "It is not frozen.")
+        else:
+            self.console.action_freeze()
+
+    async def _ban(self) -> None:
+        field = Field("name", "Account", needed, most_characters=96)
+        filled = await self.fill_in(Form("Ban an account", [field], "Go on"))
+        if filled is not None:
+            await deeds.ban(self, filled["name"])
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _line(self, incident: Incident, step: Step, following: bool) -> Content:
+        box = "[x]" if incident.done(step, self.marks) else "[ ]"
+        number = list(Step).index(step) + 1
+        said = told(step, incident, self.marks.get(step), self.times)
+        return plain(f"{box} {number} {step.value:<18} {said}{'<- next' if following else ''}", one_line=True)
+
+    def _guide(self) -> None:
+        back = next((key for key, label in self.console.screen_keys.items() if label == self.label), "")
+        self.query_one("#guide", Static).update(plain(GUIDES[self.step].format(back=back)))

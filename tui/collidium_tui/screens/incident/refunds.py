@@ -1,0 +1,115 @@
+"""Refunds: what failed in a window of time, what giving it back costs, and giving back just that."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screens.incident.window import Window, WindowForm
+from collidium_tui.widgets.form import Field, Form, needed
+from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.text import plain
+
+if TYPE_CHECKING:
+    from collidium.client import AsyncClient, Refund, Refunds
+
+
+async def open_refunds(screen: ConsoleScreen[Any], window: Window) -> None:
+    """Ask for a window, that one being proposed, and show its refunds on top."""
+    form = WindowForm(window, screen.times)
+    filled = await screen.fill_in(form)
+    if filled is not None:
+        screen.app.push_screen(RefundsScreen(form.window(filled)))
+
+
+class RefundsScreen(ConsoleScreen["Refunds"]):
+    """A preview that stays true while it is looked at; what is paid is what was seen. Escape goes back."""
+
+    label = "Incident"
+    about = "Simulation requests that failed in a time and were not refunded in full; a gives back the rest."
+    refresh_seconds = 15.0
+    AUTO_FOCUS = "Table"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back"),
+        Binding("a", "apply", "Refund all"),
+        Binding("w", "window", "Other time"),
+    ]
+
+    def __init__(self, window: Window) -> None:
+        super().__init__()
+        self.window = window
+
+    def content(self) -> ComposeResult:
+        yield Static(id="refunds", classes="line")
+        yield Table(_COLUMNS, lambda refund: refund.request_id, of="refunds")
+
+    async def fetch(self, client: AsyncClient) -> Refunds:
+        return await client.admin_refunds(self.window.begin, self.window.end)
+
+    def show(self, data: Refunds) -> None:
+        self.query_one("#refunds", Static).update(plain(f"{self._when()}: {told(data)}", one_line=True))
+        self.query_one(Table).show_rows(data.requests)
+
+    def action_back(self) -> None:
+        self.app.pop_screen()
+
+    def action_window(self) -> None:
+        self.act(self._other_window)
+
+    def action_apply(self) -> None:
+        if self.data is not None and self.data.requests:
+            self.act(partial(self._apply, self.data))
+        else:
+            self.notify("There is nothing to refund.")
+
+    async def _apply(self, seen: Refunds) -> None:
+        accounts = len({refund.hub_username for refund in seen.requests})
+        about = (
+            f"{told(seen).capitalize()} of {accounts} accounts, which get them back at once. What is paid is "
+            "what you saw: if it has changed since, nothing is, and you see it anew. It cannot be taken back "
+            "but by deducting."
+        )
+        note = Field("note", "Note", needed, hint="why; kept in the ledgers and the audit log")
+        filled = await self.fill_in(Form(f"Refund what failed {self._when()}", [note], "Refund all", about))
+        if filled is None:
+            return
+        paid = await self.perform(
+            lambda client: client.admin_refunds(
+                self.window.begin, self.window.end, apply=True, digest=seen.digest, note=filled["note"]
+            )
+        )
+        if paid is not None:
+            self.notify(f"Given back: {told(paid)}.", markup=False)
+        self.refresh_now()
+
+    async def _other_window(self) -> None:
+        form = WindowForm(self.window, self.times)
+        filled = await self.fill_in(form)
+        if filled is not None:
+            self.window = form.window(filled)
+            self.refresh_now()
+
+    def _when(self) -> str:
+        return f"from {self.times.show(self.window.begin)} to {self.times.show(self.window.end)}"
+
+
+def told(refunds: Refunds) -> str:
+    """How much of how many."""
+    return f"{refunds.total:,} credits of {len(refunds.requests):,} requests"
+
+
+_COLUMNS: list[Column[Refund]] = [
+    Column("failed", lambda refund: refund.failed_at),
+    Column("account", lambda refund: refund.hub_username),
+    Column("charged", lambda refund: refund.credits_charged, right=True),
+    Column("refunded", lambda refund: refund.credits_refunded, right=True),
+    Column("to refund", lambda refund: refund.refund, right=True),
+    Column("channel", lambda refund: refund.channel),
+    Column("reason", lambda refund: refund.reason or ""),
+    Column("request", lambda refund: refund.request_id),
+]
