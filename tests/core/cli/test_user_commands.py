@@ -183,7 +183,7 @@ def test_the_same_problems_for_programs(alice: RunCommand, bad_file: Path) -> No
 
 def test_the_tasks_of_the_server(alice: RunCommand) -> None:
     assert "tracking" in alice("tasks").stdout
-    assert [card["name"] for card in json.loads(alice("tasks", "--json").stdout)] == ["tracking"]
+    assert "tracking" in [card["name"] for card in json.loads(alice("tasks", "--json").stdout)]
     shown = alice("tasks", "tracking").stdout
     for told in ("3:5", "tracker_hits", "track_id", "trackml_weighted_efficiency (primary)", "floor", "50"):
         assert told in shown
