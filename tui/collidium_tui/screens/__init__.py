@@ -11,7 +11,10 @@ from textual.screen import Screen
 #: The label of each -> module:class, in the order of their keys.
 SCREENS: Final = {
     "Overview": "collidium_tui.screens.overview:OverviewScreen",
+    "Accounts": "collidium_tui.screens.accounts.listing:AccountsScreen",
+    "Benchmarks": "collidium_tui.screens.benchmarks.listing:BenchmarksScreen",
     "Audit": "collidium_tui.screens.audit:AuditScreen",
+    "Incident": "collidium_tui.screens.incident.checklist:IncidentScreen",
 }
 
 Maker = Callable[[], Screen[Any]]
