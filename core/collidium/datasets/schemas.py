@@ -1,7 +1,8 @@
 """The tables of the hosted format, with the type and unit of each column.
 
 One row is one event; every column but ``event_id`` holds a list, with one entry for each particle, hit,
-deposit or track of the event. Source: the card of CERN/ColliderML-Release-1 and arXiv:2512.15230.
+deposit, track or jet of the event. Source: the card of CERN/ColliderML-Release-1 and arXiv:2512.15230; table
+``jets`` is our own.
 """
 
 from __future__ import annotations
@@ -85,5 +86,14 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
         qop=(_F32, "1/GeV"),
         majority_particle_id=(pa.uint64(), ""),
         hit_ids=(pa.list_(pa.uint32()), ""),
+    ),
+    "jets": _schema(
+        jet_id=(pa.uint16(), ""),
+        pt=(_F32, "GeV"),
+        eta=(_F32, ""),
+        phi=(_F32, "rad"),
+        mass=(_F32, "GeV"),
+        constituents=(pa.list_(pa.uint32()), ""),
+        flavour=(pa.uint8(), ""),
     ),
 }

@@ -21,7 +21,7 @@ from collidium.datasets.schemas import SCHEMAS
 #: Bytes in memory of a row group, unless one event has more.
 GROUP_BYTES: Final = 64 * 1024**2
 #: Integers that rise with the place in their list, mostly.
-_RISING: Final = frozenset({"hit_id", "hit_ids", "track_id"})
+_RISING: Final = frozenset({"constituents", "hit_id", "hit_ids", "jet_id", "track_id"})
 
 
 def folder(config: str, table: str) -> str:

@@ -13,9 +13,10 @@ from typing import Final
 from collidium import hookspecs
 from collidium.contracts.pipeline import TABLES, Pipeline, Stage
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
+from collidium_plugins.jet_finder import FASTJET, RADIUS
 
 #: Raise it with every change that gives other events.
-VERSION: Final = "acts-1"
+VERSION: Final = "acts-2"
 PYTHIA: Final = "8.317.2"
 ACTS: Final = "48.1.0"
 
@@ -62,13 +63,14 @@ PIPELINE: Final = Pipeline(
     ),
     channels={name: channel.title for name, channel in CHANNELS.items()},
     refused=REFUSED,
-    native=("acts", "pythia8mc"),
+    native=("acts", "fastjet", "pythia8mc"),
     extra="sim",
     containerfile=str(Path(__file__).parent),
     facts={
         "Pipeline": f"acts, version {VERSION}",
         "Generator": f"Pythia {PYTHIA}, proton-proton at 14 TeV",
         "Simulation and reconstruction": f"ACTS {ACTS} (FATRAS fast simulation)",
+        "Jets": f"anti-kt, R = {RADIUS}, by FastJet {FASTJET}",
         "Detector": "tracker after the Open Data Detector, 2 T; calorimeters by a parametric model",
         "Documentation": "docs/acts-pipeline.md of Collidium says what is modelled and what is not",
     },

@@ -13,7 +13,7 @@ def told(error: Exception) -> str | None:
     """One line for the log, or None for a fault of the program itself, whose traceback is wanted."""
     if isinstance(error, StageFailed):
         return str(error)
-    if isinstance(error, ModuleNotFoundError) and error.name in {"acts", "pythia8mc"}:
+    if isinstance(error, ModuleNotFoundError) and error.name in {"acts", "awkward", "fastjet", "pythia8mc"}:
         return f"{error.name} is not installed: pip install 'collidium[sim]'"
     if isinstance(error, OSError) and is_full(error):
         return (

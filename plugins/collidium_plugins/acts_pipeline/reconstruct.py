@@ -1,4 +1,4 @@
-"""Stage ``reconstruct``: hits as they are measured, tracks, and with them the hosted tables of each chunk."""
+"""Stage ``reconstruct``: measured hits, tracks and jets, and with them the hosted tables of each chunk."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from collidium_plugins.acts_pipeline.events import SimulatedEvent, from_table
 from collidium_plugins.acts_pipeline.order import Order
 from collidium_plugins.acts_pipeline.phase import ChunkPhase, Phase
 from collidium_plugins.acts_pipeline.simulate import DEPOSITS, SIMULATED
+from collidium_plugins.jet_finder.table import jets
 
 if TYPE_CHECKING:
     from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
 
 #: The folder of each table; that of the calorimeters is made before.
-RECONSTRUCTED: Final = {name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "tracks")}
+RECONSTRUCTED: Final = {
+    name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "tracks", "jets")
+}
 
 
 class Reconstruct(ChunkPhase):
-    """Digitisation and tracking, chunk by chunk."""
+    """Digitisation, tracking and jets, chunk by chunk."""
 
     name = "events"
     sources = (SIMULATED, DEPOSITS)
@@ -37,11 +40,8 @@ class Reconstruct(ChunkPhase):
             for event in from_table(simulated, SimulatedEvent)
         ]
         cells = [cells_of_particles(deposits, row, len(event.particles)) for row, event in enumerate(made)]
-        return [
-            tables.particles(made, cells, FIELD),
-            tables.tracker_hits(made),
-            tables.tracks(made),
-        ]
+        particles = tables.particles(made, cells, FIELD)
+        return [particles, tables.tracker_hits(made), tables.tracks(made), jets(deposits, particles)]
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:

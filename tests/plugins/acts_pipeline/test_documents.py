@@ -12,6 +12,7 @@ from collidium_plugins.acts_pipeline import ACTS, PIPELINE, PYTHIA, collidium_pi
 from collidium_plugins.acts_pipeline.calorimeter import geometry
 from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
+from collidium_plugins.jet_finder import FASTJET
 
 PAGE = (ROOT / "docs/acts-pipeline.md").read_text()
 
@@ -43,11 +44,13 @@ def test_numbers_of_the_page_are_those_of_the_code() -> None:
 def test_versions_are_those_that_the_extra_installs() -> None:
     wanted = [requirement for requirement in requires("collidium") or [] if "extra == 'sim'" in requirement]
     assert {requirement.split(";")[0].strip() for requirement in wanted} == {
+        f"fastjet=={FASTJET}",
         f"pyacts=={ACTS}",
         f"pythia8mc=={PYTHIA}",
     }
     assert PYTHIA in PAGE
     assert ACTS in PAGE
+    assert FASTJET in PAGE
 
 
 def test_the_image_of_the_containerfile_is_that_of_the_stages() -> None:

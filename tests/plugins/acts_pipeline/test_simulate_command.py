@@ -17,7 +17,7 @@ pytest.importorskip("acts")
 pytest.importorskip("pythia8mc")
 
 MUONS = ("simulate", "--channel", "single_muon", "--pileup", "0", "--runtime", "none", "--json")
-TABLES = ("calo_hits", "particles", "tracker_hits", "tracks")
+TABLES = ("calo_hits", "jets", "particles", "tracker_hits", "tracks")
 
 
 def test_an_event_is_the_same_whoever_makes_it_with_whatever_others(

@@ -30,10 +30,18 @@ PUBLIC: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "calo_hits": ("detector", "cell_id", "x", "y", "z", "total_energy"),
     "tracks": ("theta", "phi", "qop", "d0", "z0", "track_id", "hit_ids"),
+    "jets": ("pt", "eta", "phi", "mass", "jet_id", "constituents"),
     "particles": (),
 }
+#: The table of a mix that says of which channel each event is; none of it is public.
+CHANNELS: Final = "channels"
 #: Numbers of rows within an event, given anew where rows change their places.
-_NUMBERS: Final = frozenset({"hit_id", "track_id"})
+_NUMBERS: Final = frozenset({"hit_id", "track_id", "jet_id"})
+#: Columns that name hits: the table of these, and whether they are a set, so that their order says nothing.
+_NAMING: Final = {
+    ("tracks", "hit_ids"): ("tracker_hits", False),
+    ("jets", "constituents"): ("calo_hits", True),
+}
 #: Columns without which there is no truth to withhold.
 _TRUTH: Final = {"tracker_hits": "particle_id"}
 
@@ -56,8 +64,8 @@ def without_truth(table: str, events: pa.Table) -> pa.Table:
 def in_public_order(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Tables of the same events with every list in an order that public values and a secret hash decide.
 
-    Hits are numbered anew, and tracks name them by their new numbers. Raises UnusableDataset where there is
-    no truth to withhold, or where that cannot be done.
+    Hits are numbered anew, and tracks and jets name them by their new numbers. Raises UnusableDataset where
+    there is no truth to withhold, or where that cannot be done.
     """
     for name, table in tables.items():
         _refuse_without_truth(name, table)
@@ -70,9 +78,10 @@ def in_public_order(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
         else:
             made[name] = _numbered(_taken(table, order))
             orders[name] = order
-    if "tracker_hits" in orders and "hit_ids" in tables.get("tracks", pa.table({})).column_names:
-        renaming = _Renaming(tables["tracker_hits"], orders["tracker_hits"])
-        made["tracks"] = renaming.of_tracks(made["tracks"])
+    for (name, column), (named, is_set) in _NAMING.items():
+        if named in orders and column in tables.get(name, pa.table({})).column_names:
+            renaming = _Renaming(tables[named], orders[named])
+            made[name] = renaming.applied(made[name], name, column, is_set=is_set)
     return made
 
 
@@ -127,7 +136,8 @@ def _hash_of(columns: Sequence[pa.ChunkedArray[Any]]) -> bytes:
         flat: Any = values
         while is_list(flat.type):
             flat = _flat(flat)
-        digest.update(np.asarray(flat).tobytes())
+        plain = pa.types.is_primitive(flat.type)
+        digest.update(np.asarray(flat).tobytes() if plain else repr(flat.to_pylist()).encode())
     return digest.digest()
 
 
@@ -169,28 +179,35 @@ class _Renaming:
         self._new = np.empty(len(order), np.int64)
         self._new[order] = places
 
-    def of_tracks(self, tracks: pa.Table) -> pa.Table:
-        index = tracks.schema.get_field_index("hit_ids")
-        field = tracks.schema.field(index)
-        per_track = _flat(tracks.column("hit_ids"))
-        track_edges, hit_edges = _edges(tracks.column("hit_ids")), _edges(per_track)
-        ids = np.asarray(_flat(per_track)).astype(np.int64)
-        for row in range(tracks.num_rows):
-            rows = slice(hit_edges[track_edges[row]], hit_edges[track_edges[row + 1]])
-            event = int(tracks.column("event_id")[row].as_py())
-            ids[rows] = self._renamed(row, ids[rows], event)
+    def applied(self, table: pa.Table, name: str, column: str, *, is_set: bool) -> pa.Table:
+        """Table ``name`` with new ids in ``column``, lists of lists; those of a set rise."""
+        index = table.schema.get_field_index(column)
+        field = table.schema.field(index)
+        per_row = _flat(table.column(column))
+        edges, hit_edges = _edges(table.column(column)), _edges(per_row)
+        ids = np.asarray(_flat(per_row)).astype(np.int64)
+        for row in range(table.num_rows):
+            rows = slice(hit_edges[edges[row]], hit_edges[edges[row + 1]])
+            renamed = self._renamed(row, ids[rows])
+            if renamed is None:
+                event = table.column("event_id")[row]
+                raise UnusableDataset(
+                    f"table {name}, column {column}: names hits that event {event} does not have"
+                )
+            ids[rows] = renamed
+        if is_set:
+            ids = ids[np.lexsort((ids, np.repeat(np.arange(len(hit_edges) - 1), np.diff(hit_edges))))]
         inner = _lists(hit_edges, pa.array(ids))
-        return tracks.set_column(index, field, _lists(track_edges, inner).cast(field.type))
+        return table.set_column(index, field, _lists(edges, inner).cast(field.type))
 
-    def _renamed(self, row: int, ids: npt.NDArray[np.int64], event: int) -> npt.NDArray[np.int64]:
+    def _renamed(self, row: int, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+        """The new ids of these hits; None where the event does not have all of them."""
         hits = slice(self._edges[row], self._edges[row + 1])
         sorting = np.argsort(self._old[hits], kind="stable")
         known = self._old[hits][sorting]
         places = np.minimum(np.searchsorted(known, ids), max(len(known) - 1, 0))
         if len(ids) and (not len(known) or np.any(known[places] != ids)):
-            raise UnusableDataset(
-                f"table tracks, column hit_ids: names hits that event {event} does not have"
-            )
+            return None
         return self._new[hits][sorting][places]
 
 

@@ -1,0 +1,156 @@
+"""Adds the table ``jets`` to a dataset that has none: whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from collidium import held_files
+from collidium.contracts.task import EventRange
+from collidium.datasets import layout
+from collidium.datasets.reading.dataset import parquet_files
+from collidium.datasets.reading.shards import EventTable
+from collidium.datasets.writing import ShardWriter
+from collidium.errors import Conflict, UnusableDataset
+from collidium_plugins.jet_finder.flavour import BOTTOM, CHARM, LIGHT
+from collidium_plugins.jet_finder.table import SCHEMA, jets
+
+_TABLE: Final = "jets"
+_SOURCE: Final = "calo_hits"
+#: Where the table grows; hidden files are no part of a dataset.
+_WORK: Final = ".jets"
+#: Bytes of the tables, as they are stored, that are worked on at once.
+_BLOCK_BYTES: Final = 16 * 1024**2
+_NAMES: Final = {"b": BOTTOM, "c": CHARM, "light": LIGHT}
+
+#: Called with the events that are done, and all there are.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The table that was made."""
+
+    #: A folder of shards, or a file.
+    path: str
+    events: int
+    jets: int
+    #: How many jets have each flavour; None where flavours were not told.
+    flavours: dict[str, int] | None
+
+
+def add_jets(
+    directory: Path, config: str | None, *, flavours: bool = True, progress: Progress | None = None
+) -> Added:
+    """Make the jets of a config below ``directory``; blocks, in memory bounded by blocks of events.
+
+    Raises Conflict where the config has jets, and UnusableDataset where they cannot be made: tables or
+    columns are missing, or ``flavours`` are asked for and ``particles`` names no hadron that could tell them.
+    """
+    paths = sorted(parquet_files(directory))
+    chosen = layout.choose(paths, config)
+    if _TABLE in layout.configs(paths)[chosen]:
+        raise Conflict(f"{chosen or directory} has a table {_TABLE} already: remove it first to make it anew")
+    names = (_SOURCE, "particles") if flavours else (_SOURCE,)
+    shards = {name: [directory / path for path in layout.shards(paths, name, chosen)] for name in names}
+    tables = {name: EventTable(name, files) for name, files in shards.items()}
+    making = _Making(tables, _Place.beside(shards[_SOURCE], chosen))
+    work = directory / _WORK
+    held_files.sweep(work)
+    try:
+        with held_files.held_directory(work) as scratch:
+            return making.into(scratch, directory, progress)
+    finally:
+        if not any(work.iterdir()):
+            work.rmdir()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the table goes: a folder for its shards, or one file."""
+
+    path: Path
+    events_per_shard: int | None
+
+    @classmethod
+    def beside(cls, shards: list[Path], config: str) -> _Place:
+        """The place that readers look at, given the shards of the table beside it."""
+        folder = shards[0].parent
+        if config and folder.name == f"{config}_{_SOURCE}":
+            events = max(pq.read_metadata(shard).num_rows for shard in shards)
+            return cls(folder.with_name(f"{config}_{_TABLE}"), max(events, 1))
+        return cls(folder / f"{_TABLE}.parquet", None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    tables: dict[str, EventTable]
+    place: _Place
+
+    def into(self, scratch: Path, directory: Path, progress: Progress | None) -> Added:
+        events = self._events()
+        made = scratch / _TABLE
+        counts = np.zeros(256, np.int64)
+        with ShardWriter(
+            made, "train", SCHEMA, events_per_shard=self.place.events_per_shard or max(len(events), 1)
+        ) as writer:
+            done = 0
+            for rows in self._blocks(events):
+                block = jets(rows[_SOURCE], rows.get("particles"))
+                writer.write(block)
+                counts += _flavours(block)
+                done += block.num_rows
+                if progress:
+                    progress(done, len(events))
+            self._refuse_without_hadrons(counts)
+        (made if self.place.events_per_shard else writer.paths[0]).replace(self.place.path)
+        return Added(
+            str(self.place.path.relative_to(directory)),
+            len(events),
+            int(counts.sum()),
+            {name: int(counts[flavour]) for name, flavour in _NAMES.items()} if self._told else None,
+        )
+
+    @property
+    def _told(self) -> bool:
+        return "particles" in self.tables
+
+    def _events(self) -> npt.NDArray[np.int64]:
+        source = self.tables[_SOURCE].event_ids
+        for name, table in self.tables.items():
+            if not np.array_equal(table.event_ids, source):
+                raise UnusableDataset(f"tables {name} and {_SOURCE} have different events")
+        return source
+
+    def _blocks(self, events: npt.NDArray[np.int64]) -> Iterator[dict[str, pa.Table]]:
+        size = sum(table.bytes_per_event for table in self.tables.values())
+        step = max(1, int(_BLOCK_BYTES / max(size, 1)))
+        blocks = [events[start : start + step] for start in range(0, len(events), step)]
+        ranges = [EventRange(int(block[0]), int(block[-1]) + 1) for block in blocks]
+        streams = [table.read(ranges, batch_bytes=_BLOCK_BYTES) for table in self.tables.values()]
+        for pieces in zip(*streams, strict=True):
+            yield dict(zip(self.tables, pieces, strict=True))
+
+    def _refuse_without_hadrons(self, counts: npt.NDArray[np.int64]) -> None:
+        if self._told and counts.any() and counts[LIGHT] == counts.sum():
+            raise UnusableDataset(
+                "table particles names no b or c hadron in any jet: many datasets list only what reached the "
+                "detector, and cannot tell flavours; --without-flavour leaves them out"
+            )
+
+
+def _flavours(block: pa.Table) -> npt.NDArray[np.int64]:
+    """How many jets have each flavour; those without are counted as light."""
+    flavour = np.asarray(pc.list_flatten(block.column("flavour")))
+    counts = np.bincount(flavour, minlength=256)
+    everyone = int(np.asarray(pc.list_value_length(block.column("pt"))).sum())
+    counts[LIGHT] += everyone - len(flavour)
+    return counts

@@ -1,0 +1,42 @@
+"""Anti-kt jets of many events (M. Cacciari, G. Salam, G. Soyez, JHEP 04 (2008) 063), by FastJet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidium_plugins.jet_finder import RADIUS
+from collidium_plugins.jet_finder.vectors import FourVectors, Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clusters:
+    """Jets, in the order of events."""
+
+    #: The event of each jet.
+    event: Integers
+    #: For each vector its jet, an index of ``event``; -1 where it is in none.
+    jet: Integers
+
+
+def anti_kt(vectors: FourVectors, events: int, least_pt: float) -> Clusters:
+    """Jets of each of ``events`` events with at least ``least_pt`` GeV, of vectors in the order of events."""
+    import awkward  # where it works: every command and every scoring process loads this plugin
+    import fastjet
+
+    fastjet.ClusterSequenceArea.set_fastjet_banner_stream(None)  # it would go to standard output
+    jet = np.full(len(vectors), -1)
+    if not len(vectors):
+        return Clusters(np.empty(0, np.int64), jet)
+    each = np.bincount(vectors.event, minlength=events)
+    columns = {"px": vectors.px, "py": vectors.py, "pz": vectors.pz, "E": vectors.energy}
+    inputs = awkward.unflatten(awkward.zip(columns, with_name="Momentum4D"), each)
+    definition = fastjet.JetDefinition(fastjet.antikt_algorithm, RADIUS)
+    members = fastjet.ClusterSequence(inputs, definition).constituent_index(least_pt)
+    jets = np.asarray(awkward.num(members, axis=1))
+    sizes = np.asarray(awkward.flatten(awkward.num(members, axis=2)))
+    event = np.repeat(np.arange(events), jets)
+    begins = (np.cumsum(each) - each)[np.repeat(event, sizes)]
+    jet[begins + np.asarray(awkward.flatten(members, axis=None))] = np.repeat(np.arange(len(event)), sizes)
+    return Clusters(event, jet)

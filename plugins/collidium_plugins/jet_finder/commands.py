@@ -1,0 +1,41 @@
+"""``collidium jets``: the table ``jets`` for a dataset that has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from collidium.cli.output import json_option, note, print_json, print_record
+from collidium.cli.progress import progress_bar
+
+
+@click.command()
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--config", metavar="NAME", help="One config of several.")
+@click.option("--without-flavour", is_flag=True, help="Where particles do not tell it: flavours are null.")
+@json_option
+def jets(directory: Path, config: str | None, without_flavour: bool, as_json: bool) -> None:
+    """Add the table jets to the dataset in DIRECTORY: anti-kt jets of its calorimeter hits.
+
+    Datasets of the built-in pipeline have it. Needs FastJet: pip install 'collidium[sim]'.
+
+    \b
+    collidium jets ./events
+    collidium jets ./events --config ttbar_pu0 --without-flavour
+    """
+    from collidium.errors import ConfigurationError
+    from collidium_plugins.jet_finder.adding import add_jets
+
+    try:
+        with progress_bar("Finding jets (events)") as progress:
+            added = add_jets(directory, config, flavours=not without_flavour, progress=progress)
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"{error.name} is not installed: pip install 'collidium[sim]'") from error
+    if as_json:
+        print_json(added)
+        return
+    record = {"table": added.path, "events": added.events, "jets": added.jets}
+    print_record(record | {f"{name} jets": count for name, count in (added.flavours or {}).items()})
+    if added.flavours is None:
+        note("Their flavour is null: no benchmark can be scored with them.")
