@@ -142,7 +142,9 @@ class _Evaluation:
             raise problems.refusal(findings.problems)
         if findings.rows != plan.rows:
             self.workers.fail(f"{findings.rows} rows were scored, the file has {plan.rows}")
-        made = await self.workers.conclude(findings.tallies, self._sets_of_groups())
+        found, made = await self.workers.conclude(findings.tallies, self._sets_of_groups())
+        if found:
+            raise problems.refusal(found)
         counts, *held_back = [self._evaluation(one, findings.rows) for one in made]
         return replace(counts, held_back=held_back[0]) if held_back else counts
 

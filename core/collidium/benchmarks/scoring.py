@@ -99,23 +99,28 @@ def decode(job: ScoringJob) -> None:
 
 def conclude(
     request: tuple[Task, Sequence[GroupTally], Sequence[Collection[int] | None]],
-) -> list[Conclusion]:
+) -> tuple[list[Problem], list[Conclusion]]:
     """Merge tallies, in order of events, and compute the metrics, also of resampled events.
 
-    Once for each of some sets of groups; None is all of them.
+    Once for each of some sets of groups; None is all of them. There are no conclusions where there are
+    problems, which the tally of all shows.
     """
     task, tallies, sets = request
     groups = merged(task, tallies)
-    return [
-        _conclude(task, [part.tally for part in groups if numbers is None or part.group in numbers])
-        for numbers in sets
-    ]
+    whole = task.merge([part.tally for part in groups])
+    if problems := task.check_whole(whole):
+        return list(problems), []
+    return [], [_conclude(task, groups, whole, numbers) for numbers in sets]
 
 
-def _conclude(task: Task, groups: Sequence[Tally]) -> Conclusion:
-    tally = task.merge(groups)
+def _conclude(
+    task: Task, groups: Sequence[GroupTally], whole: Tally, numbers: Collection[int] | None
+) -> Conclusion:
+    """What the groups of these ``numbers`` make, or all of them, whose tally is ``whole``."""
+    tallies = [part.tally for part in groups if numbers is None or part.group in numbers]
+    tally = whole if numbers is None else task.merge(tallies)
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
-    replicates = {name: values for name, values in resampled(task, groups).items() if name in metrics}
+    replicates = {name: values for name, values in resampled(task, tallies).items() if name in metrics}
     return Conclusion(tally, metrics, warnings, replicates)
 
 

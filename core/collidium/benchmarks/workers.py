@@ -17,7 +17,7 @@ from collidium.benchmarks.predictions import Unreadable
 from collidium.benchmarks.reading import Disordered
 from collidium.benchmarks.uncertainty import GroupTally
 from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
-from collidium.contracts.task import Task
+from collidium.contracts.task import Problem, Task
 from collidium.errors import ScoringFailed
 
 logger = logging.getLogger(__name__)
@@ -73,8 +73,9 @@ class Workers:
 
     async def conclude(
         self, tallies: Sequence[GroupTally], sets: Sequence[Collection[int] | None]
-    ) -> list[scoring.Conclusion]:
-        """Merge tallies, in order of events, for each of some sets of groups. Raises ScoringFailed."""
+    ) -> tuple[list[Problem], list[scoring.Conclusion]]:
+        """Merge tallies, in order of events, for each of some sets of groups: what :func:`scoring.conclude`
+        tells. Raises ScoringFailed."""
         request = (self.task, tallies, sets)
         try:
             async with aclosing(self.executor.map(scoring.conclude, [request], self.limits)) as results:

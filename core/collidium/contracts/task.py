@@ -222,6 +222,13 @@ class Task(ABC):
         """
         return [self.metrics(self.merge([tallies[group] for group in draw])) for draw in draws]
 
+    def check_whole(self, tally: Tally) -> list[Problem]:
+        """Problems that no block shows alone, from the tally of all events: a sum that is wrong, for example.
+
+        Only asked where :meth:`check` found nothing in any block.
+        """
+        return []
+
     def warnings(self, tally: Tally) -> list[str]:
         """What a submitter should know although the submission is valid."""
         return []

@@ -197,6 +197,22 @@ class RefusesItsOwnBaseline(Good):
 # -- metrics -------------------------------------------------------------------------------------------
 
 
+class CountsTheBlocks(Good):
+    """What it says of the whole hangs on how events were cut."""
+
+    def score(self, block: Block) -> Any:
+        return [super().score(block)]
+
+    def merge(self, tallies: Sequence[Any]) -> Any:
+        return [counts for tally in tallies for counts in tally]
+
+    def check_whole(self, tally: Any) -> list[Problem]:
+        return [Problem("wrong-sum", "There is more than one.")] if len(tally) > 1 else []
+
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return super().metrics(super().merge(tally))
+
+
 class Percent(Good):
     def metrics(self, tally: Any) -> dict[str, float]:
         return {name: 100 * value for name, value in super().metrics(tally).items()}
@@ -377,6 +393,7 @@ FAULTS: Mapping[type[Good], str] = {
     NumbersTheBlock: "truth_is_independent_of_blocks",
     BaselineLooksUpTheTruth: "answers_are_valid",
     RefusesItsOwnBaseline: "answers_are_valid",
+    CountsTheBlocks: "answers_are_valid_as_a_whole",
     BaselineKnowsTheBlock: "floor_is_independent_of_blocks",
     OracleIsWrong: "nothing_beats_the_oracle",
     Percent: "metrics_are_finite_and_in_bounds",

@@ -24,6 +24,7 @@ CHECKS: Final = (
     Check(truth.truth_is_well_formed, foundation=True),
     Check(truth.truth_is_independent_of_blocks),
     Check(answers.answers_are_valid, foundation=True),
+    Check(answers.answers_are_valid_as_a_whole),
     Check(answers.floor_is_independent_of_blocks),
     Check(answers.nothing_beats_the_oracle),
     Check(answers.repeated_rows_earn_nothing),

@@ -35,6 +35,15 @@ def answers_are_valid(subject: Subject) -> None:
             promise(not problems, f"check finds problems in valid predictions ({what}): {problems[:3]}")
 
 
+def answers_are_valid_as_a_whole(subject: Subject) -> None:
+    """The task's own answers have no problem that shows when all events are together, whatever the blocks."""
+    for what, predictions in subject.answers.items():
+        for cut in ([subject.events], [[event] for event in subject.events]):
+            tallies = scoring.tallies(subject.task, subject.truth, predictions, cut)
+            problems = subject.task.check_whole(subject.task.merge(tallies))
+            promise(not problems, f"check_whole finds problems in valid predictions ({what}): {problems[:3]}")
+
+
 def _check_column(what: str, column: Column, values: pa.ChunkedArray[Any]) -> None:
     place = f"{what}, column {column.name}"
     promise(values.null_count == 0, f"{place}: has nulls")

@@ -72,7 +72,11 @@ def _refuse_or_score(subject: Subject, predictions: pa.Table) -> None:
 
 def _score(subject: Subject, block: Block) -> None:
     tally = subject.task.merge([scoring.through_pickle(subject.task.score(block))])
-    check_metrics(subject.task.card, subject.task.metrics(tally), "hostile predictions")
+    problems = subject.task.check_whole(tally)
+    for problem in problems:
+        check_problem(problem, subject.task.card, range(block.events.start, block.events.stop))
+    if not problems:
+        check_metrics(subject.task.card, subject.task.metrics(tally), "hostile predictions")
 
 
 def _tables(subject: Subject) -> SearchStrategy[pa.Table]:
