@@ -1,0 +1,79 @@
+"""The incident procedure as an operator goes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.tui.consoles import says, signed_in, types
+
+from collidium.client import Client
+from collidium.testing.server import ServerProcess
+
+#: What a terminal must not take for markup or commands.
+HOSTILE = "[red]x[/red] [/] \x1b[31m\x9b31m\u202e\a"
+
+
+@pytest.fixture
+def operator(backend: ServerProcess) -> Iterator[Client]:
+    """The operators' client; the platform is open before and after."""
+    with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
+        client.admin_freeze(False)
+        yield client
+        client.admin_freeze(False)
+
+
+async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Client) -> None:
+    async with signed_in(backend, "Incident") as pilot:
+        await pilot.press("enter")
+        await says(pilot, "Freeze the platform", "are refused")
+        await pilot.press("y")
+        await says(pilot, "*** FROZEN ***", "INCIDENT for", "[x] 1 Freeze", "by admin")
+        assert operator.ready().submissions_frozen
+        await pilot.press("down")
+        await says(pilot, "What is wrong, since when")
+        await pilot.press("d")
+        await says(pilot, "Investigate: done")
+        await types(pilot, "note", "the disk is full")
+        await pilot.press("enter")
+        await says(pilot, "[x] 2 Investigate", "the disk is full")
+        await pilot.press("down", "down", "enter")
+        await says(pilot, "Fix the cause: done")
+        await pilot.press("enter")
+        await says(pilot, "[x] 4 Fix the cause")
+        await pilot.press("down", "enter")
+        await says(pilot, "Unfreeze the platform")
+        await pilot.press("y")
+        await says(pilot, "[x] 5 Unfreeze", "open again")
+        assert not operator.ready().submissions_frozen
+
+
+async def test_who_brought_it_about_is_banned(backend: ServerProcess, operator: Client) -> None:
+    operator.admin_freeze(True)
+    async with signed_in(backend, "Incident") as pilot:
+        await pilot.press("down", "down", "enter")
+        await says(pilot, "Ban an account")
+        await types(pilot, "name", "eve")
+        await pilot.press("enter")
+        await says(pilot, "Ban eve", "never signed in here", "refused (403)")
+        await pilot.press("enter")
+        await says(pilot, "Reason: is needed")
+        await types(pilot, "reason", HOSTILE)
+        await pilot.press("enter")
+        await says(pilot, "[x] 3 Ban, if needed", "banned: eve")
+    assert operator.admin_account("eve").banned
+    deed = operator.admin_audit(limit=1)[0]
+    assert (deed.action, deed.target) == ("ban", "eve")
+
+
+async def test_what_is_no_name_bans_nobody(backend: ServerProcess, operator: Client) -> None:
+    async with signed_in(backend, "Incident") as pilot:
+        for name in ("../x", HOSTILE, "a" * 96 + "b"):
+            await pilot.press("home", "down", "down", "enter")
+            await says(pilot, "Ban an account")
+            await types(pilot, "name", name)
+            await pilot.press("enter")
+            await says(pilot, "Reason")
+            await types(pilot, "reason", "x")
+            await pilot.press("enter")
+            await says(pilot, "Not done")
