@@ -35,8 +35,8 @@ FOR_EVERYBODY = {
 }
 #: The same, of what asks a server with the operators' secret.
 FOR_OPERATORS = {
+    "admin": "collidium.cli.admin:admin",
     "benchmark": "collidium.cli.benchmark:benchmark",
-    "report": "collidium.cli.report:report",
 }
 #: The same, of what works on the server's own settings, database and files.
 ON_THE_SERVER = {

@@ -1,4 +1,4 @@
-"""simulate, status, cancel, requests, estimate, presets, report and worker, as they are typed."""
+"""simulate, status, cancel, requests, estimate, presets, admin and worker, as they are typed."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_what_the_server_refuses(alice: Alice) -> None:
         ("status", "nothing"),
         ("cancel", "nothing"),
         ("estimate", "--channel", "nothing", "--events", "1", "--pileup", "0"),
-        ("report", "channels", "--month", "2026-13"),
+        ("admin", "channels", "--month", "2026-13"),
     ):
         done = alice(*arguments)
         assert done.returncode == 3, arguments
@@ -116,7 +116,7 @@ def test_what_the_server_refuses(alice: Alice) -> None:
     )
     assert {problem["field"] for problem in json.loads(refused.stderr)["errors"]} == {"channel", "events"}
     assert alice("requests", PLATFORM_BACKEND="http://127.0.0.1:9").returncode == 4
-    assert alice("report", "usage", ADMIN_TOKEN="wrong").returncode == 3  # noqa: S106 -- not one
+    assert alice("admin", "usage", ADMIN_TOKEN="wrong").returncode == 3  # noqa: S106 -- not one
 
 
 def test_what_is_there_is_listed(alice: Alice) -> None:
@@ -142,18 +142,18 @@ def test_estimates(alice: Alice) -> None:
 
 def test_reports(alice: Alice) -> None:
     alice("simulate", *MUONS, "--seed", str(next(_seeds)), "--wait")
-    usage = alice.data("report", "usage")
+    usage = alice.data("admin", "usage")
     assert [user["hub_username"] for user in usage["users"]] == ["alice"]
-    assert "alice" in alice("report", "usage").stdout
-    assert sum(c["requests"] for c in alice.data("report", "channels")) == usage["total_requests"]
-    assert "single_muon" in alice("report", "channels").stdout
-    assert len(alice.data("report", "daily", "--days", "3")) == 3
-    assert len(alice("report", "daily", "--days", "3").stdout.splitlines()) == 4
-    assert alice.data("report", "failures")["failed"] == 0
-    assert "0.0 %" in alice("report", "failures").stdout
-    (newest,) = alice.data("report", "requests", "--limit", "1", "--user", "alice")
+    assert "alice" in alice("admin", "usage").stdout
+    assert sum(c["requests"] for c in alice.data("admin", "channels")) == usage["total_requests"]
+    assert "single_muon" in alice("admin", "channels").stdout
+    assert len(alice.data("admin", "daily", "--days", "3")) == 3
+    assert len(alice("admin", "daily", "--days", "3").stdout.splitlines()) == 4
+    assert alice.data("admin", "failures")["failed"] == 0
+    assert "0.0 %" in alice("admin", "failures").stdout
+    (newest,) = alice.data("admin", "requests", "--limit", "1", "--user", "alice")
     assert newest["state"] == "completed"
-    assert "alice" in alice("report", "requests").stdout
+    assert "alice" in alice("admin", "requests").stdout
 
 
 def test_on_a_terminal_a_line_lives_while_it_waits(alice: Alice) -> None:

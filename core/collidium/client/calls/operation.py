@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from math import isfinite
 
 from collidium import __version__
 from collidium.client.answers import PROBLEM, Answer, listed, readiness, single
@@ -32,10 +33,12 @@ from collidium.client.records import (
     Transaction,
     Usage,
 )
-from collidium.errors import NotFound, UpstreamError
+from collidium.errors import InvalidInput, NotFound, UpstreamError
 
 
 def admin_grant(hub_username: str, delta: Decimal, reason: str) -> Call[Granted]:
+    if not delta.is_finite() or not isfinite(delta):
+        raise InvalidInput(f"{delta} is no amount of credits")
     # As a float the number keeps its three places up to far beyond any balance.
     body = {"hub_username": hub_username, "delta": float(delta), "reason": reason}
     return Call("POST", "/admin/grant", single(Granted), Credential.ADMIN, json=body)

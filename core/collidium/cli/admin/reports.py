@@ -1,4 +1,4 @@
-"""``collidium report``: the operators' reports, asked of the server with ADMIN_TOKEN."""
+"""``collidium admin usage``, ``channels``, ``daily`` and ``failures``: what was ordered, and how it ended."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import click
 
 from collidium.cli.calling import client
 from collidium.cli.listing import limit_option
-from collidium.cli.output import json_option, note, print_json, print_record, print_table
-from collidium.cli.requests import show_list, state_option
+from collidium.cli.output import json_option, print_json, print_record, print_table
+
+month_option = click.option("--month", metavar="YYYY-MM", help="Month in UTC; default: this one.")
 
 
-@click.group()
-def report() -> None:
-    """See what is ordered of the server, and by whom; needs ADMIN_TOKEN."""
-
-
-@report.command()
+@click.command()
 @limit_option("accounts", default=50)
 @json_option
 def usage(limit: int, as_json: bool) -> None:
     """Show this month's node-hours, and the accounts that used most of them.
 
     \b
-    collidium report usage
+    collidium admin usage
     """
     with client() as server:
         found = server.admin_usage(limit=limit)
@@ -39,15 +35,15 @@ def usage(limit: int, as_json: bool) -> None:
     )
 
 
-@report.command()
-@click.option("--month", metavar="YYYY-MM", help="Month in UTC; default: this one.")
+@click.command()
+@month_option
 @json_option
 def channels(month: str | None, as_json: bool) -> None:
     """Show what was ordered of each channel in a month.
 
     \b
-    collidium report channels
-    collidium report channels --month 2026-10
+    collidium admin channels
+    collidium admin channels --month 2026-10
     """
     with client() as server:
         found = server.admin_channels(month=month).items
@@ -59,7 +55,7 @@ def channels(month: str | None, as_json: bool) -> None:
         )
 
 
-@report.command()
+@click.command()
 @click.option(
     "--days", type=click.IntRange(1, 3660), default=30, show_default=True, help="Days, today included."
 )
@@ -68,7 +64,7 @@ def daily(days: int, as_json: bool) -> None:
     """Show what was ordered on each of the last days.
 
     \b
-    collidium report daily --days 7
+    collidium admin daily --days 7
     """
     with client() as server:
         found = server.admin_daily(days=days).items
@@ -78,16 +74,17 @@ def daily(days: int, as_json: bool) -> None:
         print_table(("day", "requests", "node-hours"), ((d.date, d.requests, d.node_hours) for d in found))
 
 
-@report.command()
+@click.command()
+@month_option
 @json_option
-def failures(as_json: bool) -> None:
-    """Show how many of the requests that ended this month failed.
+def failures(month: str | None, as_json: bool) -> None:
+    """Show how many of the requests that ended in a month failed.
 
     \b
-    collidium report failures
+    collidium admin failures
     """
     with client() as server:
-        found = server.admin_failures()
+        found = server.admin_failures(month=month)
     if as_json:
         print_json(found)
     else:
@@ -95,25 +92,3 @@ def failures(as_json: bool) -> None:
         print_record(
             {"month": found.month, "failed": found.failed, "ended": found.finished, "failure rate": told}
         )
-
-
-@report.command()
-@state_option
-@click.option("--user", metavar="NAME", help="Only requests of this account.")
-@click.option("--channel", help="Only requests of this channel.")
-@limit_option("requests")
-@json_option
-def requests(state: str | None, user: str | None, channel: str | None, limit: int, as_json: bool) -> None:
-    """List simulation requests of everybody, newest first.
-
-    \b
-    collidium report requests --state failed
-    """
-    with client() as server:
-        page = server.admin_requests(state=state, user=user, channel=channel, limit=limit)
-    if as_json:
-        print_json(page.items)
-    else:
-        show_list(page.items, of_everybody=True)
-        if page.next_cursor is not None:
-            note(f"There are more than {limit}.")

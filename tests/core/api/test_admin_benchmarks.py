@@ -1,0 +1,151 @@
+"""Tasks and everybody's submissions as operators list them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from collidium.testing.databases import Databases
+from collidium.testing.server import ServerProcess
+
+from .conftest import import_truth, parquet, signed_in
+from .timed_task import install_timed, list_timed
+
+
+@pytest.fixture(scope="module")
+def server(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that also has the task timed, whose first metric is self-reported."""
+    site = tmp_path_factory.mktemp("timed") / "site"
+    install_timed(site)
+    env = {"PYTHONPATH": str(site)}
+    with _databases.migrated() as url, ServerProcess(tmp_path_factory.mktemp("server"), url, env) as running:
+        import_truth(running)
+        list_timed(running)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def operator(server: ServerProcess) -> Iterator[httpx.Client]:
+    headers = {"X-Admin-Token": server.admin_token}
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def submitted(server: ServerProcess, oracle: pa.Table) -> list[str]:
+    """Four submissions, oldest first: alice's and bob's tracking, then their times."""
+    timed = oracle.append_column("seconds", pa.array(np.full(oracle.num_rows, 0.5)))
+    sent = []
+    with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
+        for task, table in (("tracking", oracle), ("timed", timed)):
+            for client in (alice, bob):
+                answer = client.post(f"/v1/benchmark/{task}/submit", content=parquet(table))
+                assert answer.status_code == 200, answer.text
+                sent.append(answer.json()["submission_id"])
+    return sent
+
+
+def ids(answer: httpx.Response) -> list[str]:
+    assert answer.status_code == 200, answer.text
+    return [submission["submission_id"] for submission in answer.json()]
+
+
+def test_submissions_are_listed_and_picked(operator: httpx.Client, submitted: list[str]) -> None:
+    one, two, three, four = submitted
+    assert ids(operator.get("/admin/submissions")) == [four, three, two, one]
+    assert ids(operator.get("/admin/submissions?task=tracking")) == [two, one]
+    assert ids(operator.get("/admin/submissions?user=ALICE")) == [three, one]
+    assert ids(operator.get("/admin/submissions?user=alice&task=timed")) == [three]
+    assert ids(operator.get("/admin/submissions?unverified=true")) == [four, three]
+    assert ids(operator.get("/admin/submissions?unverified=true&task=tracking")) == []
+    assert operator.post(f"/admin/submissions/{three}/verify").status_code == 200
+    assert ids(operator.get("/admin/submissions?unverified=true")) == [four]
+
+
+def test_pages_make_up_the_list(operator: httpx.Client, submitted: list[str]) -> None:
+    pages = [operator.get("/admin/submissions?limit=1")]
+    while link := pages[-1].links.get("next"):
+        pages.append(operator.get(link["url"]))
+    assert [submission for page in pages for submission in ids(page)] == submitted[::-1]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "task=nothing",
+        "task=" + "a" * 65,
+        "task=%00",
+        "user=nobody",
+        "unverified=perhaps",
+        "limit=0",
+        "cursor=x",
+        "cursor=" + "0" * 32,
+        "cursor=" + "0" * 600,
+    ],
+)
+def test_what_cannot_be_asked_is_refused(operator: httpx.Client, query: str) -> None:
+    answer = operator.get(f"/admin/submissions?{query}")
+    assert answer.status_code in {404, 422}, answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_tasks_tell_why_they_take_nothing(operator: httpx.Client, server: ServerProcess) -> None:
+    tasks = {task["name"]: task for task in operator.get("/admin/tasks").json()}
+    assert tasks["tracking"]["reason"] is None
+    assert tasks["tracking"]["truth_version"]
+    assert (tasks["timed"]["distribution"], tasks["timed"]["phase"]) == ("timed-task", None)
+    assert server.run("task", "remove", "timed").returncode == 0
+    try:
+        told = {task["name"]: task for task in operator.get("/admin/tasks").json()}["timed"]
+        assert (told["installed"], told["listed"]) == (True, False)
+        assert "collidium task add timed" in told["reason"]
+    finally:
+        assert server.run("task", "add", "timed").returncode == 0
+
+
+# -- refunds ------------------------------------------------------------------------------------------
+
+WEEK = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-08T00:00:00+01:00"}
+
+
+def test_refunds_are_previewed_and_applied(operator: httpx.Client) -> None:
+    seen = operator.post("/admin/refunds", json=WEEK).json()
+    assert (seen["applied"], seen["total"], seen["requests"]) == (False, 0, [])
+    applied = operator.post("/admin/refunds", json=WEEK | {"apply": True, "digest": seen["digest"]})
+    assert applied.json() == seen | {"applied": True}
+    other = operator.post("/admin/refunds", json=WEEK | {"apply": True, "digest": "0" * 64})
+    assert other.status_code == 409
+    assert "0 requests" in other.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"from": "2026-11-09T00:00:00Z"},
+        {"to": "2026-12-09T00:00:00Z"},
+        {"from": "2026-11-01T00:00:00"},
+        {"from": "2026-11-01"},
+        {"from": 1793491200},
+        {"from": "1793491200"},
+        {"from": "2026-02-30T00:00:00Z"},
+        {"from": "0001-01-01T00:00:00+14:00"},
+        {"to": "9999-12-31T23:59:59-14:00"},
+        {"from": None},
+        {"apply": True},
+        {"apply": "true"},
+        {"apply": 1},
+        {"digest": "0" * 65},
+        {"note": ""},
+        {"note": "\x00"},
+        {"note": "a" * 1001},
+        {"more": 1},
+    ],
+)
+def test_a_refund_that_cannot_be_is_refused(operator: httpx.Client, changed: dict[str, object]) -> None:
+    answer = operator.post("/admin/refunds", json=WEEK | changed)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["errors"]

@@ -1,0 +1,178 @@
+"""collidium admin, as it is typed: what operators ask and do from scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from tests.waiting import eventually
+
+from collidium.testing.server import ServerProcess, run_command
+
+MUONS = ("--remote", "--channel", "single_muon", "--events", "10", "--pileup", "0")
+
+
+class Operator:
+    """Runs the command with the admin token of one server, and as its account mallory."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.server = server
+        self.environment = server.environment | {
+            "PLATFORM_BACKEND": server.base_url,
+            "HF_TOKEN": server.add_user("mallory"),
+            "ADMIN_TOKEN": server.admin_token,
+        }
+
+    def __call__(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return run_command(arguments, self.environment | variables, self.server.directory)
+
+    def data(self, *arguments: str) -> Any:
+        done = self(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def on_a_terminal(self, typed: str, *arguments: str) -> tuple[int, str]:
+        """Exit code and standard output of a command whose questions are answered with ``typed``."""
+        terminal, its_end = pty.openpty()
+        try:
+            command = subprocess.Popen(
+                [sys.executable, "-m", "collidium", *arguments],
+                stdin=its_end,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self.environment,
+                cwd=self.server.directory,
+                text=True,
+            )
+            os.write(terminal, f"{typed}\n".encode())
+            output, _ = command.communicate(timeout=60)
+            return command.returncode, output
+        finally:
+            os.close(terminal)
+            os.close(its_end)
+
+
+@pytest.fixture(scope="module")
+def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    env = {"PLATFORM_MOCK_SECONDS": "0", "PLATFORM_MOCK_OUTCOME": "failed"}
+    with ServerProcess(tmp_path_factory.mktemp("server"), env=env) as server:
+        running = Operator(server)
+        assert running("me").returncode == 0
+        yield running
+
+
+def test_a_freeze_refuses_orders_until_it_is_ended(operator: Operator) -> None:
+    assert operator.data("admin", "freeze", "--note", "a drill") == {"submissions_frozen": True}
+    refused = operator("simulate", *MUONS)
+    assert (refused.returncode, "not accepted" in refused.stderr) == (3, True)
+    thawed = operator("admin", "unfreeze")
+    assert thawed.stdout == "Not frozen: simulation requests are accepted.\n"
+    assert operator("simulate", *MUONS, "--seed", "1").returncode == 0
+    deeds = operator.data("admin", "audit", "--limit", "2")
+    assert [(deed["action"], deed["details"]) for deed in deeds] == [
+        ("unfreeze", {}),
+        ("freeze", {"note": "a drill"}),
+    ]
+    shown = operator("admin", "audit", "--limit", "1")
+    assert "unfreeze" in shown.stdout
+    assert "There are more than 1." in shown.stderr
+
+
+def test_credits_are_granted_and_taken(operator: Operator) -> None:
+    before = operator.data("me")["credits"]
+    given = operator.data("admin", "grant", "mallory", "2.5", "--note", "for a talk")
+    assert given["new_balance"] == before + 2.5
+    taken = operator("admin", "grant", "mallory", "-2.5", "--note", "twice")
+    assert taken.stdout == f"mallory has {before:g} credits.\n"
+    for amount, code in (("NaN", 2), ("much", 2), ("1e400", 3), ("-1e6", 3), ("0.0001", 3), ("1e30", 3)):
+        assert operator("admin", "grant", "mallory", amount, "--note", "x").returncode == code, amount
+    assert operator("admin", "grant", "nobody", "1", "--note", "x").returncode == 3
+    assert operator("admin", "grant", "mallory", "1").returncode == 2
+    assert operator.data("me")["credits"] == before
+
+
+def test_a_ban_refuses_the_account_until_it_is_ended(operator: Operator) -> None:
+    assert operator("admin", "ban", "MALLORY", "--note", "a loop").stdout == "mallory is banned.\n"
+    assert operator("me").returncode == 3
+    assert operator.data("admin", "audit", "--limit", "1")[0]["details"] == {"note": "a loop"}
+    assert operator.data("admin", "unban", "mallory") == {"hub_username": "mallory", "banned": False}
+    assert operator("me").returncode == 0
+    assert operator("admin", "unban", "nobody").returncode == 3
+
+
+def test_on_a_terminal_it_asks_first(operator: Operator) -> None:
+    assert operator.on_a_terminal("n", "admin", "ban", "mallory") == (130, "")
+    assert operator.on_a_terminal("n", "admin", "freeze") == (130, "")
+    assert operator("me").returncode == 0
+    assert operator.on_a_terminal("y", "admin", "ban", "mallory") == (0, "mallory is banned.\n")
+    assert operator.on_a_terminal("n", "admin", "ban", "mallory", "--yes") == (0, "mallory is banned.\n")
+    assert operator("admin", "unban", "mallory").returncode == 0
+
+
+def test_refunds_are_shown_then_given(operator: Operator) -> None:
+    window = ("--from", "2026-01-01T00:00", "--to", "2026-01-02T00:00")
+    spoilt = fail_by_the_owners_doing(operator, "2026-01-01 12:00:00+00:00")
+    seen = operator.data("admin", "refund", *window)
+    assert (seen["applied"], [refund["request_id"] for refund in seen["requests"]]) == (False, [spoilt])
+    assert operator.on_a_terminal("n", "admin", "refund", *window, "--apply")[0] == 130
+    shown = operator("admin", "refund", *window)
+    assert spoilt in shown.stdout
+    assert "add --apply" in shown.stderr
+    before = operator.data("me")["credits"]
+    paid = operator("admin", "refund", *window, "--apply", "--note", "the hub was down")
+    assert paid.stdout.endswith(f"Gave back {seen['total']:g} credits for 1 requests.\n")
+    assert operator.data("me")["credits"] == pytest.approx(before + seen["total"])
+    assert operator.data("admin", "refund", *window, "--apply")["requests"] == []
+    assert operator.data("admin", "audit", "--limit", "1")[0]["target"] == spoilt
+
+
+@pytest.mark.parametrize(
+    ("window", "code"),
+    [
+        (("--from", "soon"), 2),
+        (("--from", "2026-13-01"), 2),
+        ((), 2),
+        (("--from", "2026-01-02T00:00Z", "--to", "2026-01-01T00:00Z"), 3),
+        (("--from", "0001-01-01T00:00Z"), 3),
+    ],
+)
+def test_a_time_that_is_none_is_refused(operator: Operator, window: tuple[str, ...], code: int) -> None:
+    done = operator("admin", "refund", *window)
+    assert (done.returncode, done.stdout) == (code, "")
+
+
+def test_the_token_is_asked_for_by_name(operator: Operator) -> None:
+    wrong = operator("admin", "audit", ADMIN_TOKEN="wrong")  # noqa: S106 -- not one
+    assert (wrong.returncode, "X-Admin-Token" in wrong.stderr) == (3, True)
+    assert operator("admin", "audit", PLATFORM_BACKEND="http://127.0.0.1:9").returncode == 4
+
+
+def fail_by_the_owners_doing(operator: Operator, finished_at: str) -> str:
+    """A request of mallory's that failed then, of which nothing was given back; its id."""
+    ordered = operator.data("simulate", *MUONS, "--seed", "7")["request_id"]
+    eventually(lambda: operator.data("status", ordered)["state"] == "failed")
+    request_id = uuid.uuid4().hex
+    with closing(sqlite3.connect(operator.server.data_dir / "collidium.sqlite3")) as db, db:
+        names = [row[1] for row in db.execute("PRAGMA table_info(simulation_requests)") if row[1] != "id"]
+        changed = {
+            "request_id": ":request_id",
+            "finished_at": ":finished_at",
+            "credits_refunded": "'0.000'",
+            "handle": "NULL",
+        }
+        values = ", ".join(changed.get(name, name) for name in names)
+        db.execute(
+            f"INSERT INTO simulation_requests ({', '.join(names)}) "  # noqa: S608 -- the table's own columns
+            f"SELECT {values} FROM simulation_requests WHERE request_id = :ordered",
+            {"request_id": request_id, "finished_at": finished_at, "ordered": ordered},
+        )
+    return request_id
