@@ -27,6 +27,8 @@ class ListedMetric:
     floor: float
     self_reported: bool
     missing_when: str
+    formula: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class ListedCard:
     columns: tuple[Column, ...]
     metrics: tuple[ListedMetric, ...]
     primary_metric: str
+    left_out: str
     pareto: tuple[str, str] | None
     scorer_version: str
     truth_version: str | None
@@ -81,6 +84,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> ListedCard:
         columns=task.card.columns,
         metrics=_metrics(task, floors, platform.settings.benchmark_reward),
         primary_metric=task.card.primary_metric.name,
+        left_out=task.card.left_out,
         pareto=task.card.pareto,
         scorer_version=task.version,
         truth_version=status.truth_version,
@@ -100,6 +104,8 @@ def _metrics(task: Task, floors: dict[str, float], default_reward: Decimal) -> t
             floor=floor_of(metric, floors),
             self_reported=metric.self_reported,
             missing_when=metric.missing_when,
+            formula=metric.formula,
+            source=metric.source,
         )
         for metric in task.card.metrics
     )

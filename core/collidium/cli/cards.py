@@ -39,6 +39,12 @@ def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: 
         ("metric", "better", "reward", "floor", "meaning"),
         (_metric(metric, primary=metric.name == card.primary_metric) for metric in card.metrics),
     )
+    formulas = {metric.name: _formula(metric) for metric in card.metrics if metric.formula}
+    if formulas:
+        click.echo()
+        print_record(formulas)
+    if card.left_out:
+        print_paragraph(card.left_out)
     click.echo(
         f"\nThe leaderboard goes by {card.primary_metric}. A new best above the floor earns the reward."
     )
@@ -58,6 +64,10 @@ def _column(column: PredictionColumn | Column) -> tuple[str, str, str]:
     if highest is not None and isfinite(highest):
         kind += f" to {highest:.15g}"
     return column.name, f"{kind}, one per {column.one_per}" if column.one_per else kind, column.description
+
+
+def _formula(metric: Metric | ListedMetric) -> str:
+    return f"{metric.formula} ({metric.source})" if metric.source else metric.formula
 
 
 def _metric(metric: Metric | ListedMetric, *, primary: bool) -> tuple[object, ...]:

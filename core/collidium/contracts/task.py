@@ -95,6 +95,10 @@ class Metric:
     #: When :meth:`Task.metrics` may leave it out, as people are told: ``"the efficiency is below 0.5"``.
     #: A metric without this is always there. What lacks the primary metric has no place on the leaderboard.
     missing_when: str = ""
+    #: How it is computed, in plain text: ``"jets of light flavour that pass / all of them"``.
+    formula: str = ""
+    #: The publication that defines it; empty where the task does.
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,8 @@ class Card:
     #: The engine refuses longer files before decoding anything.
     rows_of: str
     metrics: tuple[Metric, ...]
+    #: What becomes of rows that are not submitted, for whoever thinks of leaving the hard ones out.
+    left_out: str = ""
     #: Two metrics that are traded for each other: the leaderboard marks the submissions that no other beats
     #: in one of them without being worse in the other.
     pareto: tuple[str, str] | None = None

@@ -51,6 +51,7 @@ CARD: Final = Card(
             bounds=SECONDS,
         ),
     ),
+    left_out="There is one row. A digest of fewer events, or columns, is refused.",
     truth_sources=("tracker_hits",),
     rows_of="slices",
     metrics=(
@@ -58,6 +59,7 @@ CARD: Final = Card(
             name="events_per_second_local",
             higher_is_better=True,
             description="Events read in a second from disk.",
+            formula="events / seconds_local",
             reward=30,
             bounds=(0, 2**32 / SECONDS[0]),
             self_reported=True,
@@ -67,6 +69,7 @@ CARD: Final = Card(
             name="events_per_second_streaming",
             higher_is_better=True,
             description="Events read in a second over HTTP.",
+            formula="events / seconds_streaming",
             reward=30,
             bounds=(0, 2**32 / SECONDS[0]),
             self_reported=True,

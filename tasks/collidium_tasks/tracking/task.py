@@ -48,6 +48,7 @@ CARD = Card(
             description="Track of the hit, 0 or more; -1 for a hit that belongs to none.",
         ),
     ),
+    left_out="Hits that are not submitted, and hits of track -1, are in no track: their weight is lost.",
     truth_sources=("tracker_hits", "particles"),
     rows_of="hits",
     metrics=(
@@ -56,18 +57,25 @@ CARD = Card(
             higher_is_better=True,
             description="Weight of the hits that correct tracks have of their particle, over the weight of "
             "all hits.",
+            formula="weight of the dominating particle's hits in correct tracks / weight of all hits; a "
+            "particle dominates a track of which it owns 50% of the hits or more, and the track is correct "
+            "when that is 50% of the particle's own hits or more",
+            source="after S. Amrouche et al., The Tracking Machine Learning challenge: Accuracy phase, "
+            "arXiv:1904.06778",
             bounds=(0, 1),
         ),
         Metric(
             name="fake_rate",
             higher_is_better=False,
             description="Fraction of tracks of which no particle owns at least half the hits.",
+            formula="tracks that no particle dominates / tracks",
             bounds=(0, 1),
         ),
         Metric(
             name="duplicate_rate",
             higher_is_better=False,
             description="Fraction of particles that dominate more than one track.",
+            formula="particles that dominate more than one track / particles that have a hit",
             bounds=(0, 1),
         ),
         Metric(
@@ -75,6 +83,8 @@ CARD = Card(
             higher_is_better=True,
             description="Fraction of primary particles with transverse momentum above 1 GeV that dominate a "
             "track which holds at least 3 of their hits.",
+            formula="primary particles with pt > 1 GeV that dominate a track with 3 of their hits or more (all, "
+            "where they have fewer) / primary particles with pt > 1 GeV that have a hit",
             bounds=(0, 1),
         ),
     ),

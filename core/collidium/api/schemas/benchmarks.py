@@ -70,6 +70,8 @@ class MetricModel(Answer):
     floor: float
     self_reported: bool
     missing_when: str = Field(description="When a submission has no such score; empty: it always has one.")
+    formula: str = Field(description="How it is computed, in plain text; may be empty.")
+    source: str = Field(description="The publication that defines it; empty where the task does.")
 
 
 class TaskModel(Answer):
@@ -84,6 +86,7 @@ class TaskModel(Answer):
     columns: list[ColumnModel]
     metrics: list[MetricModel]
     primary_metric: str
+    left_out: str = Field(description="What becomes of rows that are not submitted; may be empty.")
     pareto: tuple[str, str] | None = Field(
         description="Two metrics that are traded for each other: the leaderboard marks their Pareto front."
     )

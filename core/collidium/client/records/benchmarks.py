@@ -42,6 +42,9 @@ class Metric:
     self_reported: bool = False
     #: When a submission has no such score; empty: it always has one.
     missing_when: str = ""
+    #: How it is computed, and where it is from.
+    formula: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class TaskCard:
     #: Part of the events that counts now: ``public`` or ``final``; None: all.
     phase: str | None = None
     public_percent: int | None = None
+    #: What becomes of rows that are not submitted.
+    left_out: str = ""
     #: Two metrics that are traded for each other: the leaderboard marks their Pareto front.
     pareto: tuple[str, str] | None = None
 
