@@ -83,8 +83,8 @@ CARD = Card(
             higher_is_better=True,
             description="Fraction of primary particles with transverse momentum above 1 GeV that dominate a "
             "track which holds at least 3 of their hits.",
-            formula="primary particles with pt > 1 GeV that dominate a track with 3 of their hits or more (all, "
-            "where they have fewer) / primary particles with pt > 1 GeV that have a hit",
+            formula="primary particles with pt > 1 GeV that dominate a track with at least 3 of their hits "
+            "(all, where they have fewer) / primary particles with pt > 1 GeV that have a hit",
             bounds=(0, 1),
         ),
     ),
