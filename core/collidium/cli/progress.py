@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 
 from collidium.cli.output import note
 from collidium.cli.text import printable
@@ -40,6 +40,23 @@ def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -
             bar.update(task, completed=done, total=total, description=after if finished else label)
 
         yield show
+
+
+@contextmanager
+def progress_bars(steps: Mapping[str, tuple[str, bool]]) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for each step, one after the other: its label, and whether it shows sizes, by the step's name."""
+    with ExitStack() as stack:
+        bars: dict[str, Progress | None] = {}
+
+        def tell(step: str, done: int, total: int) -> None:
+            if step not in bars:
+                stack.close()
+                label, sizes = steps[step]
+                bars[step] = stack.enter_context(progress_bar(label, sizes=sizes))
+            if show := bars[step]:
+                show(done, total)
+
+        yield tell
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import click
 from collidium.cli.datasets.download import download
 from collidium.cli.datasets.info import info
 from collidium.cli.datasets.listing import list_
+from collidium.cli.datasets.mix import mix
 from collidium.cli.datasets.publish import publish
 from collidium.cli.datasets.tables import tables
 
@@ -21,5 +22,5 @@ def datasets() -> None:
     """
 
 
-for command in (list_, tables, info, download, publish):
+for command in (list_, tables, info, download, mix, publish):
     datasets.add_command(command)

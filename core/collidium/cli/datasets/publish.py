@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from collidium.cli.output import json_option, note, print_json, print_record
-from collidium.cli.progress import Progress, progress_bar
+from collidium.cli.progress import progress_bars
 
 if TYPE_CHECKING:
-    from collidium.datasets.publishing.preparing import Tell
     from collidium.datasets.publishing.publication import Publication, Published, Withholding
 
 #: What is done -> what is shown of it, and whether it is counted in bytes.
@@ -116,25 +113,8 @@ def _run(publication: Publication, endpoint: str | None) -> Published:
     from collidium.datasets.publishing.publication import publish
 
     hub = find_hub(endpoint)
-    with _bars() as tell:
+    with progress_bars(_STEPS) as tell:
         return asyncio.run(publish(publication, Hub(hub.endpoint, hub.token or ""), tell))
-
-
-@contextmanager
-def _bars() -> Iterator[Tell]:
-    """A bar for each step, one after the other."""
-    with ExitStack() as stack:
-        bars: dict[str, Progress | None] = {}
-
-        def tell(step: str, done: int, total: int) -> None:
-            if step not in bars:
-                stack.close()
-                title, sizes = _STEPS[step]
-                bars[step] = stack.enter_context(progress_bar(title, sizes=sizes))
-            if show := bars[step]:
-                show(done, total)
-
-        yield tell
 
 
 def _show(publication: Publication, published: Published) -> None:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
 
+from collidium.contracts.task import EventRange
 from collidium.datasets.cards import CARD
 from collidium.datasets.manifest import DatasetFile, sha256_of
 from collidium.datasets.publishing.edition import ConfigFiles, split_card
+from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, survey
 from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import folder, shard_name
@@ -56,6 +58,8 @@ def prepare(publication: Publication, scratch: Path, tell: Tell) -> Prepared:
     found = survey(
         publication.directory, publication.config, lambda done, total: tell("checking", done, total)
     )
+    for surveyed in found.configs:
+        _refuse_told_channels(surveyed, withholding)
     files: dict[DatasetFile, Path] = {}
     configs = []
     for surveyed in found.configs:
@@ -65,6 +69,19 @@ def prepare(publication: Publication, scratch: Path, tell: Tell) -> Prepared:
         files |= described
         configs.append(_config_files(surveyed, list(described), withheld))
     return Prepared(configs, files, readme, found.left_out, notes)
+
+
+def _refuse_told_channels(config: SurveyedConfig, withholding: Withholding | None) -> None:
+    """Raise InvalidInput where a mix would be published with the channels of its events."""
+    if CHANNELS not in config.tables or not len(config.events):
+        return
+    events = EventRange(int(config.events[0]), int(config.events[-1]) + 1)
+    withheld = None if withholding is None else withholding.events
+    if withheld is None or withheld.start > events.start or withheld.stop < events.stop:
+        raise InvalidInput(
+            f"{config.name} is a mix, and its table {CHANNELS} would tell everybody of which channel its "
+            f"events are: add --withhold-truth {events} and --truth-output"
+        )
 
 
 def _named(config: SurveyedConfig) -> Iterator[tuple[str, Path]]:

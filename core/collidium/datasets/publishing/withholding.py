@@ -81,7 +81,7 @@ class _Writing:
                 for name, table in self.tables.items()
             }
             ids = np.arange(events.start, events.stop)
-            for block, rows in _blocks(self.tables, ids):
+            for block, rows in blocks_of(self.tables, ids):
                 for name, table in in_public_order(rows).items():
                     writers[name].write(table)
                 told(len(block))
@@ -104,7 +104,7 @@ class _Writing:
                 for name, table in self.tables.items()
             }
             for tables, part in parts:
-                for block, rows in _blocks(tables, part):
+                for block, rows in blocks_of(tables, part):
                     for name, table in rows.items():
                         writers[name].write(without_truth(name, table) if tables is closed else table)
                     told(len(block))
@@ -115,7 +115,7 @@ class _Writing:
         return ShardWriter(
             directory / folder(self.config, table),
             "train",
-            _plain(schema),
+            without_notes(schema),
             events_per_shard=self.events_per_shard,
         )
 
@@ -126,7 +126,7 @@ class _Writing:
 # -- reading --------------------------------------------------------------------------------------------
 
 
-def _blocks(
+def blocks_of(
     tables: Mapping[str, EventTable], ids: EventIds
 ) -> Iterator[tuple[EventIds, dict[str, pa.Table]]]:
     """The events ``ids``, in order, some at a time, of all tables."""
@@ -139,7 +139,7 @@ def _blocks(
         yield block, dict(zip(tables, pieces, strict=True))
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
+def without_notes(schema: pa.Schema) -> pa.Schema:
     """Names, types and units: a file's own notes may tell how its events were made."""
     fields = []
     for field in schema:
