@@ -4,30 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil, floor, inf, isfinite
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from collidium.benchmarks.problems import MAX_EXAMPLES
 from collidium.contracts.task import Column, EventRange, Problem
 
 Mask = npt.NDArray[np.bool_]
 
+OUT_OF_BOUNDS: Final = "out-of-bounds"
 
-def check(
-    table: pa.Table, columns: Sequence[Column], events: EventRange
-) -> tuple[list[Problem], Mask | None]:
-    """The problems of these rows, and which rows have none; None where that is all of them."""
+
+def check(table: pa.Table, columns: Sequence[Column], events: EventRange) -> tuple[list[Problem], pa.Table]:
+    """The problems of these rows, and the rows that may be looked at further.
+
+    Those are rows of events that are asked for, with a value in every column. For a value out of bounds
+    another one stands in: whatever else is wrong with its row is then told, too.
+    """
     problems: list[Problem] = []
     good: Mask | None = None
-    for column in columns:
-        for code, detail, wrong in _findings(column, table.column(column.name), events):
-            if wrong.any():
+    kept = table
+    for number, column in enumerate(columns):
+        values = table.column(column.name)
+        for code, detail, wrong in _findings(column, values, events):
+            if not wrong.any():
+                continue
+            problems.append(_problem(code, detail, column.name, table, wrong))
+            within = _within(column, values.type) if code == OUT_OF_BOUNDS else None
+            if within is None:
                 good = ~wrong if good is None else good & ~wrong
-                problems.append(_problem(code, detail, column.name, table, wrong))
-    return problems, good
+            else:
+                mended = pc.if_else(pa.array(wrong), within, values)
+                kept = kept.set_column(number, column.name, mended)
+    return problems, kept if good is None else kept.filter(pa.array(good))
 
 
 def as_numpy(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any]:
@@ -70,7 +83,7 @@ def _findings(
         outside = _outside(as_numpy(values), *column.bounds)
         if outside is not None:
             detail = f"column {name} has values that are not {_in_words(*column.bounds)}"
-            yield "out-of-bounds", detail, outside if given is None else outside & given
+            yield OUT_OF_BOUNDS, detail, outside if given is None else outside & given
 
 
 def _outside(numbers: npt.NDArray[Any], lowest: float, highest: float) -> Mask | None:
@@ -89,6 +102,18 @@ def _outside(numbers: npt.NDArray[Any], lowest: float, highest: float) -> Mask |
 def _bound(whole: int, number: float, numbers: npt.NDArray[Any]) -> int | np.float64:
     """A bound that is compared with an array in a type that holds both."""
     return np.float64(number) if numbers.dtype.kind == "f" else whole
+
+
+def _within(column: Column, kind: pa.DataType) -> pa.Scalar[Any] | None:
+    """A value within bounds; None where the type has none."""
+    lowest, highest = column.bounds
+    if pa.types.is_floating(kind):
+        return pa.scalar(min(max(0.0, lowest), highest), pa.float64()).cast(kind)
+    number = 0 if lowest <= 0 <= highest else ceil(lowest) if lowest > 0 else floor(highest)
+    try:
+        return pa.scalar(number, kind)
+    except (pa.ArrowInvalid, OverflowError):
+        return None
 
 
 def _in_words(lowest: float, highest: float) -> str:

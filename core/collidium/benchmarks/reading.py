@@ -78,8 +78,7 @@ class PredictionsReader:
 
     def _rows(self, table: pa.Table) -> Rows:
         table = _plain(table.select(self._names))
-        problems, good = content.check(table, self._columns, self._events)
-        kept = table if good is None else table.filter(pa.array(good))
+        problems, kept = content.check(table, self._columns, self._events)
         events = content.as_numpy(kept.column("event_id"))
         if np.any(events[1:] < events[:-1]):
             kept = kept.take(np.argsort(events, kind="stable"))

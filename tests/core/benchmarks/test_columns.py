@@ -35,8 +35,11 @@ def bounded(lowest: float, highest: float) -> Column:
 
 def problems_of(column: Column, values: Sequence[Any], kind: pa.DataType) -> list[Problem]:
     table = pa.table({"event_id": pa.array([7] * len(values)), "value": pa.array(values, kind)})
-    problems, good = content.check(table, (EVENT, column), EventRange(7, 8))
-    assert bool(problems) == (good is not None)
+    problems, kept = content.check(table, (EVENT, column), EventRange(7, 8))
+    lowest, highest = column.bounds
+    assert all(value is not None and lowest <= value <= highest for value in kept["value"].to_pylist())
+    lost = sum(problem.count for problem in problems if problem.code != "out-of-bounds")
+    assert len(values) - lost == kept.num_rows, "what is out of bounds is looked at further"
     return problems
 
 
@@ -80,6 +83,13 @@ def test_what_is_no_number_is_told_as_that_alone() -> None:
     problems = problems_of(bounded(1, 2), [None, nan, inf, -inf, 0.5, 1.5], pa.float64())
     found = {problem.code: problem.count for problem in problems}
     assert found == {"null-value": 1, "non-finite": 3, "out-of-bounds": 1}
+
+
+def test_a_type_without_a_value_within_bounds_leaves_no_row() -> None:
+    column = bounded(1000, 2000)
+    table = pa.table({"event_id": [7, 7], "value": pa.array([1, 127], pa.int8())})
+    (problem,), kept = content.check(table, (EVENT, column), EventRange(7, 8))
+    assert (problem.code, problem.count, kept.num_rows) == ("out-of-bounds", 2, 0)
 
 
 # -- one value ------------------------------------------------------------------------------------------
@@ -137,8 +147,8 @@ async def test_all_is_told_at_once_whatever_the_jobs(
         ("out-of-bounds", "value"): 3,
         ("out-of-bounds", "seconds"): 1,
         ("out-of-bounds", "size"): 1,
-        ("different-values", "seconds"): SIZES[-1],
-        ("different-values", "size"): 1,
+        ("different-values", "seconds"): SIZES[0] + SIZES[-1],
+        ("different-values", "size"): table.num_rows - 1,
     }
 
 

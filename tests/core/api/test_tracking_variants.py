@@ -1,0 +1,247 @@
+"""Tracking with few parameters and at speed, over HTTP: what is refused, ranked and paid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from collidium.client import Client
+from collidium.testing.server import ServerProcess
+
+from .conftest import EVENTS, FIRST, STOP, files_below, parquet, signed_in
+
+EFFICIENCY = "trackml_weighted_efficiency"
+ADDED = {"tracking_small": ("n_params", 1000), "tracking_latency": ("seconds", 0.25)}
+
+Spoil = Callable[[pa.Table], pa.Table]
+
+
+@pytest.fixture(scope="module")
+def server(platform: ServerProcess) -> ServerProcess:
+    """The platform with truth for both tasks."""
+    for task in ADDED:
+        done = platform.run(
+            *("truth", "import", task, "--from", str(EVENTS)),
+            *("--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}"),
+        )
+        assert done.returncode == 0, done.stderr
+    return platform
+
+
+def answer(oracle: pa.Table, task: str, value: float | None = None, part: float = 1.0) -> pa.Table:
+    """Valid predictions, of which a part of the tracks is right; the others are left unassigned."""
+    name, usual = ADDED[task]
+    tracks = np.asarray(oracle["track_id"])
+    kept = np.random.default_rng(0).random(int(tracks.max()) + 1)[tracks] < part
+    return oracle.set_column(2, "track_id", pa.array(np.where(kept, tracks, -1))).append_column(
+        name, pa.array([usual if value is None else value] * oracle.num_rows)
+    )
+
+
+def submit(client: httpx.Client, task: str, table: pa.Table) -> dict[str, Any]:
+    done = client.post(f"/v1/benchmark/{task}/submit", content=parquet(table))
+    assert done.status_code == 200, done.text
+    receipt: dict[str, Any] = done.json()
+    return receipt
+
+
+# -- bad input ------------------------------------------------------------------------------------------
+
+
+def first_is(value: object, kind: pa.DataType | None = None) -> Spoil:
+    """The value in the first row, whatever the others have."""
+    return lambda table: replaced(table, [value, *added(table)[1:]], kind)
+
+
+def all_are(value: object, kind: pa.DataType | None = None) -> Spoil:
+    return lambda table: replaced(table, [value] * table.num_rows, kind)
+
+
+def last_event_is(value: object) -> Spoil:
+    def spoil(table: pa.Table) -> pa.Table:
+        last = np.asarray(table["event_id"]) == STOP - 1
+        return replaced(table, np.where(last, value, added(table)).tolist())
+
+    return spoil
+
+
+def added(table: pa.Table) -> list[object]:
+    values: list[object] = table.column(3).to_pylist()
+    return values
+
+
+def replaced(table: pa.Table, values: list[object], kind: pa.DataType | None = None) -> pa.Table:
+    return table.set_column(3, table.column_names[3], pa.array(values, kind))
+
+
+BAD: dict[str, dict[str, tuple[Spoil, set[str]]]] = {
+    "tracking_small": {
+        "no column": (lambda table: table.drop_columns(["n_params"]), {"missing-column"}),
+        "text": (all_are("1000"), {"wrong-type"}),
+        "floats": (all_are(1000.0), {"wrong-type"}),
+        "a null": (first_is(None), {"null-value"}),
+        "none at all": (all_are(0), {"out-of-bounds"}),
+        "fewer than none": (all_are(-5), {"out-of-bounds"}),
+        "the least there is": (all_are(-(2**63)), {"out-of-bounds"}),
+        "another one in one row": (first_is(1), {"different-values"}),
+        "another one in one event": (last_event_is(7), {"different-values"}),
+        "everything": (
+            lambda table: replaced(table, [None, 0, 9, *added(table)[3:]]),
+            {"null-value", "out-of-bounds", "different-values"},
+        ),
+    },
+    "tracking_latency": {
+        "no column": (lambda table: table.drop_columns(["seconds"]), {"missing-column"}),
+        "text": (all_are("0.25"), {"wrong-type"}),
+        "a null": (first_is(None), {"null-value"}),
+        "no number": (first_is(float("nan")), {"non-finite"}),
+        "for ever": (first_is(float("inf")), {"non-finite"}),
+        "no time": (all_are(0.0), {"out-of-bounds"}),
+        "no time, in integers": (all_are(0), {"out-of-bounds"}),
+        "next to no time": (all_are(5e-324), {"out-of-bounds"}),
+        "less than no time": (all_are(-0.25), {"out-of-bounds"}),
+        "more than a day": (all_are(1e300), {"out-of-bounds"}),
+        "another one in one row": (first_is(1e-9), {"different-values"}),
+        "everything": (
+            lambda table: replaced(table, [None, float("nan"), -1.0, 7.0, *added(table)[4:]]),
+            {"null-value", "non-finite", "out-of-bounds", "different-values"},
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("task", BAD)
+def test_bad_values_are_refused_all_at_once_and_nothing_is_kept(
+    server: ServerProcess, alice: httpx.Client, oracle: pa.Table, task: str
+) -> None:
+    wrong = {}
+    before = files_below(server.data_dir / "storage")
+    for name, (spoil, codes) in BAD[task].items():
+        # What tracking itself refuses is told in the same answer, but for what the footer shows.
+        table = spoil(answer(oracle, task))
+        hits, tracks = table["hit_id"].to_pylist(), table["track_id"].to_pylist()
+        hits[9], tracks[11] = hits[8], -7
+        for number, (column, values) in enumerate((("hit_id", hits), ("track_id", tracks)), 1):
+            table = table.set_column(number, column, pa.array(values))
+        in_rows = not codes & {"missing-column", "wrong-type"}
+        for verb in ("submit", "check"):
+            refused = alice.post(f"/v1/benchmark/{task}/{verb}", content=parquet(table))
+            problems = refused.json().get("errors", [])
+            told = {problem["code"] for problem in problems if problem["column"] == ADDED[task][0]}
+            others = {problem["code"] for problem in problems} - codes
+            if (refused.status_code, told) != (422, codes) or others != (
+                {"duplicate-row", "negative-track"} if in_rows else set()
+            ):
+                wrong[f"{verb}: {name}"] = (refused.status_code, problems)
+    assert not wrong, json.dumps(wrong, indent=1)
+    assert files_below(server.data_dir / "uploads") == []
+    assert files_below(server.data_dir / "storage") == before
+    assert alice.get("/v1/me").json()["credits"] == 10
+
+
+def test_cards_tell_what_is_accepted(server: ServerProcess, alice: httpx.Client) -> None:
+    columns = {
+        column["name"]: (column["bounds"], column["one_per"])
+        for task in ADDED
+        for column in alice.get(f"/v1/benchmark/{task}").json()["columns"]
+    }
+    assert columns["n_params"] == ([1, None], "file")
+    assert columns["seconds"] == ([1e-9, 86_400], "event")
+    assert columns["hit_id"] == ([None, None], None)
+    shown = server.run("tasks", "tracking_latency").stdout
+    for words in ("float from 1e-09 to 86400, one per event", "There is no events_per_second when", "30"):
+        assert words in shown
+    assert (
+        "Pareto front of trackml_weighted_efficiency and n_params"
+        in server.run("tasks", "tracking_small").stdout
+    )
+
+
+# -- few parameters -------------------------------------------------------------------------------------
+
+
+def test_the_leaderboard_marks_who_is_beaten_by_nobody(
+    server: ServerProcess, alice: httpx.Client, oracle: pa.Table
+) -> None:
+    sent = ((1.0, 20_000), (0.9, 20_000), (0.5, 50), (0.3, 50), (0.2, 2_000_000))
+    for part, n_params in sent:
+        receipt = submit(alice, "tracking_small", answer(oracle, "tracking_small", n_params, part))
+        assert set(receipt["scores"]) == {EFFICIENCY, "n_params", "tier"}
+    board = alice.get("/v1/leaderboard/tracking_small").json()
+    assert [(place["rank"], place["scores"]["n_params"], place["pareto"]) for place in board] == [
+        *((1, 20_000, True), (2, 20_000, False), (3, 50, True), (4, 50, False), (5, 2_000_000, False))
+    ]
+    assert [place["scores"]["tier"] for place in board] == [2, 2, 1, 1, 4]
+    front = alice.get("/v1/leaderboard/tracking_small?pareto=true&limit=1")
+    assert front.json() == board[:1]
+    following = alice.get(front.links["next"]["url"])
+    assert (following.json(), following.links) == ([board[2]], {})
+    with Client(server.base_url) as client:
+        assert [place.rank for place in client.leaderboard("tracking_small", pareto=True)] == [1, 3]
+        assert {place.pareto for place in client.leaderboard("tracking_small")} == {True, False}
+    shown = server.run("leaderboard", "tracking_small", "--pareto")
+    assert (shown.returncode, shown.stdout.count(" yes")) == (0, 2), shown.stdout
+    refused = alice.get("/v1/leaderboard/tracking?pareto=true")
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "pareto"
+    assert alice.get("/v1/leaderboard/tracking_small?pareto=perhaps").status_code == 422
+
+
+def test_a_new_place_may_take_others_off_the_front(
+    server: ServerProcess, alice: httpx.Client, oracle: pa.Table
+) -> None:
+    submit(alice, "tracking_small", answer(oracle, "tracking_small", 7, 0.6))
+    small = alice.get("/v1/leaderboard/tracking_small").headers["ETag"]
+    submit(alice, "tracking_small", answer(oracle, "tracking_small", 6, 0.7))
+    board = alice.get("/v1/leaderboard/tracking_small", headers={"If-None-Match": small})
+    marks = {place["scores"]["n_params"]: place["pareto"] for place in board.json()}
+    assert (marks[7], marks[6]) == (False, True)
+
+
+# -- speed ----------------------------------------------------------------------------------------------
+
+
+def test_speed_is_ranked_and_earns_when_it_is_verified(
+    server: ServerProcess, operator: httpx.Client, oracle: pa.Table
+) -> None:
+    with signed_in(server, "bolt") as bolt:
+        receipt = submit(bolt, "tracking_latency", answer(oracle, "tracking_latency", 1e-9))
+        assert receipt["scores"] == {"events_per_second": 1e9, "wallclock_s": 2e-9, EFFICIENCY: 1}
+        assert receipt["credits_earned"] == 30, "for the tracks alone: nobody has seen the clock"
+        place = bolt.get("/v1/leaderboard/tracking_latency").json()[0]
+        assert (place["hub_username"], place["verified_at"], place["pareto"]) == ("bolt", None, None)
+        verified = operator.post(f"/admin/submissions/{receipt['submission_id']}/verify")
+        assert verified.json()["credits_earned"] == 60
+
+
+@pytest.mark.parametrize(
+    ("how", "missing"),
+    [("few tracks", {"events_per_second"}), ("an event left out", {"events_per_second", "wallclock_s"})],
+)
+def test_what_has_no_speed_has_no_place_and_earns_nothing(
+    server: ServerProcess, alice: httpx.Client, oracle: pa.Table, how: str, missing: set[str]
+) -> None:
+    part = 0.2 if how == "few tracks" else 1.0
+    table = answer(oracle, "tracking_latency", 1e-6, part)
+    if how == "an event left out":
+        table = table.filter(pa.compute.equal(table["event_id"], FIRST))
+    # A dry run does not tell which side of the line a file is on: that would tell truth, bit by bit.
+    told = alice.post("/v1/benchmark/tracking_latency/check", content=parquet(table)).json()
+    assert not any("events_per_second" in warning for warning in told["warnings"])
+    receipt = submit(alice, "tracking_latency", table)
+    assert {"events_per_second", "wallclock_s", EFFICIENCY} - set(receipt["scores"]) == missing
+    assert receipt["credits_earned"] == 0
+    assert any("has no place on the leaderboard" in warning for warning in receipt["warnings"])
+    kept = alice.get(f"/v1/submissions/{receipt['submission_id']}").json()
+    assert kept["scores"] == receipt["scores"]
+    board = alice.get("/v1/leaderboard/tracking_latency").json()
+    assert receipt["submission_id"] not in {place["submission_id"] for place in board}
+    with Client(server.base_url) as client:
+        record = client.submission(receipt["submission_id"])
+        assert set(record.scores) == set(kept["scores"])
