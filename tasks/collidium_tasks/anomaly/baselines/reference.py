@@ -1,0 +1,43 @@
+"""Writes the features that the isolation forest is grown from.
+
+    for channel in ttbar zmumu zee; do
+        collidium simulate --pipeline acts --channel $channel --events 400 --seed 271828 --output $channel
+    done
+    python -m collidium_tasks.anomaly.baselines.reference ttbar zmumu zee
+
+Events of a mix that is to be scored are made with another seed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium_tasks.anomaly.baselines.features import NAMES, Floats, features
+from collidium_tasks.anomaly.baselines.forest import REFERENCE
+from collidium_tasks.anomaly.card import CARD
+
+
+def features_of(directory: Path) -> Floats:
+    """Features of all events of a dataset in the hosted layout, shape (events, features)."""
+    return features({table: _read(directory, table) for table in CARD.inputs})
+
+
+def _read(directory: Path, table: str) -> pa.Table:
+    shards = sorted(directory.glob(f"data/*_{table}/*.parquet"))
+    return pa.concat_tables([pq.read_table(shard) for shard in shards])
+
+
+def write(directories: list[Path]) -> None:
+    """Write the features of all directories beside this module."""
+    rows = [row for directory in directories for row in features_of(directory).tolist()]
+    lines = [",".join(NAMES), *(",".join(f"{value:.5g}" for value in row) for row in rows)]
+    path = Path(__file__).with_name(REFERENCE)
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    write([Path(argument) for argument in sys.argv[1:]])

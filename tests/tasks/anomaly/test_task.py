@@ -1,0 +1,158 @@
+"""What the anomaly task promises: truth, metrics by hand, what bad rows are told, and that tricks cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from collidium.contracts.task import EventRange, UnusableTruth
+from collidium.testing.conformance import check_task
+
+from .events import CHANNELS, TASK, block, tables, truth
+
+SIGNALS = (2, 5)
+
+
+def metrics(scores: dict[int, float], **options: pa.DataType) -> dict[str, float]:
+    return TASK.metrics(TASK.score(block(scores, **options)))
+
+
+def scored(score: np.ndarray, channels: list[str]) -> dict[str, float]:
+    events = np.arange(1, len(channels) + 1)
+    told = np.isfinite(score)
+    return TASK.metrics(
+        TASK.score(block(dict(zip(events[told].tolist(), score[told].tolist(), strict=True)), channels))
+    )
+
+
+def test_the_task_is_fit_to_be_installed() -> None:
+    check_task(TASK, tables())
+
+
+# -- truth ----------------------------------------------------------------------------------------------
+
+
+def test_truth_tells_signals_and_nothing_else() -> None:
+    table = truth()["channels"]
+    assert table.column_names == ["event_id", "signal"]
+    assert table["event_id"].type == pa.uint32()
+    assert [event for event, signal in enumerate(table["signal"].to_pylist(), 1) if signal] == list(SIGNALS)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"event_id": [1], "process": [["ttbar"]]}, "lacks channel"),
+        ({"event_id": [1, 2], "channel": [["ttbar"], ["technicolor"]]}, "technicolor"),
+        ({"event_id": [1, 2], "channel": [["ttbar"], []]}, "event 2 must have one channel"),
+        ({"event_id": [1, 2], "channel": [None, ["zee"]]}, "event 1 must have one channel"),
+        ({"event_id": [1, 2], "channel": [["zee"], [None]]}, "None"),
+        ({"event_id": [1, 2], "channel": [["zee", "ttbar"], []]}, "event 1 must have one channel"),
+        ({"event_id": [2, 2], "channel": [["zee"], ["ttbar"]]}, "each there once"),
+    ],
+)
+def test_unusable_truth(columns: dict[str, list[object]], told: str) -> None:
+    with pytest.raises(UnusableTruth, match=told):
+        TASK.prepare({"channels": pa.table(columns)})
+
+
+# -- scores ---------------------------------------------------------------------------------------------
+
+
+def test_metrics_by_hand() -> None:
+    """Signal 2 is above all, signal 5 above two of four ordinary events and equal to one."""
+    assert metrics({1: 0.1, 2: 0.9, 3: 0.2, 4: 0.5, 5: 0.5, 6: 0.6}) == {
+        "auroc": (4 + 2.5) / 8,
+        "signal_efficiency_fpr1": 0.5,
+    }
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.int8(), pa.uint64(), pa.int64()])
+def test_numbers_of_any_kind(kind: pa.DataType) -> None:
+    assert metrics({1: 1, 2: 9, 3: 2, 4: 5, 5: 5, 6: 6}, kind=kind)["auroc"] == 6.5 / 8
+
+
+def test_one_in_a_hundred_false_positives_is_interpolated() -> None:
+    """200 ordinary events of equal score with 8 signals, 2 signals above: 1 % of the way through them."""
+    channels = ["ttbar"] * 200 + ["zprime"] * 10
+    score = np.array([1.0] * 208 + [2.0] * 2)
+    assert scored(score, channels)["signal_efficiency_fpr1"] == pytest.approx(0.2 + 0.8 * 0.01, rel=1e-12)
+
+
+@pytest.mark.parametrize("channels", [("ttbar",), ("zprime",)])
+def test_events_of_one_kind_have_no_score(channels: tuple[str, ...]) -> None:
+    tally = TASK.score(block({1: 0.5}, channels))
+    assert TASK.metrics(tally) == {"auroc": 0.0, "signal_efficiency_fpr1": 0.0}
+
+
+# -- what is refused ------------------------------------------------------------------------------------
+
+
+def test_all_problems_at_once() -> None:
+    good = block({1: 0.5, 2: 0.5})
+    events = [1, 2, 2, 2, 6, 8, 8, 9]
+    rows = pa.table({"event_id": events, "anomaly_score": [0.5] * len(events)})
+    found = {
+        problem.code: problem
+        for problem in TASK.check(replace(good, events=EventRange(1, 10), predictions=rows))
+    }
+    assert set(found) == {"duplicate-row", "unknown-event"}
+    assert (found["duplicate-row"].count, found["duplicate-row"].event_id) == (3, 2)
+    assert (found["unknown-event"].count, found["unknown-event"].event_id) == (2, 8)
+    assert found["unknown-event"].examples == ({"event_id": 8}, {"event_id": 9})
+
+
+# -- what does not pay ----------------------------------------------------------------------------------
+
+
+def mix() -> tuple[list[str], np.ndarray]:
+    """A mix of 2,000 events, a fifth of them signals, and an honest answer."""
+    random = np.random.default_rng(8)
+    channels = random.choice(
+        ["ttbar", "zmumu", "zee", "zprime", "hidden_valley"], 2000, p=[0.3, 0.3, 0.2, 0.1, 0.1]
+    )
+    signal = np.isin(channels, ["zprime", "hidden_valley"])
+    return channels.tolist(), random.normal(size=2000) + signal
+
+
+def test_submitting_only_what_one_is_sure_of_costs() -> None:
+    channels, honest = mix()
+    whole = scored(honest, channels)
+    for sure in (honest > 1.5, honest < -0.5, np.abs(honest) > 1, np.arange(2000) < 1000):
+        part = scored(np.where(sure, honest, np.nan), channels)
+        assert part["auroc"] < whole["auroc"]
+        assert part["signal_efficiency_fpr1"] <= whole["signal_efficiency_fpr1"]
+
+
+def test_an_empty_answer_is_worse_than_chance() -> None:
+    channels, _ = mix()
+    assert scored(np.full(2000, np.nan), channels) == {"auroc": 0.0, "signal_efficiency_fpr1": 0.0}
+    assert scored(np.zeros(2000), channels) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.01}
+
+
+def test_only_the_order_counts() -> None:
+    """No scale, no shift and no huge number makes a better score of the same order."""
+    channels, honest = mix()
+    whole = scored(honest, channels)
+    for other in (honest * 1e300, np.exp(honest), np.argsort(np.argsort(honest)).astype(float)):
+        assert scored(other, channels) == whole
+
+
+def test_standard_errors_are_those_of_merged_groups() -> None:
+    channels, honest = mix()
+    groups = [
+        TASK.score(block(dict(enumerate(honest[part].tolist(), 1)), [channels[n] for n in part]))
+        for part in np.array_split(np.arange(2000), 10)
+    ]
+    draws = [[0] * 10, list(range(10)), [1, 1, 2, 3, 5, 5, 5, 8, 8, 9]]
+    for draw, made in zip(draws, TASK.resample(groups, draws), strict=True):
+        exact = TASK.metrics(TASK.merge([groups[number] for number in draw]))
+        assert made == pytest.approx(exact, rel=1e-3)
+
+
+def test_a_row_takes_nine_bytes_of_a_tally_at_most() -> None:
+    tally = TASK.score(block(dict.fromkeys(range(1, 601), 0.25), CHANNELS * 100))
+    assert tally.signal.nbytes + tally.background.nbytes == 600 * 8
