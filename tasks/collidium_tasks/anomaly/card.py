@@ -38,8 +38,8 @@ CARD: Final = Card(
             higher_is_better=True,
             description="Area under the ROC curve: the part of all pairs of a signal and an ordinary event "
             "in which the signal has the higher score.",
-            formula="pairs of a signal and an ordinary event in which the signal has the higher score, and half "
-            "of those in which both have the same / all pairs",
+            formula="pairs of a signal and an ordinary event in which the signal has the higher score, and "
+            "half of those in which both have the same / all pairs",
             source="J. Hanley and B. McNeil, Radiology 143 (1982) 29",
             bounds=(0, 1),
         ),
@@ -47,8 +47,8 @@ CARD: Final = Card(
             name="signal_efficiency_fpr1",
             higher_is_better=True,
             description="Fraction of the signals above the score that 1% of the ordinary events are above.",
-            formula="signals that pass / all signals, at the score that 1% of the ordinary events pass; within "
-            "events of equal score the ROC curve is straight",
+            formula="signals that pass / all signals, at the score that 1% of the ordinary events pass; "
+            "within events of equal score the ROC curve is straight",
             source="T. Fawcett, Pattern Recognition Letters 27 (2006) 861",
             bounds=(0, 1),
         ),
