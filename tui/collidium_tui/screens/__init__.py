@@ -11,6 +11,9 @@ from textual.screen import Screen
 #: The label of each -> module:class, in the order of their keys.
 SCREENS: Final = {
     "Overview": "collidium_tui.screens.overview:OverviewScreen",
+    "Usage": "collidium_tui.screens.usage:UsageScreen",
+    "Analytics": "collidium_tui.screens.analytics:AnalyticsScreen",
+    "Requests": "collidium_tui.screens.requests.listing:RequestsScreen",
     "Accounts": "collidium_tui.screens.accounts.listing:AccountsScreen",
     "Benchmarks": "collidium_tui.screens.benchmarks.listing:BenchmarksScreen",
     "Audit": "collidium_tui.screens.audit:AuditScreen",

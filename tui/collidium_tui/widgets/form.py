@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label, Static
 
-from collidium_tui.widgets.text import plain
+from collidium_tui.widgets.text import TYPED, plain
 
 
 def needed(value: str) -> str | None:
@@ -62,6 +62,7 @@ class Form(ModalScreen[dict[str, str] | None]):
                         placeholder=field.hint,
                         password=field.secret,
                         max_length=field.most_characters,
+                        restrict=TYPED,
                         id=f"field-{field.name}",
                         compact=True,
                     )

@@ -10,12 +10,14 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
+from collidium_tui.widgets.text import TYPED
+
 #: Seconds without a key before anybody is asked.
 PAUSE: Final = 0.3
 #: Seconds between two searches.
 APART: Final = 1.0
-#: More than this is not taken, however much is pasted.
-MOST_CHARACTERS: Final = 100
+#: No name that is searched for is longer; more is not taken, however much is pasted.
+MOST_CHARACTERS: Final = 96
 
 
 class Search(Input):
@@ -37,7 +39,7 @@ class Search(Input):
             return self.search
 
     def __init__(self, hint: str, *, id: str | None = None) -> None:  # noqa: A002 -- as every widget has it
-        super().__init__(placeholder=hint, max_length=MOST_CHARACTERS, compact=True, id=id)
+        super().__init__(placeholder=hint, max_length=MOST_CHARACTERS, restrict=TYPED, compact=True, id=id)
         self.wanted = ""
         self._asked_at = -APART
         self._pause: Timer | None = None

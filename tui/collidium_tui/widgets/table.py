@@ -183,8 +183,9 @@ class Table(DataTable[Text], Generic[Row]):
 
     def _head(self) -> None:
         for number, column in enumerate(self._columns):
-            mark = (" v" if self._falling else " ^") if number == self._sorted_by else ""
-            title = Text(column.title + mark, justify="right" if column.right else "left")
+            # In front, where a narrow column does not cut it off.
+            mark = ("v" if self._falling else "^") if number == self._sorted_by else ""
+            title = Text(mark + column.title, justify="right" if column.right else "left")
             self.add_column(title, width=column.width)
 
     def _cell(self, column: Column[Row], row: Row) -> Text:

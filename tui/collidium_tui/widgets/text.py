@@ -5,12 +5,15 @@ from __future__ import annotations
 import unicodedata
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from rich.text import Text
 from textual.content import Content
 
 from collidium_tui.widgets.times import Times
+
+#: What may be typed or pasted into a field: no control character, which the field would hand to the terminal.
+TYPED: Final = r"[^\x00-\x1f\x7f-\x9f]*"
 
 
 def plain(text: str, *, one_line: bool = False) -> Content:

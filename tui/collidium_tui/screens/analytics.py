@@ -1,0 +1,142 @@
+"""Analytics: what was ordered of each channel and on each day, and how much of it failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import ContentSwitcher, Static
+
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.widgets.charts import DailyChart, barred, room_of_last_column
+from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.text import plain
+
+if TYPE_CHECKING:
+    from collidium.client import AsyncClient, ChannelUsage, DayUsage, Failures
+
+#: Days that are shown, today included.
+DAYS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A month by its channels and failures, and the last days whatever the month."""
+
+    failures: Failures
+    channels: tuple[ChannelUsage, ...]
+    days: tuple[DayUsage, ...]
+
+
+class AnalyticsScreen(ConsoleScreen[Analysis]):
+    """Channels of a month, days, failures."""
+
+    DEFAULT_CSS = """
+    AnalyticsScreen #month, AnalyticsScreen #lately { height: auto; padding: 0 1; }
+    AnalyticsScreen #daily { height: 1fr; }
+    AnalyticsScreen #channels { height: auto; max-height: 45%; }
+    """
+    label = "Analytics"
+    about = (
+        "Requests and node-hours of each channel in a month, and how many of those that ended in it failed; "
+        "node-hours of each of the last 30 days, as bars or as a table. Days and months are in UTC. [ and ] "
+        "choose the month."
+    )
+    #: It makes three calls.
+    refresh_seconds = 10.0
+    AUTO_FOCUS = "#channels"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left_square_bracket", "month(-1)", "Earlier month", key_display="["),
+        Binding("right_square_bracket", "month(1)", "Later", key_display="]"),
+        Binding("d", "days", "Table or bars"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: ``YYYY-MM``; None is the current one.
+        self.month: str | None = None
+        self._most = {"channels": Decimal(0), "days": Decimal(0)}
+
+    def content(self) -> ComposeResult:
+        channels: list[Column[ChannelUsage]] = [
+            Column("channel", lambda channel: channel.channel, width=22),
+            Column("requests", lambda channel: channel.requests, right=True, width=10),
+            Column("node-hours", lambda channel: channel.node_hours, self._barred_channel),
+        ]
+        days: list[Column[DayUsage]] = [
+            Column("day", lambda day: day.date, width=22),
+            Column("requests", lambda day: day.requests, right=True, width=10),
+            Column("node-hours", lambda day: day.node_hours, self._barred_day),
+        ]
+        yield Static(id="month")
+        yield Table(channels, lambda channel: channel.channel, of="channels", id="channels")
+        yield Static(id="lately")
+        with ContentSwitcher(initial="chart", id="daily"):
+            yield DailyChart(f"node-hours on each of the last {DAYS} days (UTC)", id="chart")
+            yield Table(days, lambda day: day.date, of="days", id="days")
+
+    async def fetch(self, client: AsyncClient) -> Analysis:
+        failures = await client.admin_failures(month=self.month)
+        channels = await client.admin_channels(month=self.month)
+        days = await client.admin_daily(days=DAYS)
+        return Analysis(failures, channels.items, days.items)
+
+    def show(self, data: Analysis) -> None:
+        self.query_one("#month", Static).update(plain(_told_month(data), one_line=True))
+        self._most["channels"] = max((each.node_hours for each in data.channels), default=Decimal(0))
+        self.query_one("#channels", Table).show_rows(data.channels)
+        self.query_one("#lately", Static).update(plain(_told_days(data), one_line=True))
+        self._most["days"] = max((each.node_hours for each in data.days), default=Decimal(0))
+        self.query_one("#days", Table).show_rows(data.days)
+        chart = self.query_one(DailyChart)
+        chart.show([day.date for day in data.days], [day.node_hours for day in data.days])
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self.data is not None:
+            self.call_after_refresh(self.show, self.data)
+
+    def action_month(self, way: int) -> None:
+        """The month before or after, and no later than the one that the server is in."""
+        if self.data is None:
+            return
+        first = date.fromisoformat(f"{self.month or self.data.failures.month}-01")
+        other = (first + timedelta(days=32 if way > 0 else -1)).replace(day=1)
+        today = self.data.days[-1].date
+        if f"{other:%Y-%m}" <= today[:7]:
+            self.month = f"{other:%Y-%m}"
+            self.refresh_now()
+
+    def action_days(self) -> None:
+        """Days as a table, or as bars again."""
+        daily = self.query_one("#daily", ContentSwitcher)
+        daily.current = "days" if daily.current == "chart" else "chart"
+        self.query_one("#days" if daily.current == "days" else "#channels").focus()
+
+    def _barred_channel(self, channel: ChannelUsage) -> Text:
+        room = room_of_last_column(self.query_one("#channels", Table))
+        return barred(channel.node_hours, self._most["channels"], room)
+
+    def _barred_day(self, day: DayUsage) -> Text:
+        return barred(day.node_hours, self._most["days"], room_of_last_column(self.query_one("#days", Table)))
+
+
+def _told_month(data: Analysis) -> str:
+    failures = data.failures
+    used = sum((channel.node_hours for channel in data.channels), Decimal(0))
+    ordered = sum(channel.requests for channel in data.channels)
+    return (
+        f"{failures.month}: {failures.failed:,} of {failures.finished:,} that ended failed "
+        f"({failures.failure_rate:.1f} %); {ordered:,} ordered, {used:,.1f} node-hours"
+    )
+
+
+def _told_days(data: Analysis) -> str:
+    used = sum((day.node_hours for day in data.days), Decimal(0))
+    ordered = sum(day.requests for day in data.days)
+    return f"last {len(data.days)} days: {ordered:,} requests, {used:,.1f} node-hours"

@@ -1,0 +1,1 @@
+"""Requests: everybody's simulation requests, one of them, and its cancellation."""

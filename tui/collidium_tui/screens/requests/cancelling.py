@@ -1,0 +1,40 @@
+"""Cancelling somebody's request, after a question that names it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from collidium_tui.screens.requests import words
+from collidium_tui.widgets.ask import Question
+
+if TYPE_CHECKING:
+    from collidium.client import SimulationRequest
+    from collidium_tui.screen import ConsoleScreen
+
+
+async def cancel(screen: ConsoleScreen[Any], request: SimulationRequest) -> None:
+    """Ask, have it cancelled, and tell how far that is. Within ``screen.act``."""
+    if request.has_ended:
+        screen.notify(f"The request has {_ended(request)} already: there is nothing to cancel.", markup=False)
+        return
+    if not await screen.confirm(_question(request)):
+        return
+    cancelled = await screen.perform(lambda client: client.admin_cancel(request.request_id))
+    if cancelled is not None:
+        told = "is cancelled" if cancelled.has_ended else "is being cancelled: its job is told to stop"
+        screen.notify(f"Request {request.request_id} {told}.", markup=False)
+
+
+def _question(request: SimulationRequest) -> Question:
+    return Question(
+        f"Cancel request {request.request_id}",
+        f"{words.order(request)}; ordered by {request.hub_username}, {words.state(request)}.\n\n"
+        f"Its job is stopped and makes no dataset. What the job did not use of the "
+        f"{request.credits_charged:,} credits is given back to {request.hub_username}. "
+        "The timeline says that an operator cancelled it, and the audit log keeps it.",
+        "Cancel the request",
+    )
+
+
+def _ended(request: SimulationRequest) -> str:
+    return "been cancelled" if request.state == "cancelled" else request.state

@@ -1,0 +1,74 @@
+"""Usage: the accounts that used most of this month."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.widgets.charts import barred, room_of_last_column
+from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.text import plain
+
+if TYPE_CHECKING:
+    from collidium.client import AsyncClient, Usage, UserUsage
+
+#: Accounts that are shown.
+MOST: Final = 50
+
+
+class UsageScreen(ConsoleScreen["Usage"]):
+    """The accounts that used most node-hours this month: a table whose last column is a bar chart."""
+
+    DEFAULT_CSS = """
+    UsageScreen #totals { height: auto; padding: 0 1; }
+    """
+    label = "Usage"
+    about = (
+        "The accounts that used most node-hours this month (UTC): used, or estimated where a job has not "
+        "ended. The bars beside them are as long as they are much, that of the largest account the longest."
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._most = Decimal(0)
+
+    def content(self) -> ComposeResult:
+        columns: list[Column[UserUsage]] = [
+            Column("account", lambda user: user.hub_username, width=22),
+            Column("requests", lambda user: user.requests, right=True, width=10),
+            Column("share %", self._share, right=True, width=9),
+            Column("node-hours", lambda user: user.node_hours, self._barred),
+        ]
+        yield Static(id="totals")
+        yield Table(columns, lambda user: user.hub_username, of="accounts")
+
+    async def fetch(self, client: AsyncClient) -> Usage:
+        return await client.admin_usage(limit=MOST)
+
+    def show(self, data: Usage) -> None:
+        listed = sum((user.node_hours for user in data.users), Decimal(0))
+        told = (
+            f"{data.month} (UTC): {data.total_requests:,} requests, {data.total_node_hours:,.1f} node-hours; "
+            f"these {len(data.users)} accounts: {listed:,.1f}"
+        )
+        self.query_one("#totals", Static).update(plain(told, one_line=True))
+        self._most = max((user.node_hours for user in data.users), default=Decimal(0))
+        self.query_one(Table).show_rows(data.users)
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self.data is not None:
+            self.call_after_refresh(self.show, self.data)
+
+    def _share(self, user: UserUsage) -> Decimal:
+        """Of the month's node-hours, in percent."""
+        total = self.data.total_node_hours if self.data is not None else Decimal(0)
+        return round(100 * user.node_hours / total, 1) if total else Decimal(0)
+
+    def _barred(self, user: UserUsage) -> Text:
+        return barred(user.node_hours, self._most, room_of_last_column(self.query_one(Table)))

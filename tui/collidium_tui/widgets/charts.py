@@ -1,0 +1,85 @@
+"""Plots that are read by their shape: colour repeats what length and place tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+from rich.text import Text
+from textual import events
+from textual.widgets import DataTable
+from textual_plotext import PlotextPlot
+
+#: Cells of the number before a bar.
+_NUMBER: Final = 10
+#: Parts of a cell, in eighths.
+_EIGHTHS: Final = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
+#: Cells of a chart that its scale and frame take.
+_SCALE: Final = 9
+_FRAME: Final = 2
+#: From here on the scale has no room for all digits.
+_MANY: Final = 100_000.0
+#: Bars between two dates below them.
+_DATED: Final = 5
+
+
+def barred(value: Decimal, most: Decimal, width: int) -> Text:
+    """A number and, in ``width`` cells in all, its bar: as much of what is left as it is of ``most``.
+
+    Nothing has no bar, and something has one.
+    """
+    number = f"{value:>{_NUMBER},.1f} "
+    room = max(0, width - len(number))
+    eighths = 0
+    if value > 0 and most > 0:
+        eighths = max(1, round(room * 8 * min(value, most) / most)) if room else 0
+    whole, rest = divmod(eighths, 8)
+    return Text.assemble(number, ("█" * whole + _EIGHTHS[rest], "cyan"), no_wrap=True)
+
+
+def room_of_last_column(table: DataTable[Text]) -> int:
+    """Cells that the columns before leave in what is seen of the table, a scrollbar at its side."""
+    before = sum(column.get_render_width(table) for column in list(table.columns.values())[:-1])
+    return table.size.width - before - 2 * table.cell_padding - table.styles.scrollbar_size_vertical
+
+
+class DailyChart(PlotextPlot):
+    """A bar for each day, all of one width; a day with nothing has none."""
+
+    def __init__(self, title: str, *, id: str | None = None) -> None:  # noqa: A002 -- as every widget has it
+        super().__init__(id=id)
+        self._title = title
+        self._days: tuple[str, ...] = ()
+        self._values: tuple[float, ...] = ()
+
+    def show(self, days: Sequence[str], values: Sequence[Decimal]) -> None:
+        """Draw these: days as ``YYYY-MM-DD``."""
+        self._days = tuple(days)
+        self._values = tuple(float(value) for value in values)
+        self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        """Into what Plotext draws from: places in half cells, so that all bars have the same width."""
+        self.plt.clear_data()
+        days, room = len(self._days), self.size.width - _SCALE - _FRAME
+        if days and room > 0:
+            apart = 2 * max(1, room // days)
+            thick = max(1, apart - 2)
+            centres = [apart * day + (thick - 1) / 2 for day in range(days)]
+            self.plt.bar(centres, list(self._values), width=(thick - 1) / apart, marker="hd")
+            self.plt.xlim(0, 2 * room - 1)
+            dated = range(0, days, _DATED)
+            self.plt.xticks([centres[day] for day in dated], [self._days[day][5:] for day in dated])
+            self._scale(max(self._values) or 1.0)
+            self.plt.title(self._title)
+        self.refresh()
+
+    def _scale(self, top: float) -> None:
+        marks = [0.0, top / 2, top]
+        form = ",.1f" if top < _MANY else ".2e"
+        self.plt.ylim(0, top)
+        self.plt.yticks(marks, [f"{mark:{form}}".rjust(_SCALE) for mark in marks])
