@@ -62,7 +62,8 @@ class Console(App[None]):
         #: What to say when the console has ended by itself.
         self.parting_words = ""
         self._brought = brought
-        self._labels: list[str] = []
+        #: Of all screens, in the order of their keys.
+        self.labels: list[str] = []
         self._watch = Watch(session)
         self._link = Link.NEW
 
@@ -72,7 +73,7 @@ class Console(App[None]):
         self.session.on_change = self._on_standing
         for label, address in SCREENS.items():
             self._add(label, made_at(address))
-        self.switch_mode(self._labels[0])
+        self.switch_mode(self.labels[0])
         self.call_after_refresh(self.act, self._open)
 
     async def on_unmount(self) -> None:
@@ -87,7 +88,7 @@ class Console(App[None]):
         self.act(self._watch.keep)
         screens, failures = await asyncio.to_thread(self._brought)
         for label, kind in screens.items():
-            if label in self._labels:
+            if label in self.labels:
                 failures = [*failures, f"a plugin's screen {label!r} is refused: there is one of that label"]
             else:
                 self._add(label, made_from(label, kind))
@@ -100,7 +101,7 @@ class Console(App[None]):
     @property
     def screen_keys(self) -> dict[str, str]:
         """The label of the screen behind each key."""
-        return dict(zip(KEYS, self._labels, strict=False))
+        return dict(zip(KEYS, self.labels, strict=False))
 
     def action_show(self, label: str) -> None:
         """Show the screen of that label."""
@@ -112,7 +113,7 @@ class Console(App[None]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action by name, for the palette."""
-        for label in self._labels:
+        for label in self.labels:
             yield SystemCommand(label, "Show this screen", partial(self.action_show, label))
         for key in keys_of(screen):
             run = partial(self.run_action, key.binding.action, key.node)
@@ -120,10 +121,10 @@ class Console(App[None]):
         yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
 
     def _add(self, label: str, make: Maker) -> None:
-        self._labels.append(label)
+        self.labels.append(label)
         self.add_mode(label, make)
-        if len(self._labels) <= len(KEYS):
-            self.bind(KEYS[len(self._labels) - 1], f"show({label!r})", show=False)
+        if len(self.labels) <= len(KEYS):
+            self.bind(KEYS[len(self.labels) - 1], f"show({label!r})", show=False)
 
     # -- actions --------------------------------------------------------------------------------------
 

@@ -190,22 +190,24 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         self._tell_freshness()
 
     async def _read(self) -> None:
-        if not self.session.signed_in:
-            return
+        if self.session.standing.link not in (Link.UP, Link.AWAY):
+            return  # the session finds out first whether there is somebody to ask
         try:
-            data = await self.session.ask(self.fetch)
-            self.data, self.data_at, self.trouble = data, self.times.now(), ""
-            self.show(data)
+            self.data = await self.session.ask(self.fetch)
+            self.data_at, self.trouble = self.times.now(), ""
         except CollidiumError as error:
             self.trouble = error.detail
         except Exception as error:
             # A screen, perhaps a stranger's, must not take the console along.
             self.trouble = self.console.report(error)
-        self._tell_freshness()
+        self._show_again()
 
     def _show_again(self) -> None:
-        if self.data is not None:
-            self.show(self.data)
+        if self.data is not None and self.is_mounted:
+            try:
+                self.show(self.data)
+            except Exception as error:
+                self.trouble = self.console.report(error)
         self._tell_freshness()
 
     def _tell_freshness(self) -> None:

@@ -10,7 +10,7 @@ from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from collidium.errors import CollidiumError, ConfigurationError, NotFound, Unauthenticated, Unreachable
+from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Overview
@@ -31,8 +31,8 @@ class Link(Enum):
     UP = "connected"
     #: It does not answer as it should; it is tried again.
     AWAY = "BACKEND AWAY"
-    #: It answers, and lacks what the console asks of it.
-    TOO_OLD = "BACKEND TOO OLD"
+    #: It answers, and not as this version of the console understands.
+    OTHER = "BACKEND OF ANOTHER VERSION"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,36 +111,30 @@ class Session:
 
     async def look(self) -> None:
         """See how the server is; raises CollidiumError when it does not answer as it should."""
-        from collidium.client import version_mismatch
-
-        started = monotonic()
         try:
-            overview = await self.ask(lambda client: client.admin_overview())
-        except NotFound:
-            await self._tell_old()
-            return
+            await self._look()
         except (ConfigurationError, Unauthenticated):
             raise
         except CollidiumError:
             self._set(link=Link.AWAY)
             raise
+
+    async def _look(self) -> None:
+        from collidium.client import version_mismatch
+
+        started = monotonic()
+        try:
+            overview = await self.ask(lambda client: client.admin_overview())
+        except UpstreamError as error:
+            health = await self.ask(lambda client: client.health())
+            self._set(link=Link.OTHER, mismatch=version_mismatch(health.version) or error.detail)
+            return
         self._set(
             link=Link.UP,
             latency_ms=(monotonic() - started) * 1000,
             overview=overview,
             mismatch=version_mismatch(overview.version),
         )
-
-    async def _tell_old(self) -> None:
-        """The server knows no overview: say which version it is, if it is one of ours."""
-        from collidium.client import version_mismatch
-
-        health = await self.ask(lambda client: client.health())
-        told = (
-            version_mismatch(health.version)
-            or f"the server runs an early collidium {health.version}: update it"
-        )
-        self._set(link=Link.TOO_OLD, mismatch=told, last_error="")
 
     def _connect(self, admin_token: str) -> AsyncClient:
         from collidium.client import AsyncClient

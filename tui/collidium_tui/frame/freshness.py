@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Freshness(Static):
-    """A line: the age of the data, the zone of times; STALE, and the error, when they cannot be renewed."""
+    """The age of the data, the zone of times; STALE, and the error, when they cannot be renewed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,21 +33,17 @@ class Freshness(Static):
         self._draw()
 
     def _draw(self) -> None:
-        stale = self._at is not None and (
-            bool(self._trouble) or self._application.session.standing.link is not Link.UP
-        )
-        self.set_class(stale or bool(self._trouble), "stale")
-        age = self._age()
-        parts = [
-            f"STALE: {age}" if stale else age,
-            self._trouble or f"times in {self._application.times.zone}",
-        ]
-        self.update(plain(" · ".join(part for part in parts if part), one_line=True))
-
-    def _age(self) -> str:
+        times, standing = self._application.times, self._application.session.standing
+        trouble = self._trouble
+        if standing.link is not Link.UP:
+            trouble = standing.mismatch or standing.last_error or standing.link.value
+        self.set_class(bool(trouble), "stale")
         if self._at is None:
-            return "" if self._trouble else "waiting for the first answer"
-        return f"data {span(self._application.times.now() - self._at)} old"
+            said = trouble or "waiting for the first answer"
+        else:
+            age = f"data {span(times.now() - self._at)} old"
+            said = f"STALE: {age} · {trouble}" if trouble else f"{age} · times in {times.zone}"
+        self.update(plain(said, one_line=True))
 
     @property
     def _application(self) -> Console:

@@ -28,8 +28,12 @@ class Key:
 
 def keys_of(screen: Screen[Any]) -> Iterator[Key]:
     """The console's own keys on a screen with what has the focus there, without those that Textual has."""
+    told = set()
     for active in screen.active_bindings.values():
-        if active.binding.description and _is_own(active.node, active.binding):
+        if active.binding.action in told or not active.binding.description:
+            continue
+        if _is_own(active.node, active.binding):
+            told.add(active.binding.action)
             yield Key(screen.app.get_key_display(active.binding), active.binding, active.node)
 
 

@@ -39,6 +39,8 @@ def parts(standing: Standing) -> list[str]:
         said.append("open")
     if standing.unfinished is not None:
         said.append(f"{standing.unfinished:,} unfinished")
+    if standing.mismatch:
+        said.append(standing.mismatch)
     if standing.last_error:
         said.append(f"last error: {standing.last_error}")
     return said

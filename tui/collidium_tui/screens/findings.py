@@ -33,7 +33,7 @@ def findings(overview: Overview, times: Times) -> list[str]:
         *_failures(overview),
         *_queue(overview),
         *(f"plugin failed to load: {failure}" for failure in overview.plugins_failed),
-        *(f"task {task.name} takes no submissions: {task.reason}" for task in overview.tasks_silent),
+        *_tasks(overview),
     ]
 
 
@@ -105,6 +105,14 @@ def _queue(overview: Overview) -> list[str]:
     if oldest is None or overview.at - oldest < QUEUE_OLD:
         return []
     return [f"a request has been queued for {span(overview.at - oldest)}"]
+
+
+def _tasks(overview: Overview) -> list[str]:
+    silent: dict[str, list[str]] = {}
+    for task in overview.tasks_silent:
+        # Why, without the command that mends it, which names the task.
+        silent.setdefault(task.reason.partition(" (")[0], []).append(task.name)
+    return [f"no submissions to {', '.join(names)}: {reason}" for reason, names in silent.items()]
 
 
 def _oldest(overview: Overview) -> str:

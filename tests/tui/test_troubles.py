@@ -1,0 +1,237 @@
+"""What goes wrong around the console: servers away, old or strange, sizes, pastes, screens that fail."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.core.client.servers import answering, response, serving
+from tests.tui.conftest import ADMIN_TOKEN
+from tests.tui.consoles import console_of, console_on, holds, says, show, signed_in, text
+from textual import events
+from textual.app import ComposeResult
+from textual.widgets import Input, Static
+
+from collidium import __version__
+from collidium.client import AsyncClient
+from collidium.testing.server import ServerProcess
+from collidium_tui import ConsoleScreen
+from collidium_tui.app import Console
+from collidium_tui.frame.faults import log_file
+from collidium_tui.session import Link, Session
+
+NOBODY = "http://127.0.0.1:9"
+
+OVERVIEW: dict[str, Any] = {
+    "version": __version__,
+    "at": "2026-11-21T12:00:00Z",
+    "run_mode": "mock",
+    "runner": "mock",
+    "submissions_frozen": False,
+    "queued": 2,
+    "running": 1,
+    "month": "2026-11",
+    "node_hours_today": 0.5,
+    "requests_today": 3,
+    "node_hours_month": 20.0,
+    "requests_month": 30,
+    "monthly_node_hours": 100.0,
+    "failed": 1,
+    "finished": 20,
+    "failure_rate": 5.0,
+}
+
+
+async def test_a_backend_that_dies_leaves_its_data_marked_and_is_found_again(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, env={"ADMIN_TOKEN": ADMIN_TOKEN}) as server:
+        async with signed_in(server, "Overview") as pilot:
+            await says(pilot, "queued")
+            port = int(server.base_url.rpartition(":")[2])
+            server.kill()
+            await pilot.press("r")
+            await says(pilot, "BACKEND AWAY", "STALE: data", "cannot reach", "collidium serve", "queued")
+            server.start(port=port)
+            await holds(pilot, lambda: console_of(pilot).session.standing.link is Link.UP)
+            await holds(pilot, lambda: "STALE" not in text(pilot))
+
+
+async def test_a_backend_that_is_not_there_is_told() -> None:
+    async with console_on(NOBODY, ADMIN_TOKEN) as pilot:
+        await says(pilot, "BACKEND AWAY", "cannot reach http://127.0.0.1:9")
+        await pilot.press("ctrl+f", "y")
+        await says(pilot, "Not done")
+
+
+async def test_no_address_ends_the_console_with_a_word() -> None:
+    console = Console(Session("not an address", ADMIN_TOKEN))
+    async with console.run_test() as pilot:
+        await holds(pilot, lambda: bool(console.parting_words))
+    assert "PLATFORM_BACKEND must be an address" in console.parting_words
+
+
+async def test_a_secret_that_cannot_be_sent_is_asked_for_again() -> None:
+    async with console_on(NOBODY, "two words") as pilot:
+        await says(pilot, "Sign in as operator", "the admin token is not one")
+        assert "two words" not in text(pilot)
+
+
+def answered(status: str, body: object) -> bytes:
+    kind = "application/json" if status.startswith("200") else "application/problem+json"
+    return response(status, json.dumps(body).encode(), kind)
+
+
+async def test_a_server_from_before_the_console_is_named() -> None:
+    missing = answered("404 Not Found", {"title": "Not found", "detail": "there is no such page"})
+    early = answered("200 OK", {"status": "ok", "version": "0.3.9"})
+    with serving(answering(missing), answering(early)) as backend:
+        async with console_on(backend, ADMIN_TOKEN, size=(132, 24)) as pilot:
+            await says(pilot, "BACKEND OF ANOTHER VERSION", "the server runs collidium 0.3.9", __version__)
+
+
+async def test_a_server_of_another_series_is_named_and_shown() -> None:
+    newer = answered("200 OK", OVERVIEW | {"version": "1.2.0"})
+    with serving(answering(newer)) as backend:
+        async with console_on(backend, ADMIN_TOKEN, size=(132, 24)) as pilot:
+            await says(pilot, "connected", "the server runs collidium 1.2.0", "3 unfinished")
+
+
+async def test_a_page_of_a_proxy_is_no_backend() -> None:
+    page = response("502 Bad Gateway", b"<html>no upstream</html>", "text/html")
+    with serving(answering(page), answering(page)) as backend:
+        async with console_on(backend, ADMIN_TOKEN, size=(132, 24)) as pilot:
+            await says(pilot, "BACKEND AWAY", "not an answer of", "Collidium server")
+
+
+async def test_a_terminal_of_no_size_and_back(backend: ServerProcess) -> None:
+    async with signed_in(backend, "Overview") as pilot:
+        for size in ((1, 1), (0, 0), (2, 40), (300, 2)):
+            await pilot.resize_terminal(*size)
+        await pilot.press("ctrl+f")
+        await pilot.resize_terminal(1, 1)
+        await pilot.resize_terminal(80, 24)
+        await says(pilot, "Freeze the platform", "Freeze (y)")
+
+
+async def test_a_novel_pasted_into_a_field_is_not_taken(backend: ServerProcess) -> None:
+    async with console_on(backend.base_url, None) as pilot:
+        await says(pilot, "Sign in as operator")
+        field = pilot.app.screen.query_one(Input)
+        field.post_message(events.Paste("It was a dark and stormy night; " * 50_000))
+        await pilot.pause()
+        assert field.value == ""
+        await pilot.press("x", "enter")
+        await says(pilot, "X-Admin-Token is missing or wrong")
+
+
+async def test_the_secret_is_shown_nowhere(backend: ServerProcess) -> None:
+    async with console_on(backend.base_url, None, size=(132, 43)) as pilot:
+        await says(pilot, "Sign in as operator")
+        await pilot.press(*backend.admin_token[:-1])
+        assert backend.admin_token[:-1] not in text(pilot)
+        await pilot.press(backend.admin_token[-1], "enter")
+        await says(pilot, "connected")
+        console = console_of(pilot)
+        told = (text(pilot), console.title, repr(vars(console.session)), repr(console.session.standing))
+        assert not any(backend.admin_token in each for each in told)
+
+
+# -- screens that fail ---------------------------------------------------------------------------------
+
+
+class Working(ConsoleScreen[str]):
+    """What each of the others gets one thing of wrong."""
+
+    def content(self) -> ComposeResult:
+        yield Static(id="told")
+
+    async def fetch(self, client: AsyncClient) -> str:
+        return (await client.health()).version
+
+    def show(self, data: str) -> None:
+        self.query_one("#told", Static).update(f"version {data}")
+
+
+class Unmakeable(Working):
+    label = "Unmakeable"
+
+    def __init__(self) -> None:
+        raise KeyError("a secret of its author")
+
+
+class Empty(Working):
+    label = "Empty"
+
+    def content(self) -> ComposeResult:
+        yield Static("so far so good")
+        raise KeyError("a secret of its author")
+
+
+class Unasked(Working):
+    label = "Unasked"
+
+    async def fetch(self, client: AsyncClient) -> str:
+        raise KeyError("a secret of its author")
+
+
+class Unseen(Working):
+    label = "Unseen"
+
+    def show(self, data: str) -> None:
+        raise KeyError("a secret of its author")
+
+
+class Fatal(Working):
+    label = "Fatal"
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        raise KeyError("a secret of its author")
+
+
+def strange() -> tuple[dict[str, type[ConsoleScreen[Any]]], list[str]]:
+    screens = {kind.label: kind for kind in (Unmakeable, Empty, Unasked, Unseen, Fatal)}
+    return {**screens, "Audit": Working}, ["plugin 'shifts' of shifts: ImportError: [red]no[/]"]
+
+
+@pytest.mark.parametrize("label", ["Unmakeable", "Empty", "Unasked", "Unseen"])
+async def test_a_screen_that_fails_says_so_in_its_place(backend: ServerProcess, label: str) -> None:
+    async with signed_in(backend, brought=strange, size=(132, 43)) as pilot:
+        await holds(pilot, lambda: label in console_of(pilot).labels)
+        console_of(pilot).action_show(label)
+        await says(pilot, "something is wrong in the console (KeyError)", "console.log")
+        assert "secret of its author" not in text(pilot)
+        await show(pilot, "Audit")
+        await says(pilot, "who", "what")
+
+
+async def test_what_is_wrong_with_plugins_is_told(backend: ServerProcess) -> None:
+    async with signed_in(backend, brought=strange, size=(132, 43)) as pilot:
+        await says(pilot, "[red]no[/]", "screen 'Audit' is refused")
+
+
+@pytest.fixture
+def logging_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    handler = logging.FileHandler(tmp_path / "log")
+    logger = logging.getLogger("collidium_tui")
+    logger.addHandler(handler)
+    yield tmp_path / "log"
+    logger.removeHandler(handler)
+    handler.close()
+
+
+async def test_a_mistake_that_nothing_survives_ends_the_console_without_a_traceback(
+    backend: ServerProcess, logging_to: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    console = Console(Session(backend.base_url, ADMIN_TOKEN), brought=strange)
+    async with console.run_test() as pilot:
+        await holds(pilot, lambda: "Fatal" in console.labels)
+        console.action_show("Fatal")
+        await holds(pilot, lambda: bool(console.parting_words))
+    assert console.parting_words.startswith("The console had to end: something is wrong")
+    assert str(log_file()) in console.parting_words
+    assert "a secret of its author" in logging_to.read_text()
+    assert "Traceback" not in "".join(capfd.readouterr())
