@@ -33,7 +33,7 @@ def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: 
     )
     print_paragraph(card.description)
     click.echo("Predict one table with these columns:\n")
-    print_table(("column", "kind", "meaning"), map(_column, card.columns))
+    print_table(("column", "kind", "meaning"), map(column_cells, card.columns))
     click.echo()
     print_table(
         ("metric", "better", "reward", "floor", "meaning"),
@@ -55,8 +55,8 @@ def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: 
         click.echo(f"It marks the Pareto front of {card.pareto[0]} and {card.pareto[1]}.")
 
 
-def _column(column: PredictionColumn | Column) -> tuple[str, str, str]:
-    """What may stand in a column is told with its kind."""
+def column_cells(column: PredictionColumn | Column) -> tuple[str, str, str]:
+    """Name, kind with what may stand in it, and meaning."""
     lowest, highest = column.bounds
     kind = column.kind
     if lowest is not None and isfinite(lowest):
