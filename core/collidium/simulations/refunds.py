@@ -83,7 +83,8 @@ async def preview(window: Window) -> Refunds:
     kept = failed.annotate(kept=RawSQL(_KEPT)).filter(kept__gt=0)
     rows = await kept.order_by("finished_at", "id").limit(MOST + 1)
     if len(rows) > MOST:
-        told = f"more than {MOST} requests failed in that time; end it by {rows[MOST].finished_at:%FT%TZ}"
+        last = cast(datetime, rows[MOST].finished_at).isoformat()
+        told = f"more than {MOST} requests failed in that time; end it at {last} or before"
         raise InvalidInput(told, errors=[{"field": "to", "detail": told}])
     return Refunds(tuple(_refund(row) for row in rows))
 
@@ -129,7 +130,9 @@ async def _pay(found: Refund, note: str | None, *, actor: str, http_request_id: 
     await row.save(update_fields=["credits_refunded"])
     told = f"an operator gave back {found.refund} credits"
     await HistoryLine.create(request_id=row.id, at=now(), state=row.state, reason=told)
-    details = {"hub_username": row.hub_username, "credits": str(found.refund), "note": note or ""}
+    details = {"hub_username": row.hub_username, "credits": str(found.refund)}
+    if note is not None:
+        details["note"] = note
     await operations.record(actor, "refund", row.request_id, details, http_request_id)
     return True
 
