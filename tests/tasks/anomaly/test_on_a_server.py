@@ -1,0 +1,205 @@
+"""From channels to a leaderboard: mixed, published without truth, looked at by a cheat, scored."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.core.datasets.events import tables_of
+
+from collidium import datasets
+from collidium.datasets.writing import write_dataset
+from collidium.testing.server import ServerProcess, run_command
+
+from .events import TASK
+
+#: Events of each channel, and hits of each event.
+CHANNELS = {"ttbar": (6, 40), "zmumu": (6, 30), "zprime": (4, 60)}
+FIRST, STOP = 90_000, 90_016
+SUBMIT = "/v1/benchmark/anomaly/submit"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A server that asks for the anomalies of a mix, which is published on its own hub."""
+
+    server: ServerProcess
+    operator: str
+    truth: Path
+
+    def done(self, *arguments: str) -> str:
+        url = self.server.base_url
+        variables = {"PLATFORM_BACKEND": url, "PLATFORM_HUB_URL": f"{url}/hub", "HF_TOKEN": self.operator}
+        done = run_command(arguments, self.server.environment | variables, self.server.directory)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @property
+    def channels(self) -> dict[int, str]:
+        """What only the operator knows."""
+        rows = datasets.load(self.truth, "anomaly_pu0", "channels").to_pylist()
+        return {row["event_id"]: row["channel"][0] for row in rows}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    directory = tmp_path_factory.mktemp("channels")
+    for channel, (events, hits) in CHANNELS.items():
+        made = tables_of(range(events), hits=hits, seed=hits)
+        write_dataset(directory / channel, f"{channel}_pu0", [made], events_per_shard=5)
+    sources = [str(directory / channel) for channel in CHANNELS]
+    mixed, truth = (str(directory / name) for name in ("mix", "truth"))
+    with ServerProcess(tmp_path_factory.mktemp("site")) as server:
+        site = Site(server, server.add_user("olga"), Path(truth))
+        mixing = ("--config", "anomaly_pu0", "--output", mixed, "--first-event", str(FIRST))
+        site.done("datasets", "mix", *sources, *mixing)
+        events = f"{FIRST}:{STOP}"
+        site.done(
+            *("datasets", "publish", mixed, "--repo", "blind"),
+            *("--withhold-truth", events, "--truth-output", truth),
+        )
+        site.done("truth", "import", "anomaly", "--from", truth, "--events", events)
+        yield site
+
+
+_serial = count()
+
+
+@pytest.fixture
+def caller(site: Site) -> Iterator[httpx.Client]:
+    """A client that calls as an account of its own."""
+    headers = {"Authorization": f"Bearer {site.server.add_user(f'sam{next(_serial)}')}"}
+    with httpx.Client(base_url=site.server.base_url, headers=headers, timeout=60, trust_env=False) as client:
+        yield client
+
+
+def published(site: Site) -> dict[str, pa.Table]:
+    return datasets.load("olga/blind", "anomaly_pu0", endpoint=f"{site.server.base_url}/hub")
+
+
+def parquet(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    return sink.getvalue()
+
+
+def answer(scores: dict[int, float]) -> pa.Table:
+    return pa.table({"event_id": list(scores), "anomaly_score": list(scores.values())})
+
+
+def submit(client: httpx.Client, table: pa.Table) -> dict[str, float]:
+    done = client.post(SUBMIT, content=parquet(table))
+    assert done.status_code == 200, done.text
+    scores: dict[str, float] = done.json()["scores"]
+    return scores
+
+
+# -- what can be had ------------------------------------------------------------------------------------
+
+
+def test_what_is_published_tells_no_channel(site: Site) -> None:
+    tables = published(site)
+    assert tables["channels"]["channel"].null_count == STOP - FIRST
+    assert tables["particles"]["particle_id"].null_count == STOP - FIRST
+    assert {table.num_rows for table in tables.values()} == {STOP - FIRST}
+    listed = site.done("datasets", "list", "olga/blind") + site.done("datasets", "tables", "olga/blind")
+    assert not [channel for channel in CHANNELS if channel in listed]
+
+
+def test_a_baseline_of_what_is_published_scores_its_floor(site: Site, caller: httpx.Client) -> None:
+    tables = published(site)
+    made = TASK.baselines()["energy"]({name: tables[name] for name in TASK.card.inputs})
+    card = caller.get("/v1/benchmark/anomaly").json()
+    assert submit(caller, made) == {metric["name"]: metric["floor"] for metric in card["metrics"]}
+
+
+def test_scores_are_those_of_the_channels(site: Site, caller: httpx.Client) -> None:
+    right = answer({event: float(channel == "zprime") for event, channel in site.channels.items()})
+    assert submit(caller, right) == {"auroc": 1.0, "signal_efficiency_fpr1": 1.0}
+
+
+# -- what does not pay ----------------------------------------------------------------------------------
+
+
+def test_leaving_out_half_a_class_costs_half(site: Site, caller: httpx.Client) -> None:
+    """Even who knows the truth gains nothing by an answer to some events alone."""
+    signals = [event for event, channel in site.channels.items() if channel == "zprime"]
+    others = [event for event, channel in site.channels.items() if channel != "zprime"]
+    kept = answer(dict.fromkeys(signals[:2], 1.0) | dict.fromkeys(others, 0.0))
+    assert submit(caller, kept)["auroc"] == 0.5
+    kept = answer(dict.fromkeys(signals, 1.0) | dict.fromkeys(others[:6], 0.0))
+    assert submit(caller, kept) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.0}
+
+
+# -- what is refused ------------------------------------------------------------------------------------
+
+
+def with_column(name: str, values: Callable[[int], Any]) -> Callable[[pa.Table], pa.Table]:
+    return lambda table: table.set_column(
+        table.column_names.index(name), name, pa.array(values(table.num_rows))
+    )
+
+
+def with_value(name: str, value: Any) -> Callable[[pa.Table], pa.Table]:
+    return lambda table: table.set_column(
+        table.column_names.index(name), name, pa.array([value, *table[name].to_pylist()[1:]])
+    )
+
+
+BAD: dict[str, tuple[Callable[[pa.Table], pa.Table], str | None]] = {
+    "a text": (with_column("anomaly_score", lambda n: ["high"] * n), "anomaly_score"),
+    "true and false": (with_column("anomaly_score", lambda n: [True] * n), "anomaly_score"),
+    "a list": (with_column("anomaly_score", lambda n: [[0.5]] * n), "anomaly_score"),
+    "a null": (with_value("anomaly_score", None), "anomaly_score"),
+    "not a number": (with_value("anomaly_score", nan), "anomaly_score"),
+    "infinity": (with_value("anomaly_score", inf), "anomaly_score"),
+    "minus infinity": (with_value("anomaly_score", -inf), "anomaly_score"),
+    "no scores": (lambda table: table.drop_columns("anomaly_score"), "anomaly_score"),
+    "a column too many": (lambda table: table.append_column("channel", table["event_id"]), "channel"),
+    "events as text": (with_column("event_id", lambda n: [str(FIRST + i) for i in range(n)]), "event_id"),
+    "events as floats": (with_column("event_id", lambda n: np.arange(n) + 90_000.0), "event_id"),
+    "a null event": (with_value("event_id", None), "event_id"),
+    "an event before the first": (with_value("event_id", FIRST - 1), "event_id"),
+    "an event after the last": (with_value("event_id", STOP), "event_id"),
+    "a negative event": (with_value("event_id", -1), "event_id"),
+    "an event twice": (with_value("event_id", FIRST + 1), "event_id"),
+    "every event twice": (lambda table: pa.concat_tables([table, table]), None),
+    "no row": (lambda table: table.slice(0, 0), None),
+}
+
+
+def test_every_bad_file_is_refused_and_leaves_nothing(site: Site, caller: httpx.Client) -> None:
+    good = answer(dict.fromkeys(range(FIRST, STOP), 0.5))
+    wrong = {}
+    for name, (spoil, column) in BAD.items():
+        done = caller.post(SUBMIT, content=parquet(spoil(good)))
+        columns = {problem.get("column") for problem in done.json().get("errors", [])}
+        if done.status_code != 422 or column not in {None, *columns}:
+            wrong[name] = (done.status_code, done.json())
+    assert not wrong, json.dumps(wrong, indent=1)
+    me = caller.get("/v1/me").json()
+    board = caller.get("/v1/leaderboard/anomaly?limit=1000").json()
+    assert me["credits"] == 10
+    assert me["hub_username"] not in [place["hub_username"] for place in board]
+
+
+def test_all_problems_at_once_and_no_truth_in_them(caller: httpx.Client) -> None:
+    events = [FIRST, FIRST + 1, FIRST + 1, FIRST + 2, STOP + 7]
+    table = pa.table({"event_id": events, "anomaly_score": [0.1, 0.2, 0.3, nan, 0.5]})
+    done = caller.post(SUBMIT, content=parquet(table))
+    told = {(problem["column"], problem["count"]) for problem in done.json()["errors"]}
+    assert done.status_code == 422
+    assert told == {("event_id", 1), ("anomaly_score", 1)}
+    assert len(done.json()["errors"]) == 3
+    assert not [word for word in (*CHANNELS, "signal") if word in done.text]
