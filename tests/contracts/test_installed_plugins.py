@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.tasks.jets.events import tables as jets_by_hand
 
 from collidium import plugins, settings
 from collidium.contracts.executor import Executor
@@ -24,14 +25,16 @@ from collidium.testing.conformance import (
 )
 from collidium.testing.server import ServerProcess
 
-INSTALLED = plugins.load()  #: Tables that the five events lack.
+INSTALLED = plugins.load()
+#: Tables that the five events lack.
 MADE_UP = {
     "channels": pa.table(
         {
             "event_id": pa.array(range(5), pa.uint32()),
             "channel": [["ttbar"], ["zprime"], ["zee"], ["susy_gmsb"], ["zmumu"]],
         }
-    )
+    ),
+    "jets": jets_by_hand(first=0)["jets"],
 }
 #: Only for their names; the things tested are made with settings of the test.
 DEFAULTS = settings.load(data_dir=Path("/nonexistent"))

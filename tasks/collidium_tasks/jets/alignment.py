@@ -1,0 +1,44 @@
+"""Which jet each row of a submission is of."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+#: Marks rows of jets that are not there.
+UNKNOWN: Final = -1
+
+#: Jets are numbered in 16 bits.
+_MOST_JETS: Final = 2**16
+
+Places = npt.NDArray[np.int64]
+
+
+def places_of(jets: pa.Table, predictions: pa.Table) -> Places:
+    """The row of each prediction's jet in truth table ``jets``, or UNKNOWN; ids of any width and sign."""
+    events = np.asarray(predictions.column("event_id")).astype(np.int64)
+    ids: npt.NDArray[Any] = np.asarray(predictions.column("jet_id"))
+    possible = (ids >= 0) & (ids < _MOST_JETS)
+    known = np.asarray(jets.column("event_id")).astype(np.int64) * _MOST_JETS + np.asarray(
+        jets.column("jet_id")
+    )
+    wanted = events * _MOST_JETS + np.where(possible, ids, 0).astype(np.int64)
+    if possible.all() and np.array_equal(known, wanted):
+        return np.arange(len(known))
+    if not len(known):
+        return np.full(len(wanted), UNKNOWN)
+    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(possible & (known[places] == wanted), places, UNKNOWN)
+
+
+def repeated(places: Places, jets: int) -> npt.NDArray[np.bool_]:
+    """Rows whose jet stands in an earlier row; rows of unknown jets are none."""
+    first = np.full(jets, len(places))
+    known = np.flatnonzero(places != UNKNOWN)
+    first[places[known[::-1]]] = known[::-1]  # of several writes the last one stays
+    again = np.zeros(len(places), np.bool_)
+    again[known] = first[places[known]] != known
+    return again

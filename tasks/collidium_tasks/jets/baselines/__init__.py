@@ -1,0 +1,1 @@
+"""Answers from what is measured alone."""

@@ -1,0 +1,20 @@
+"""Probabilities of jets as predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from collidium.contracts.tables import flatten
+from collidium_tasks.jets.checks import PROBABILITIES
+
+
+def answer(jets: pa.Table, bottom: npt.NDArray[Any], charm: npt.NDArray[Any]) -> pa.Table:
+    """A row for each jet of table ``jets``, in its order; what is neither b nor c is light."""
+    table = flatten(jets, ["jet_id"])
+    for name, values in zip(PROBABILITIES, (bottom, charm, 1.0 - bottom - charm), strict=True):
+        table = table.append_column(name, pa.array(np.clip(values, 0.0, 1.0).astype(np.float32)))
+    return table

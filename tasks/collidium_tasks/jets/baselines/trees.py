@@ -1,0 +1,68 @@
+"""Gradient-boosted trees on the tracks of a jet (J. Friedman, Annals of Statistics 29 (2001) 1189).
+
+They are grown from jets that come with the package, simulated for that with a seed of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import cache, partial
+from importlib.resources import files
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium.contracts.task import Tables
+from collidium_tasks.jets.baselines.answers import answer
+from collidium_tasks.jets.baselines.features import NAMES, Features, features
+from collidium_tasks.jets.truth import BOTTOM, CHARM
+
+#: Features and flavours of jets; :mod:`~collidium_tasks.jets.baselines.training` wrote it.
+TRAINING: Final = "training.parquet"
+_SEED: Final = 5
+
+
+def reconstruct(tables: Tables) -> pa.Table:
+    """Probabilities of each jet. Needs scikit-learn."""
+    jets = features(tables)
+    if not len(jets):
+        return answer(tables["jets"], np.empty(0), np.empty(0))
+    trees, one_thread = _grown()
+    with one_thread():
+        told = dict(zip(trees.classes_.tolist(), trees.predict_proba(jets.astype(np.float32)).T, strict=True))
+    return answer(tables["jets"], told[BOTTOM], told[CHARM])
+
+
+@cache
+def _grown() -> tuple[Any, Callable[[], AbstractContextManager[Any]]]:
+    """The trees, and what keeps their arithmetic to one thread: it is little, and sums have one order."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import, and an extra
+    from threadpoolctl import threadpool_limits
+
+    one_thread = partial(threadpool_limits, 1)
+    jets, flavour = training()
+    trees = HistGradientBoostingClassifier(
+        max_iter=120,
+        learning_rate=0.06,
+        max_leaf_nodes=12,
+        min_samples_leaf=30,
+        l2_regularization=5.0,
+        early_stopping=False,
+        random_state=_SEED,
+    )
+    with one_thread():
+        return trees.fit(jets.astype(np.float32), flavour), one_thread
+
+
+def training() -> tuple[Features, npt.NDArray[np.uint8]]:
+    """Features, shape (jets, features), and flavours of the jets that trees are grown from."""
+    with (files(__package__) / TRAINING).open("rb") as file:
+        table = pq.read_table(pa.BufferReader(file.read()))
+    if table.column_names != [*NAMES, "flavour"]:
+        raise ValueError(f"{TRAINING} has other features: make it anew")
+    columns = [np.asarray(table.column(name)) for name in NAMES]
+    return np.stack(columns, axis=1), np.asarray(table.column("flavour"))

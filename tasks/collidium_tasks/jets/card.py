@@ -1,0 +1,69 @@
+"""What the task tells the world about itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf
+from typing import Final
+
+from collidium.contracts.task import Card, Column, EventRange, Metric
+
+#: The part of b jets that must pass where rejections are told.
+WORKING_POINT: Final = Fraction(7, 10)
+#: How far the probabilities of a jet may be from adding up to 1.
+TOLERANCE: Final = 0.02
+
+
+def _rejection(name: str, others: str, against: str) -> Metric:
+    return Metric(
+        name=name,
+        higher_is_better=True,
+        description=f"{others.capitalize()} jets for each that passes as a b jet where 70% of b jets pass.",
+        formula=f"{others} jets / {others} jets that pass where 70% of b jets do, by prob_b / (prob_b + "
+        f"{against}), 1/2 where both are 0; fewer than one that passes count as one, and the ROC curve is "
+        "straight within jets of equal discriminant",
+        source="after the ATLAS Collaboration, Eur. Phys. J. C 79 (2019) 970, arXiv:1907.05120",
+        bounds=(0, inf),
+    )
+
+
+CARD: Final = Card(
+    name="jets",
+    title="Jet flavour tagging",
+    description=(
+        "Tell for each jet how probable it is that it holds a b hadron, a c hadron and no b, or neither. "
+        "Jets are those of table jets, whose constituents are deposits of calo_hits; b hadrons fly for "
+        "millimetres, so tracks near a jet tell most. All tables of the events may be used."
+    ),
+    dataset="ttbar_pu0",
+    eval_events=EventRange(90_000, 100_000),
+    inputs=("jets", "tracks"),
+    columns=(
+        Column(name="event_id", kind="integer", description="Event of the jet."),
+        Column(name="jet_id", kind="integer", description="The jet within its event; each jet at most once."),
+        Column(name="prob_b", kind="float", bounds=(0, 1), description="Probability of a b hadron."),
+        Column(name="prob_c", kind="float", bounds=(0, 1), description="Probability of a c hadron and no b."),
+        Column(
+            name="prob_light",
+            kind="float",
+            bounds=(0, 1),
+            description=f"Probability of neither; the three add up to 1, within {TOLERANCE}.",
+        ),
+    ),
+    truth_sources=("jets",),
+    rows_of="jets",
+    left_out="A jet that is not submitted counts as one third of each flavour.",
+    metrics=(
+        Metric(
+            name="btag_auc",
+            higher_is_better=True,
+            description="Area under the ROC curve of prob_b, b jets against all others.",
+            formula="pairs of a b jet and another in which the b jet has the higher prob_b, and half of "
+            "those in which both have the same / all such pairs",
+            source="J. Hanley and B. McNeil, Radiology 143 (1982) 29",
+            bounds=(0, 1),
+        ),
+        _rejection("light_rejection_70", "light", "prob_light"),
+        _rejection("c_rejection_70", "c", "prob_c"),
+    ),
+)

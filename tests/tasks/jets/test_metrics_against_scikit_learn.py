@@ -1,0 +1,29 @@
+"""Metrics agree with scikit-learn, ties included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+metrics = pytest.importorskip("sklearn.metrics", reason="needs scikit-learn")
+
+from .events import TASK, block  # noqa: E402
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("digits", [1, 2, 17], ids=["many ties", "some ties", "no ties"])
+def test_metrics_are_those_of_scikit_learn(seed: int, digits: int) -> None:
+    random = np.random.default_rng(seed)
+    flavour = random.choice((0, 4, 5), 400, p=(0.6, 0.15, 0.25))
+    three = np.array([random.dirichlet([1 + 2 * (f == 5), 1 + (f == 4), 1 + 2 * (f == 0)]) for f in flavour])
+    told = np.round(three, digits)
+    rows = {(1, jet): tuple(one) for jet, one in enumerate(told.tolist())}
+    found = TASK.metrics(TASK.score(block(rows, (tuple(flavour.tolist()),))))
+    assert found["btag_auc"] == pytest.approx(metrics.roc_auc_score(flavour == 5, told[:, 0]), rel=1e-12)
+    for name, other, column in (("light", 0, 2), ("c", 4, 1)):
+        chosen = (flavour == 5) | (flavour == other)
+        b, others = told[chosen, 0], told[chosen, column]
+        score = np.where(b + others > 0, b / np.where(b + others > 0, b + others, 1), 0.5)
+        passing, found_b, _ = metrics.roc_curve(flavour[chosen] == 5, score, drop_intermediate=False)
+        expected = 1 / max(np.interp(0.7, found_b, passing), 1 / np.count_nonzero(flavour == other))
+        assert found[f"{name}_rejection_70"] == pytest.approx(expected, rel=1e-12), name

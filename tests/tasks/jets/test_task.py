@@ -1,0 +1,267 @@
+"""What the jets task promises: truth, metrics by hand, what bad rows are told, and that tricks cost."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from collidium.contracts.task import Block, EventRange, UnusableTruth
+from collidium.testing.conformance import check_task
+
+from .events import FLAVOURS, TASK, Probabilities, block, predictions, tables, truth
+
+NOTHING = {"btag_auc": 0.5, "light_rejection_70": 1 / 0.7, "c_rejection_70": 1 / 0.7}
+
+
+def jets_of(flavours: tuple[tuple[int, ...], ...] = FLAVOURS) -> list[tuple[int, int]]:
+    return [(event, jet) for event, of in enumerate(flavours, 1) for jet in range(len(of))]
+
+
+def metrics(told: dict[tuple[int, int], Probabilities], **options: pa.DataType) -> dict[str, float]:
+    return TASK.metrics(TASK.score(block(told, **options)))
+
+
+def test_the_task_is_fit_to_be_installed() -> None:
+    check_task(TASK, tables())
+
+
+# -- truth ----------------------------------------------------------------------------------------------
+
+
+def test_truth_is_a_row_for_each_jet() -> None:
+    table = truth()["jets"]
+    assert table.schema == pa.schema(
+        [("event_id", pa.uint32()), ("jet_id", pa.uint16()), ("flavour", pa.uint8())]
+    )
+    assert table.column("flavour").to_pylist() == [flavour for of in FLAVOURS for flavour in of]
+    assert list(zip(*(table.column(n).to_pylist() for n in ("event_id", "jet_id")), strict=True)) == jets_of()
+
+
+def test_jets_may_be_in_any_order() -> None:
+    table = pa.table({"event_id": [1], "jet_id": [[2, 0, 1]], "flavour": [[0, 5, 4]]})
+    assert TASK.prepare({"jets": table})["jets"].column("flavour").to_pylist() == [5, 4, 0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"event_id": [1], "jet_id": [[0]]}, "lacks flavour"),
+        ({"event_id": [1], "pt": [[20.0]]}, "lacks jet_id, flavour"),
+        ({"event_id": [1, 2], "jet_id": [[0], [0]], "flavour": [[5], None]}, "column flavour: is not filled"),
+        ({"event_id": [1], "jet_id": [[0, 1]], "flavour": [[5, None]]}, "column flavour: must be integers"),
+        ({"event_id": [1], "jet_id": [[0]], "flavour": [[5.0]]}, "column flavour: must be integers"),
+        ({"event_id": [1], "jet_id": [[0]], "flavour": [[15]]}, "column flavour: 15 is not 5, 4 or 0"),
+        ({"event_id": [1], "jet_id": [[70000]], "flavour": [[5]]}, "70000 is not from 0 to 65535"),
+        ({"event_id": [1], "jet_id": [[0, 1]], "flavour": [[5]]}, "differ in length"),
+        ({"event_id": [7], "jet_id": [[3, 3]], "flavour": [[5, 0]]}, "jet 3 is twice in event 7"),
+        ({"event_id": [2, 2], "jet_id": [[0], [0]], "flavour": [[5], [5]]}, "each there once"),
+    ],
+)
+def test_unusable_truth(columns: dict[str, list[object]], told: str) -> None:
+    with pytest.raises(UnusableTruth, match=told):
+        TASK.prepare({"jets": pa.table(columns)})
+
+
+# -- metrics by hand ------------------------------------------------------------------------------------
+
+#: Three b jets, two of charm, five light ones, so that 70% of b jets are 2.1 of them.
+TOLD: dict[tuple[int, int], Probabilities] = {
+    (1, 0): (0.8, 0.1, 0.1),  # b
+    (1, 1): (0.1, 0.1, 0.8),
+    (1, 2): (0.5, 0.0, 0.5),
+    (2, 0): (0.6, 0.2, 0.2),  # b
+    (2, 1): (0.6, 0.4, 0.0),  # c
+    (4, 0): (0.2, 0.2, 0.6),
+    (4, 1): (0.1, 0.8, 0.1),  # c
+    (4, 2): (0.4, 0.2, 0.4),  # b
+    (4, 3): (0.3, 0.1, 0.6),
+    (5, 0): (0.0, 1.0, 0.0),
+}
+
+
+def test_metrics_by_hand() -> None:
+    """b jets win against 7, 6½ and 5 of 7 others.
+
+    Against light ones they have 8/9, 3/4 and 1/2, and these 1/9, 1/2, 1/4, 1/3 and, of nothing, 1/2. So 2.1 b
+    jets pass with a tenth of the two light ones at 1/2, which counts as one. Against charm they have 8/9, 3/4
+    and 2/3, and these 3/5 and 1/9: none passes, which counts as one, too.
+    """
+    assert metrics(TOLD) == {
+        "btag_auc": pytest.approx(18.5 / 21, rel=1e-15),
+        "light_rejection_70": 5.0,
+        "c_rejection_70": 2.0,
+    }
+
+
+def test_rejection_within_jets_that_are_told_apart_by_nothing() -> None:
+    """All equal: 70% of the light jets pass with 70% of the b jets."""
+    flavours = ((5,) * 10 + (0,) * 20 + (4,) * 30,)
+    told = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
+    assert TASK.metrics(TASK.score(block(told, flavours))) == pytest.approx(NOTHING, rel=1e-12)
+
+
+def test_the_best_and_the_worst_answer() -> None:
+    best = {
+        (e, j): (float(f == 5), float(f == 4), float(f == 0))
+        for e, of in enumerate(FLAVOURS, 1)
+        for j, f in enumerate(of)
+    }
+    assert metrics(best) == {"btag_auc": 1.0, "light_rejection_70": 5.0, "c_rejection_70": 2.0}
+    worst: dict[tuple[int, int], Probabilities] = {jet: (1 - b, b, 0.0) for jet, (b, _, _) in best.items()}
+    assert metrics(worst) == {"btag_auc": 0.0, "light_rejection_70": 1.0, "c_rejection_70": 1.0}
+
+
+@pytest.mark.parametrize("flavours", [((5, 5),), ((0, 4),), ((),), ((5, 4),), ((5, 0),)])
+def test_flavours_that_are_not_there_give_0(flavours: tuple[tuple[int, ...], ...]) -> None:
+    told = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
+    found = TASK.metrics(TASK.score(block(told, flavours)))
+    of = set(flavours[0])
+    assert (found["btag_auc"] > 0) == (5 in of and len(of) > 1)
+    assert (found["light_rejection_70"] > 0) == ({5, 0} <= of)
+    assert (found["c_rejection_70"] > 0) == ({5, 4} <= of)
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.int8(), pa.uint64()])
+def test_numbers_of_any_kind(kind: pa.DataType) -> None:
+    told: dict[tuple[int, int], Probabilities] = dict.fromkeys(jets_of(), (0, 1, 0))
+    told |= {(1, 0): (1, 0, 0), (4, 0): (1, 0, 0), (5, 0): (0, 0, 1)}
+    assert metrics(told, kind=kind)["btag_auc"] == (6.5 + 3 + 3) / 21
+
+
+# -- what is refused ------------------------------------------------------------------------------------
+
+
+def test_all_problems_at_once() -> None:
+    good = dict.fromkeys(jets_of(), (0.2, 0.3, 0.5))
+    assert TASK.check(block(good)) == []
+    bad = predictions(
+        {(1, 0): (0.2, 0.3, 0.5), (1, 3): (1, 0, 0), (3, 0): (1, 0, 0), (2, -1): (1, 0, 0)}
+        | {(2, 2**40): (1, 0, 0), (4, 0): (0.9, 0.9, 0.9), (4, 1): (0.0, 0.0, 0.0)}
+    )
+    rows = pa.concat_tables([bad, predictions({(1, 0): (1, 0, 0), (4, 1): (0.4, 0.3, 0.3)})]).sort_by(
+        "event_id"
+    )
+    found = {problem.code: problem for problem in TASK.check(Block(EventRange(1, 6), rows, truth()))}
+    assert {code: problem.count for code, problem in found.items()} == {
+        "unknown-jet": 4,
+        "duplicate-row": 2,
+        "wrong-sum": 2,
+    }
+    assert found["unknown-jet"].examples[0] == {"event_id": 1, "jet_id": 3}
+    assert found["wrong-sum"].examples[0] == pytest.approx(
+        {"event_id": 4, "jet_id": 0, "prob_b": 0.9, "prob_c": 0.9, "prob_light": 0.9}
+    )
+    assert [problem.column for problem in found.values()] == ["jet_id", "jet_id", "prob_b"]
+
+
+@pytest.mark.parametrize(
+    ("three", "kind", "fine"),
+    [
+        ((0.34, 0.34, 0.34), pa.float32(), True),
+        ((0.34, 0.34, 0.34), pa.float64(), True),
+        ((0.3, 0.3, 0.38), pa.float32(), True),
+        ((0.3, 0.3, 0.3799), pa.float64(), False),
+        ((0.34, 0.34, 0.3401), pa.float32(), False),
+        ((0, 1, 0), pa.int8(), True),
+        ((1, 1, 0), pa.int8(), False),
+    ],
+)
+def test_probabilities_add_up_to_one_within_two_percent(
+    three: Probabilities, kind: pa.DataType, fine: bool
+) -> None:
+    assert (TASK.check(block({(1, 0): three}, kind=kind)) == []) == fine
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.uint64(), pa.int64()])
+def test_jet_ids_of_any_width(kind: pa.DataType) -> None:
+    rows = predictions(TOLD)
+    shuffled = rows.take(np.random.default_rng(1).permutation(rows.num_rows)).sort_by("event_id")
+    cast = shuffled.set_column(1, "jet_id", shuffled.column("jet_id").cast(kind))
+    made = Block(EventRange(1, 6), cast, truth())
+    assert TASK.check(made) == []
+    assert TASK.metrics(TASK.score(made)) == metrics(TOLD)
+
+
+def test_the_largest_ids_are_unknown_jets() -> None:
+    rows = predictions({(1, 0): (1, 0, 0)}).set_column(1, "jet_id", pa.array([2**64 - 1], pa.uint64()))
+    (problem,) = TASK.check(Block(EventRange(1, 6), rows, truth()))
+    assert (problem.code, problem.examples[0]["jet_id"]) == ("unknown-jet", 2**64 - 1)
+
+
+# -- what does not pay ----------------------------------------------------------------------------------
+
+
+def test_jets_that_are_left_out_count_as_a_third_of_each() -> None:
+    thirds = dict.fromkeys(jets_of(), (1 / 3, 1 / 3, 1 / 3))
+    for kept in ({}, dict(list(TOLD.items())[:4])):
+        assert metrics(kept) == metrics(thirds | kept)
+    assert metrics({})["btag_auc"] == 0.5
+
+
+def test_easy_jets_alone_are_worth_less() -> None:
+    """The hard ones left out of a good answer: they count, as if nothing were known of them."""
+    flavours = ((5,) * 50 + (0,) * 50,)
+    random = np.random.default_rng(2)
+    b = np.concatenate([random.beta(4, 2, 50), random.beta(2, 4, 50)])
+    told = {(1, jet): (float(one), 0.0, float(1 - one)) for jet, one in enumerate(b)}
+    easy = {jet: three for jet, three in told.items() if abs(three[0] - 0.5) > 0.3}
+    assert 10 < len(easy) < 90
+    whole, part = (TASK.metrics(TASK.score(block(of, flavours)))["btag_auc"] for of in (told, easy))
+    assert part < whole
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-300, -0.0])
+def test_next_to_nothing_is_a_number_like_any_other(tiny: float) -> None:
+    told = dict.fromkeys(jets_of(), (tiny, 1.0, tiny))
+    found = metrics(told)
+    assert found["btag_auc"] == 0.5
+    assert found["light_rejection_70"] == pytest.approx(1 / 0.7)
+    assert all(np.isfinite(value) and value >= 0 for value in found.values())
+
+
+def test_who_leaves_jets_out_is_told() -> None:
+    assert TASK.warnings(TASK.score(block(TOLD))) == []
+    (told,) = TASK.warnings(TASK.score(block(dict(list(TOLD.items())[:4]))))
+    assert told.startswith("6 of 10 jets were not submitted")
+
+
+# -- blocks ---------------------------------------------------------------------------------------------
+
+
+def test_any_cut_into_blocks_scores_the_same_to_the_last_bit() -> None:
+    random = np.random.default_rng(4)
+    flavours = tuple(tuple(random.choice((0, 4, 5), random.integers(0, 8)).tolist()) for _ in range(40))
+    answer = {jet: tuple(random.dirichlet((1, 1, 1)).tolist()) for jet in jets_of(flavours)}
+    rows, there = predictions(answer), truth(flavours)["jets"]  # type: ignore[arg-type]
+    whole = TASK.metrics(TASK.score(Block(EventRange(1, 41), rows, {"jets": there})))
+    for edges in ([1, 20, 41], [1, 2, 3, 41], [*range(1, 42)]):
+        tallies = []
+        for start, stop in pairwise(edges):
+            cut = [
+                table.filter(pa.array((ids >= start) & (ids < stop)))
+                for table in (rows, there)
+                for ids in [np.asarray(table.column("event_id"))]
+            ]
+            tally = TASK.score(Block(EventRange(start, stop), cut[0], {"jets": cut[1]}))
+            tallies.append(pickle.loads(pickle.dumps(tally)))  # noqa: S301  # as it comes from a worker
+        assert TASK.metrics(TASK.merge(tallies[::-1])) == whole
+
+
+def test_resampled_metrics_are_near_those_of_merged_groups() -> None:
+    random = np.random.default_rng(6)
+    groups = []
+    for _ in range(20):
+        flavours = (tuple(random.choice((0, 4, 5), 50).tolist()),)
+        three = [
+            tuple(random.dirichlet([4 if f == 5 else 1, 1 + (f == 4), 1 + 2 * (f == 0)]).tolist())
+            for f in flavours[0]
+        ]
+        groups.append(TASK.score(block(dict(zip(jets_of(flavours), three, strict=True)), flavours)))  # type: ignore[arg-type]
+    draws = [sorted(random.integers(0, 20, 20).tolist()) for _ in range(5)]
+    for found, draw in zip(TASK.resample(groups, draws), draws, strict=True):
+        exact = TASK.metrics(TASK.merge([groups[group] for group in draw]))
+        assert found == pytest.approx(exact, rel=0.02)
