@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pyarrow as pa
+import pytest
 from tests.distributions import install
 from tests.waiting import eventually
 
-from collidium.testing.plugin import StartServer
+from collidium.testing.server import ServerProcess
 
 from .conftest import EVENTS, FIRST, STOP, files_below, parquet, signed_in
 
@@ -70,18 +72,21 @@ FAULTS = {
 SUBMIT = "/v1/benchmark/faulty/submit"
 
 
-def test_a_fault_of_the_task_costs_the_submitter_nothing(
-    start_server: StartServer, tmp_path: Path, oracle: pa.Table
-) -> None:
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    """A server with the faulty task and its truth."""
     site = tmp_path / "site"
     install(site, "faulty-task", {"faulty_task": SOURCE})
-    server = start_server(
-        {"PYTHONPATH": str(site), "PLATFORM_SCORING_SECONDS": "3", "PLATFORM_SUBMISSIONS_PER_DAY": "1"}
-    )
+    env = {"PYTHONPATH": str(site), "PLATFORM_SCORING_SECONDS": "3", "PLATFORM_SUBMISSIONS_PER_DAY": "1"}
     dataset = ("--from", str(EVENTS), "--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}")
-    for arguments in (("truth", "import", "faulty", *dataset), ("task", "add", "faulty")):
-        done = server.run(*arguments)
-        assert done.returncode == 0, done.stderr
+    with ServerProcess(tmp_path / "server", env=env) as server:
+        for arguments in (("truth", "import", "faulty", *dataset), ("task", "add", "faulty")):
+            done = server.run(*arguments)
+            assert done.returncode == 0, done.stderr
+        yield server
+
+
+def test_a_fault_of_the_task_costs_the_submitter_nothing(server: ServerProcess, oracle: pa.Table) -> None:
     with signed_in(server, "unlucky") as client:
         for fault, words in FAULTS.items():
             answer = client.post(SUBMIT, content=parquet(beginning_with(oracle, fault)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -23,15 +23,16 @@ Spoil = Callable[[pa.Table], pa.Table]
 
 
 @pytest.fixture(scope="module")
-def server(platform: ServerProcess) -> ServerProcess:
-    """The platform with truth for both tasks."""
-    for task in ADDED:
-        done = platform.run(
-            *("truth", "import", task, "--from", str(EVENTS)),
-            *("--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}"),
-        )
-        assert done.returncode == 0, done.stderr
-    return platform
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server of its own, on embedded defaults, with truth for both tasks."""
+    with ServerProcess(tmp_path_factory.mktemp("server")) as server:
+        for task in ADDED:
+            done = server.run(
+                *("truth", "import", task, "--from", str(EVENTS)),
+                *("--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}"),
+            )
+            assert done.returncode == 0, done.stderr
+        yield server
 
 
 def answer(oracle: pa.Table, task: str, value: float | None = None, part: float = 1.0) -> pa.Table:
@@ -118,10 +119,10 @@ BAD: dict[str, dict[str, tuple[Spoil, set[str]]]] = {
 
 @pytest.mark.parametrize("task", BAD)
 def test_bad_values_are_refused_all_at_once_and_nothing_is_kept(
-    server: ServerProcess, alice: httpx.Client, oracle: pa.Table, task: str
+    platform: ServerProcess, alice: httpx.Client, oracle: pa.Table, task: str
 ) -> None:
     wrong = {}
-    before = files_below(server.data_dir / "storage")
+    before = files_below(platform.data_dir / "storage")
     for name, (spoil, codes) in BAD[task].items():
         # What tracking itself refuses is told in the same answer, but for what the footer shows.
         table = spoil(answer(oracle, task))
@@ -140,12 +141,12 @@ def test_bad_values_are_refused_all_at_once_and_nothing_is_kept(
             ):
                 wrong[f"{verb}: {name}"] = (refused.status_code, problems)
     assert not wrong, json.dumps(wrong, indent=1)
-    assert files_below(server.data_dir / "uploads") == []
-    assert files_below(server.data_dir / "storage") == before
+    assert files_below(platform.data_dir / "uploads") == []
+    assert files_below(platform.data_dir / "storage") == before
     assert alice.get("/v1/me").json()["credits"] == 10
 
 
-def test_cards_tell_what_is_accepted(server: ServerProcess, alice: httpx.Client) -> None:
+def test_cards_tell_what_is_accepted(platform: ServerProcess, alice: httpx.Client) -> None:
     columns = {
         column["name"]: (column["bounds"], column["one_per"])
         for task in ADDED
@@ -154,12 +155,12 @@ def test_cards_tell_what_is_accepted(server: ServerProcess, alice: httpx.Client)
     assert columns["n_params"] == ([1, None], "file")
     assert columns["seconds"] == ([1e-9, 86_400], "event")
     assert columns["hit_id"] == ([None, None], None)
-    shown = server.run("tasks", "tracking_latency").stdout
+    shown = platform.run("tasks", "tracking_latency").stdout
     for words in ("float from 1e-09 to 86400, one per event", "There is no events_per_second when", "30"):
         assert words in shown
     assert (
         "Pareto front of trackml_weighted_efficiency and n_params"
-        in server.run("tasks", "tracking_small").stdout
+        in platform.run("tasks", "tracking_small").stdout
     )
 
 
@@ -167,7 +168,7 @@ def test_cards_tell_what_is_accepted(server: ServerProcess, alice: httpx.Client)
 
 
 def test_the_leaderboard_marks_who_is_beaten_by_nobody(
-    server: ServerProcess, alice: httpx.Client, oracle: pa.Table
+    platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
 ) -> None:
     sent = ((1.0, 20_000), (0.9, 20_000), (0.5, 50), (0.3, 50), (0.2, 2_000_000))
     for part, n_params in sent:
@@ -182,10 +183,10 @@ def test_the_leaderboard_marks_who_is_beaten_by_nobody(
     assert front.json() == board[:1]
     following = alice.get(front.links["next"]["url"])
     assert (following.json(), following.links) == ([board[2]], {})
-    with Client(server.base_url) as client:
+    with Client(platform.base_url) as client:
         assert [place.rank for place in client.leaderboard("tracking_small", pareto=True)] == [1, 3]
         assert {place.pareto for place in client.leaderboard("tracking_small")} == {True, False}
-    shown = server.run("leaderboard", "tracking_small", "--pareto")
+    shown = platform.run("leaderboard", "tracking_small", "--pareto")
     assert (shown.returncode, shown.stdout.count(" yes")) == (0, 2), shown.stdout
     refused = alice.get("/v1/leaderboard/tracking?pareto=true")
     assert refused.status_code == 422
@@ -194,7 +195,7 @@ def test_the_leaderboard_marks_who_is_beaten_by_nobody(
 
 
 def test_a_new_place_may_take_others_off_the_front(
-    server: ServerProcess, alice: httpx.Client, oracle: pa.Table
+    platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
 ) -> None:
     submit(alice, "tracking_small", answer(oracle, "tracking_small", 7, 0.6))
     small = alice.get("/v1/leaderboard/tracking_small").headers["ETag"]
@@ -208,9 +209,9 @@ def test_a_new_place_may_take_others_off_the_front(
 
 
 def test_speed_is_ranked_and_earns_when_it_is_verified(
-    server: ServerProcess, operator: httpx.Client, oracle: pa.Table
+    platform: ServerProcess, operator: httpx.Client, oracle: pa.Table
 ) -> None:
-    with signed_in(server, "bolt") as bolt:
+    with signed_in(platform, "bolt") as bolt:
         receipt = submit(bolt, "tracking_latency", answer(oracle, "tracking_latency", 1e-9))
         assert receipt["scores"] == {"events_per_second": 1e9, "wallclock_s": 2e-9, EFFICIENCY: 1}
         assert receipt["credits_earned"] == 30, "for the tracks alone: nobody has seen the clock"
@@ -225,7 +226,7 @@ def test_speed_is_ranked_and_earns_when_it_is_verified(
     [("few tracks", {"events_per_second"}), ("an event left out", {"events_per_second", "wallclock_s"})],
 )
 def test_what_has_no_speed_has_no_place_and_earns_nothing(
-    server: ServerProcess, alice: httpx.Client, oracle: pa.Table, how: str, missing: set[str]
+    platform: ServerProcess, alice: httpx.Client, oracle: pa.Table, how: str, missing: set[str]
 ) -> None:
     part = 0.2 if how == "few tracks" else 1.0
     table = answer(oracle, "tracking_latency", 1e-6, part)
@@ -242,6 +243,6 @@ def test_what_has_no_speed_has_no_place_and_earns_nothing(
     assert kept["scores"] == receipt["scores"]
     board = alice.get("/v1/leaderboard/tracking_latency").json()
     assert receipt["submission_id"] not in {place["submission_id"] for place in board}
-    with Client(server.base_url) as client:
+    with Client(platform.base_url) as client:
         record = client.submission(receipt["submission_id"])
         assert set(record.scores) == set(kept["scores"])
