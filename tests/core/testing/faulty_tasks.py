@@ -119,6 +119,51 @@ def zeros(tables: Tables) -> pa.Table:
     return flat.append_column("value", pa.array(np.zeros(flat.num_rows)))
 
 
+class Demanding(Good):
+    """Asks for more and promises less: bounds, single values, a metric that may be missing."""
+
+    card = replace(
+        Good.card,
+        columns=(
+            *Good.card.columns[:2],
+            replace(Good.card.columns[2], bounds=(0, 3)),
+            Column(
+                name="size", kind="integer", description="Of the model.", bounds=(1, 10**6), one_per="file"
+            ),
+            Column(name="seconds", kind="float", description="Taken.", bounds=(0.1, 9), one_per="event"),
+        ),
+        metrics=(replace(Good.card.metrics[0], missing_when="nothing is right"), Good.card.metrics[1]),
+        pareto=("accuracy", "missed"),
+    )
+
+    def score(self, block: Block) -> Any:
+        """Relies on what the engine sees to."""
+        sizes, seconds = (np.asarray(block.predictions[name]) for name in ("size", "seconds"))
+        assert len(np.unique(sizes)) <= 1
+        assert np.all((sizes >= 1) & (sizes <= 10**6))
+        assert np.all((seconds >= 0.1) & (seconds <= 9))
+        by_event: dict[int, float] = {}
+        for event, taken in zip(block.predictions["event_id"].to_pylist(), seconds, strict=True):
+            assert by_event.setdefault(event, taken) == taken
+        return super().score(block)
+
+    def metrics(self, tally: Any) -> dict[str, float]:
+        metrics = super().metrics(tally)
+        return metrics if tally.right else {"missed": metrics["missed"]}
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        return {"zeros": lambda tables: _measured(zeros(tables))}
+
+    def oracle(self, truth: Tables) -> pa.Table | None:
+        told = super().oracle(truth)
+        return None if told is None else _measured(told)
+
+
+def _measured(predictions: pa.Table) -> pa.Table:
+    sizes, seconds = np.full(predictions.num_rows, 7), np.full(predictions.num_rows, 0.5)
+    return predictions.append_column("size", pa.array(sizes)).append_column("seconds", pa.array(seconds))
+
+
 # -- the card and the object ---------------------------------------------------------------------------
 
 
@@ -128,6 +173,10 @@ class Untitled(Good):
 
 class BoundsTheWrongWay(Good):
     card = replace(Good.card, metrics=(replace(Good.card.metrics[0], bounds=(1, 0)),))
+
+
+class AcceptsNothing(Good):
+    card = replace(Good.card, columns=(*Good.card.columns[:2], replace(Good.card.columns[2], bounds=(5, 5))))
 
 
 class Unversioned(Good):
@@ -182,6 +231,27 @@ class BaselineKnowsTheBlock(Good):
             return told.append_column("value", pa.array(np.where(first, 0.0, 9.0)))
 
         return {"only_first": only_first}
+
+
+class AnswersOutOfBounds(Demanding):
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        return {"slow": lambda tables: _with("seconds", 10.0, _measured(zeros(tables)))}
+
+
+class AnswersDiffer(Demanding):
+    """Its file says two sizes."""
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        def growing(tables: Tables) -> pa.Table:
+            told = _measured(zeros(tables))
+            return _with("size", 1 + np.arange(told.num_rows), told)
+
+        return {"growing": growing}
+
+
+def _with(name: str, values: Any, table: pa.Table) -> pa.Table:
+    column = pa.array(np.broadcast_to(values, table.num_rows))
+    return table.set_column(table.column_names.index(name), name, column)
 
 
 class OracleIsWrong(Good):
@@ -386,12 +456,15 @@ class EveryRowWithEveryRow(Good):
 FAULTS: Mapping[type[Good], str] = {
     Untitled: "card_is_complete",
     BoundsTheWrongWay: "card_is_complete",
+    AcceptsNothing: "card_is_complete",
     Unversioned: "version_is_a_short_text",
     NotPicklable: "task_is_picklable",
     WideIds: "truth_is_well_formed",
     NoRowsOf: "truth_is_well_formed",
     NumbersTheBlock: "truth_is_independent_of_blocks",
     BaselineLooksUpTheTruth: "answers_are_valid",
+    AnswersOutOfBounds: "answers_are_valid",
+    AnswersDiffer: "answers_are_valid",
     RefusesItsOwnBaseline: "answers_are_valid",
     CountsTheBlocks: "answers_are_valid_as_a_whole",
     BaselineKnowsTheBlock: "floor_is_independent_of_blocks",

@@ -27,6 +27,11 @@ def test_a_good_task_keeps_every_promise_and_its_metrics_come_back() -> None:
     assert check_task(Good(), dataset()) == {"accuracy": 0.4, "missed": 0.6}
 
 
+def test_what_the_engine_sees_to_is_not_asked_of_the_task() -> None:
+    metrics = check_task(faulty_tasks.Demanding(), dataset())
+    assert metrics == {"accuracy": 0.4, "missed": 0.6}
+
+
 @pytest.mark.parametrize("faulty", FAULTS, ids=lambda faulty: faulty.__name__)
 def test_a_broken_promise_is_told_by_the_check_of_it(faulty: type[Good]) -> None:
     told = outcome(faulty(), FAULTS[faulty])
