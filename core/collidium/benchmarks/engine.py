@@ -24,7 +24,7 @@ from collidium.benchmarks.scoring import Conclusion, ScoringJob, ScoringResult
 from collidium.benchmarks.uncertainty import GroupTally, Replicates, groups_of, standard_errors
 from collidium.benchmarks.workers import Progress, Workers
 from collidium.contracts.executor import Executor, Limits
-from collidium.contracts.task import Problem, Tally, Task
+from collidium.contracts.task import Problem, Task
 from collidium.held_files import scratch_directory
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ class Evaluation:
     """What valid predictions are worth; ``metrics`` may lack those of which the card says so."""
 
     metrics: dict[str, float]
-    tally: Tally
     #: What a submitter should know; nothing that tells a score.
     warnings: list[str]
     rows: int
@@ -152,7 +151,7 @@ class _Evaluation:
         self._check_metrics(made.metrics)
         warnings = [*self._left_out(rows), *made.warnings]
         missing = self._missing(made.metrics)
-        return Evaluation(dict(made.metrics), made.tally, warnings, rows, made.replicates, missing=missing)
+        return Evaluation(dict(made.metrics), warnings, rows, made.replicates, missing=missing)
 
     def _sets_of_groups(self) -> list[frozenset[int] | None]:
         """The groups that count, and those that are held back, if there are any; None: all."""

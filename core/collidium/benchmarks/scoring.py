@@ -51,9 +51,11 @@ class ScoringResult:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a task makes of all tallies; ``replicates`` are those of the metrics that there are."""
+    """What a task makes of all tallies; ``replicates`` are those of the metrics that there are.
 
-    tally: Tally
+    The tallies themselves may be large, and stay where they are.
+    """
+
     metrics: Mapping[str, float]
     warnings: Sequence[str]
     replicates: Replicates
@@ -121,7 +123,7 @@ def _conclude(
     tally = whole if numbers is None else task.merge(tallies)
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
     replicates = {name: values for name, values in resampled(task, tallies).items() if name in metrics}
-    return Conclusion(tally, metrics, warnings, replicates)
+    return Conclusion(metrics, warnings, replicates)
 
 
 @contextmanager

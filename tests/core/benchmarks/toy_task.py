@@ -167,6 +167,13 @@ def _keys(table: pa.Table) -> Any:
 # -- tasks that ask for more ----------------------------------------------------------------------------
 
 
+class Telling(Toy):
+    """Tells what it counted."""
+
+    def warnings(self, tally: ToyTally) -> list[str]:
+        return [*super().warnings(tally), repr(tally)]
+
+
 class Strict(Toy):
     """A value within bounds, and columns that have one value alone."""
 
