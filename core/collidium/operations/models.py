@@ -16,8 +16,8 @@ class GlobalConfig(Model):
     submissions_frozen = fields.BooleanField(default=False)
     #: Since when, by whom and what for, while submissions are frozen.
     frozen_at: datetime | None = fields.DatetimeField(null=True)
-    frozen_by: str | None = fields.CharField(max_length=96, null=True)
-    frozen_note: str | None = fields.CharField(max_length=1000, null=True)
+    frozen_by = fields.CharField(max_length=96, null=True)
+    frozen_note = fields.CharField(max_length=1000, null=True)
     updated_at = fields.DatetimeField(auto_now=True)
 
     class Meta(Model.Meta):

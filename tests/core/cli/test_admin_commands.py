@@ -162,7 +162,9 @@ def fail_by_the_owners_doing(operator: Operator, finished_at: str) -> str:
     eventually(lambda: operator.data("status", ordered)["state"] == "failed")
     request_id = uuid.uuid4().hex
     with closing(sqlite3.connect(operator.server.data_dir / "collidium.sqlite3")) as db, db:
-        names = [row[1] for row in db.execute("PRAGMA table_info(simulation_requests)") if row[1] != "id"]
+        names = [
+            str(row[1]) for row in db.execute("PRAGMA table_info(simulation_requests)") if row[1] != "id"
+        ]
         changed = {
             "request_id": ":request_id",
             "finished_at": ":finished_at",
