@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,26 +19,26 @@ Places = npt.NDArray[np.int64]
 
 def places_of(jets: pa.Table, predictions: pa.Table) -> Places:
     """The row of each prediction's jet in truth table ``jets``, or UNKNOWN; ids of any width and sign."""
-    events = np.asarray(predictions.column("event_id")).astype(np.int64)
-    ids: npt.NDArray[Any] = np.asarray(predictions.column("jet_id"))
-    possible = (ids >= 0) & (ids < _MOST_JETS)
-    known = np.asarray(jets.column("event_id")).astype(np.int64) * _MOST_JETS + np.asarray(
-        jets.column("jet_id")
-    )
-    wanted = events * _MOST_JETS + np.where(possible, ids, 0).astype(np.int64)
-    if possible.all() and np.array_equal(known, wanted):
-        return np.arange(len(known))
+    events, ids = np.asarray(predictions.column("event_id")), np.asarray(predictions.column("jet_id"))
+    known_events, known_ids = np.asarray(jets.column("event_id")), np.asarray(jets.column("jet_id"))
+    if np.array_equal(events, known_events) and np.array_equal(ids, known_ids):
+        return np.arange(len(ids))
+    known = known_events.astype(np.int64) * _MOST_JETS + known_ids
     if not len(known):
-        return np.full(len(wanted), UNKNOWN)
+        return np.full(len(ids), UNKNOWN)
+    possible = (ids >= 0) & (ids < _MOST_JETS)
+    wanted = events.astype(np.int64) * _MOST_JETS + np.where(possible, ids, 0).astype(np.int64)
     places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return np.where(possible & (known[places] == wanted), places, UNKNOWN)
 
 
 def repeated(places: Places, jets: int) -> npt.NDArray[np.bool_]:
     """Rows whose jet stands in an earlier row; rows of unknown jets are none."""
+    again = np.zeros(len(places), np.bool_)
+    if len(places) == 0 or (places[0] > UNKNOWN and bool(np.all(places[1:] > places[:-1]))):
+        return again  # each is behind the one before
     first = np.full(jets, len(places))
     known = np.flatnonzero(places != UNKNOWN)
     first[places[known[::-1]]] = known[::-1]  # of several writes the last one stays
-    again = np.zeros(len(places), np.bool_)
     again[known] = first[places[known]] != known
     return again

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.task import Block, Draws
-from collidium_tasks.jets.alignment import places_of
+from collidium_tasks.jets.alignment import Places, places_of
 from collidium_tasks.jets.card import WORKING_POINT
 from collidium_tasks.jets.checks import PROBABILITIES
 from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
@@ -20,7 +20,7 @@ from collidium_tasks.ranking import Roc, Scores, resampled
 #: What a jet that is not submitted counts as.
 _UNTOLD: Final = 1 / 3
 
-Doubles = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class Tally:
 
 def collect(block: Block) -> Tally:
     """The tally of a block of valid predictions."""
-    flavour = np.asarray(block.truth["jets"].column("flavour"))
-    places = places_of(block.truth["jets"], block.predictions)
-    bottom, charm, light = (_filled(block.predictions, name, places, len(flavour)) for name in PROBABILITIES)
-    is_bottom = flavour == BOTTOM
+    jets, predictions = block.truth["jets"], block.predictions
+    flavour, places = np.asarray(jets.column("flavour")), places_of(jets, predictions)
+    told = [_filled(predictions, name, places, len(flavour)) for name in PROBABILITIES]
+    bottom, charm, light = (_Told.of(told, flavour == code) for code in (BOTTOM, CHARM, LIGHT))
     return Tally(
-        Scores.of(bottom, is_bottom),
-        _against(bottom, light, is_bottom, flavour == LIGHT),
-        _against(bottom, charm, is_bottom, flavour == CHARM),
+        Scores(np.sort(bottom.bottom), np.sort(np.concatenate([charm.bottom, light.bottom]))),
+        Scores(_parts(bottom.bottom, bottom.light), _parts(light.bottom, light.light)),
+        Scores(_parts(bottom.bottom, bottom.charm), _parts(charm.bottom, charm.charm)),
         len(flavour),
         len(places),
     )
@@ -94,18 +94,34 @@ def _metrics(others: Roc, light: Roc, charm: Roc) -> dict[str, float]:
     }
 
 
-def _filled(predictions: pa.Table, name: str, places: npt.NDArray[np.int64], jets: int) -> Doubles:
-    """The probability of every jet of the truth, in its order."""
-    values = np.full(jets, _UNTOLD)
-    values[places] = np.asarray(predictions.column(name))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    """What was told of the jets of one flavour."""
+
+    bottom: Numbers
+    charm: Numbers
+    light: Numbers
+
+    @classmethod
+    def of(cls, told: Sequence[Numbers], chosen: npt.NDArray[np.bool_]) -> _Told:
+        places = np.flatnonzero(chosen)
+        return cls(*(values[places] for values in told))
+
+
+def _filled(predictions: pa.Table, name: str, places: Places, jets: int) -> Numbers:
+    """The probability of every jet of the truth, in its order; in 32 bits where it was submitted so."""
+    told = np.asarray(predictions.column(name))
+    values = np.full(jets, _UNTOLD, np.float32 if told.dtype == np.float32 else np.float64)
+    values[places] = told
     return values
 
 
-def _against(
-    bottom: Doubles, other: Doubles, is_bottom: npt.NDArray[np.bool_], is_other: npt.NDArray[np.bool_]
-) -> Scores:
-    """The ranking of jets that are one or the other by the part of ``bottom`` in both; of 0 it is 1/2."""
-    chosen = is_bottom | is_other
-    one, both = bottom[chosen], (bottom + other)[chosen]
-    score = np.divide(one, both, out=np.full(len(one), 0.5), where=both > 0)
-    return Scores.of(score, is_bottom[chosen])
+def _parts(bottom: Numbers, other: Numbers) -> Numbers:
+    """The part of ``bottom`` in both, ascending; half, where both are 0."""
+    one = bottom.astype(np.float64)
+    both = one + other
+    with np.errstate(invalid="ignore"):
+        parts = one / both
+    parts[both == 0] = 0.5
+    parts.sort()
+    return parts
