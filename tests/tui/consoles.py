@@ -15,8 +15,10 @@ from tests.waiting import until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from collidium.client import AsyncClient
 from collidium.testing.server import ServerProcess
 from collidium_tui.app import Brought, Console
+from collidium_tui.screen import ConsoleScreen
 from collidium_tui.session import Link, Session
 from collidium_tui.widgets.times import Times
 
@@ -76,6 +78,20 @@ async def show(pilot: Pilot[None], label: str) -> None:
     await pilot.pause()
 
 
+async def answers(pilot: Pilot[None], data: object) -> None:
+    """Have the screen that is shown be given these data from now on: what no server of today can tell."""
+    screen = pilot.app.screen
+    assert isinstance(screen, ConsoleScreen)
+
+    async def fetch(client: AsyncClient) -> object:
+        return data
+
+    screen.fetch = fetch  # type: ignore[method-assign]
+    screen.refresh_now()
+    await holds(pilot, lambda: screen.data is data)
+    await pilot.pause()
+
+
 async def says(pilot: Pilot[None], *words: str) -> None:
     """Wait until all of these stand on the screen."""
     await holds(pilot, lambda: all(word in text(pilot) for word in words))
@@ -111,6 +127,7 @@ def text(pilot: Pilot[None]) -> str:
 _OF_THE_RUN: Final = (
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:8000"),
     (re.compile(r"connected \d+ ms"), "connected 5 ms"),
+    (re.compile(r"collidium \d[\w.]*"), "collidium 0.4.0"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "0123456789abcdef" * 2),
     (re.compile(r"\b[0-9a-f]{12}\b"), "0123456789ab"),
 )

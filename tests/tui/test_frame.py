@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
-from tests.tui.consoles import console_on, says, signed_in, types
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
+import pytest
+from tests.core.client.servers import answering, response, serving
+from tests.tui import seeding
+from tests.tui.consoles import (
+    LARGE,
+    SMALL,
+    console_of,
+    console_on,
+    holds,
+    matches,
+    says,
+    show,
+    signed_in,
+    text,
+    types,
+)
+
+from collidium import __version__
 from collidium.client import Client
+from collidium.operations.models import AuditEntry
 from collidium.testing.server import ServerProcess
+from collidium_tui import ConsoleScreen, Field, Form
+from collidium_tui.app import Console
+from collidium_tui.frame.tabs import Tabs
+from collidium_tui.session import Session
+from collidium_tui.widgets.times import Times
+
+AT = datetime(2026, 3, 1, 12, 12, tzinfo=UTC)
 
 
 async def test_a_wrong_token_is_told_and_asked_for_again(backend: ServerProcess) -> None:
@@ -39,3 +67,151 @@ async def test_what_operators_did_is_listed(backend: ServerProcess) -> None:
         client.admin_ban("mallory")
     async with signed_in(backend, "Audit") as pilot:
         await says(pilot, "mallory", "ban")
+
+
+async def test_the_freeze_works_while_something_is_typed(backend: ServerProcess) -> None:
+    async with signed_in(backend) as pilot:
+        form = Form("Anything", [Field("word", "Word")], "Send")
+        pilot.app.push_screen(form)
+        await says(pilot, "Anything")
+        await pilot.press("f", "ctrl+f")
+        await says(pilot, "Freeze the platform")
+        await pilot.press("ctrl+f", "n")
+        await holds(pilot, lambda: pilot.app.screen is form)
+        assert form.values == {"word": "f"}
+
+
+async def test_a_question_that_is_declined_changes_nothing(backend: ServerProcess) -> None:
+    with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
+        async with signed_in(backend) as pilot:
+            for key in ("n", "escape"):
+                await pilot.press("ctrl+f")
+                await says(pilot, "Freeze the platform")
+                await pilot.press(key)
+                await holds(pilot, lambda: "Freeze the platform" not in text(pilot))
+        assert not client.ready().submissions_frozen
+
+
+async def test_help_tells_the_keys_of_the_screen_and_of_all(backend: ServerProcess) -> None:
+    async with signed_in(backend, "Audit", size=LARGE) as pilot:
+        await pilot.press("question_mark")
+        await says(
+            pilot, "Help: Audit", "newest first", "Export CSV", "Freeze or unfreeze", "Palette", "Overview"
+        )
+        await pilot.press("escape")
+        await holds(pilot, lambda: "Help: Audit" not in text(pilot))
+
+
+async def test_the_palette_has_every_action(backend: ServerProcess) -> None:
+    async with signed_in(backend, "Audit", size=LARGE) as pilot:
+        console = console_of(pilot)
+        titles = {command.title for command in console.get_system_commands(console.screen)}
+        assert set(console.labels) | {"Freeze or unfreeze", "Export CSV", "Refresh", "Quit"} <= titles
+        await pilot.press("ctrl+p")
+        await says(pilot, "Search for commands")
+        await pilot.press(*"unfreeze")
+        await says(pilot, "Key ^f")
+        await pilot.press("down", "enter")
+        await says(pilot, "Freeze the platform")
+
+
+async def test_screens_are_reached_by_key_and_by_mouse(backend: ServerProcess) -> None:
+    async with signed_in(backend, "Overview") as pilot:
+        await pilot.press("7")
+        await holds(pilot, lambda: getattr(pilot.app.screen, "label", "") == "Audit")
+        await pilot.click(Tabs, offset=(2, 0))
+        await holds(pilot, lambda: getattr(pilot.app.screen, "label", "") == "Overview")
+
+
+async def test_times_are_shown_here_or_in_utc_on_demand(backend: ServerProcess) -> None:
+    times = Times(lambda: AT, zone=timezone(timedelta(hours=5, minutes=30), "IST"))
+    console = Console(Session(backend.base_url, backend.admin_token), times=times)
+    async with console.run_test() as pilot:
+        await says(pilot, "connected")
+        await show(pilot, "Audit")
+        await says(pilot, "times in IST")
+        await pilot.press("u")
+        await says(pilot, "times in UTC")
+
+
+async def test_light_and_dark(backend: ServerProcess) -> None:
+    async with signed_in(backend, "Overview") as pilot:
+        for dark in (False, True):
+            await pilot.press("t")
+            assert console_of(pilot).current_theme.dark is dark
+            await says(pilot, "queued")
+
+
+async def test_a_screen_that_is_left_asks_nothing_more(backend: ServerProcess) -> None:
+    async with signed_in(backend, "Audit") as pilot:
+        audit = pilot.app.screen
+        assert isinstance(audit, ConsoleScreen)
+        await show(pilot, "Overview")
+        assert not audit.is_reading
+        then = audit.data_at
+        audit.refresh_now()
+        await pilot.pause()
+        assert not audit.is_reading
+        assert audit.data_at == then
+
+
+#: What a server says in the middle of an incident.
+OVERVIEW: dict[str, Any] = {
+    "version": __version__,
+    "at": "2026-03-01T12:12:00Z",
+    "run_mode": "real",
+    "runner": "slurm",
+    "submissions_frozen": True,
+    "frozen_at": "2026-03-01T12:00:00Z",
+    "frozen_by": "admin",
+    "frozen_note": "a script orders without end; [red]nobody[/red] knows whose",
+    "queued": 1204,
+    "running": 36,
+    "oldest_queued_at": "2026-02-28T12:00:00Z",
+    "month": "2026-03",
+    "node_hours_today": 312.5,
+    "requests_today": 1804,
+    "node_hours_month": 9412.25,
+    "requests_month": 24310,
+    "monthly_node_hours": 10000.0,
+    "failed": 260,
+    "finished": 1300,
+    "failure_rate": 20.0,
+    "followers": [{"process": "alpha:4711", "looked_at": "2026-03-01T12:08:00Z"}],
+    "webhooks_pending": 3,
+    "plugins_failed": ["plugin 'shifts' of shifts: ImportError: no module named rota"],
+    "tasks_silent": [
+        {"name": "jets", "reason": "no truth yet (collidium truth import jets --from ...)"},
+        {"name": "anomaly", "reason": "no truth yet (collidium truth import anomaly --from ...)"},
+    ],
+}
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80", "132"])
+async def test_the_overview_looks_as_it_did(size: tuple[int, int]) -> None:
+    answer = answering(response("200 OK", json.dumps(OVERVIEW).encode(), "application/json"))
+    with serving(*[answer] * 20) as backend:
+        async with console_on(backend, "any", size=size, now=lambda: AT) as pilot:
+            await says(pilot, "FROZEN since", "nobody has followed requests for 4 min")
+            matches(pilot, f"overview-{size[0]}")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80", "132"])
+async def test_the_audit_looks_as_it_did(backend: ServerProcess, size: tuple[int, int]) -> None:
+    seeding.seed(backend, _audited())
+    async with signed_in(backend, "Audit", size=size, now=lambda: AT) as pilot:
+        await says(pilot, "mallory")
+        matches(pilot, f"audit-{size[0]}")
+
+
+async def _audited() -> None:
+    """What was done is this, and nothing else."""
+    await AuditEntry.all().delete()
+    entries = [
+        AuditEntry(id=1, actor="admin", action="freeze", target="platform", details={"note": "queue floods"}),
+        AuditEntry(id=2, actor="admin", action="ban", target="mallory", details={"note": "[red]!!![/red]"}),
+        AuditEntry(id=3, actor="admin", action="grant", target="ada", details={"delta": "-2.5"}),
+    ]
+    await AuditEntry.bulk_create(entries)
+    for entry in entries:
+        await AuditEntry.filter(id=entry.id).update(at=AT - timedelta(minutes=10 - entry.id))

@@ -40,7 +40,7 @@ def findings(overview: Overview, times: Times) -> list[str]:
 def standing(overview: Overview, times: Times) -> list[tuple[str, str]]:
     """How things stand, name and value, a line each."""
     used = f"{told(overview.node_hours_month, times)} of {told(overview.monthly_node_hours, times)}"
-    rate = f"{overview.failure_rate:.1f} % ({overview.failed} of {overview.finished} that ended)"
+    rate = f"{overview.failure_rate:.1f} % ({overview.failed:,} of {overview.finished:,} that ended)"
     return [
         ("queued", f"{overview.queued:,}{_oldest(overview)}"),
         ("running", f"{overview.running:,}"),
