@@ -52,7 +52,8 @@ class TruthWriter:
             if name not in self._files:
                 self._files[name] = _TableFile(table_path(self._directory, name), table.schema)
             self._waiting.setdefault(name, []).append(table.cast(self._files[name].schema))
-        self._flush(complete_below=events.stop, everything=False)
+        if sum(table.num_rows for table in self._waiting[self._rows_of]) > self._block_rows:
+            self._flush(complete_below=events.stop, everything=False)
 
     def finish(self) -> dict[str, TruthTable]:
         """Write what is left and describe the files."""
@@ -86,7 +87,7 @@ class TruthWriter:
 def _edges(events: npt.NDArray[Any], start: int, stop: int, block_rows: int) -> list[int]:
     """First events of blocks, and ``stop``: each block takes events as long as they fit."""
     rows = np.bincount(np.asarray(events, np.int64) - start, minlength=stop - start)
-    done = np.cumsum([0, *rows])
+    done = np.concatenate([[0], np.cumsum(rows)])
     edges = [0]
     while edges[-1] < stop - start:
         fit = int(np.searchsorted(done, done[edges[-1]] + block_rows, side="right")) - 1

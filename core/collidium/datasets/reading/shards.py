@@ -59,7 +59,10 @@ class EventTable:
 
     def missing(self, events: EventRange) -> EventIds:
         """The events of the range that the table lacks, in order."""
-        return np.setdiff1d(np.arange(events.start, events.stop), self.event_ids)
+        first, stop = np.searchsorted(self.event_ids, [events.start, events.stop])
+        missing = np.ones(len(events), np.bool_)
+        missing[self.event_ids[first:stop] - events.start] = False
+        return np.flatnonzero(missing) + events.start
 
     def read(self, blocks: Sequence[EventRange], *, batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
         """Yield the rows of each block, sorted by event; ``blocks`` must rise and not overlap.
