@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from asyncio import Lock
 from collections.abc import Mapping
-from math import isfinite
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 
 from collidium.benchmarks import leaderboard, pareto
-from collidium.benchmarks.leaderboard import Cursor, Edition
+from collidium.benchmarks.leaderboard import Edition
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Card
 
-#: Where each submission on a front stands, by its id, best first.
-Front = Mapping[str, Cursor]
+#: The rank of each submission on a front by its id, best first.
+Front = Mapping[str, int]
 
 #: Fronts in memory.
 _KEPT: Final = 8
@@ -47,16 +47,15 @@ async def _find(edition: Edition, card: Card, metrics: tuple[str, str]) -> Front
     signs = {metric.name: 1 if metric.higher_is_better else -1 for metric in card.metrics}
     first, second = metrics
     points: list[tuple[float, float]] = []
-    cursors: list[Cursor] = []
+    found: list[tuple[str, int]] = []
     done = 0
-    columns = ("scores", "rank_score", "submitted_at", "id")
-    while rows := await leaderboard.ranked(edition).offset(done).limit(_CHUNK).values_list(*columns):
-        for rank, (scores, *key) in enumerate(rows, done + 1):
-            point = [signs[name] * scores.get(name, float("nan")) for name in (first, second)]
+    while rows := await leaderboard.ranked(edition).offset(done).limit(_CHUNK).values_list("id", "scores"):
+        for rank, (submission_id, scores) in enumerate(rows, done + 1):
+            point = [signs[name] * scores.get(name, nan) for name in (first, second)]
             if all(map(isfinite, point)):
                 points.append((point[0], point[1]))
-                cursors.append(Cursor(rank, *key))
+                found.append((submission_id, rank))
         places = pareto.front(points)
-        points, cursors = [points[place] for place in places], [cursors[place] for place in places]
+        points, found = [points[place] for place in places], [found[place] for place in places]
         done += len(rows)
-    return {cursor.id: cursor for cursor in cursors}
+    return dict(found)

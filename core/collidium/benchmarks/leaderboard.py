@@ -38,17 +38,12 @@ class RankedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A place on a leaderboard, and so where a page may end."""
+    """Where a page ended: its last place."""
 
     rank: int
     rank_score: float
     submitted_at: datetime
     id: str
-
-    @property
-    def order(self) -> tuple[float, datetime, str]:
-        """By what places are sorted."""
-        return -self.rank_score, self.submitted_at, self.id
 
     def encode(self) -> str:
         """As it stands in a URL."""
@@ -128,9 +123,7 @@ async def places(
     ]
     if len(rows) <= limit:
         return found, None
-    last = rows[limit - 1]
-    assert last.rank_score is not None  # noqa: S101 -- by what is ranked
-    return found, Cursor(found[-1].rank, last.rank_score, last.submitted_at, last.id).encode()
+    return found, _cursor(found[-1].rank, rows[limit - 1])
 
 
 async def places_on_front(
@@ -138,7 +131,17 @@ async def places_on_front(
 ) -> tuple[list[RankedSubmission], str | None]:
     """The same of the submissions on a front alone; their ranks are those among all."""
     after = Cursor.decode(cursor) if cursor else None
-    wanted = [place for place in front.values() if after is None or place.order > after.order][: limit + 1]
-    rows = {row.id: row for row in await Submission.filter(id__in=[place.id for place in wanted[:limit]])}
-    found = [RankedSubmission(place.rank, view(rows[place.id]), True) for place in wanted[:limit]]
-    return found, wanted[limit - 1].encode() if len(wanted) > limit else None
+    # Ranks may have changed since the last page; that of its last place is looked up.
+    begin = front.get(after.id, after.rank) if after else 0
+    following = [id_ for id_, rank in front.items() if rank > begin]
+    rows = {row.id: row for row in await Submission.filter(id__in=following[:limit])}
+    found = [RankedSubmission(front[id_], view(rows[id_]), True) for id_ in following[:limit]]
+    if len(following) <= limit:
+        return found, None
+    return found, _cursor(found[-1].rank, rows[following[limit - 1]])
+
+
+def _cursor(rank: int, row: Submission) -> str:
+    """Where a page ends that has this place last."""
+    assert row.rank_score is not None  # noqa: S101 -- by what is ranked
+    return Cursor(rank, row.rank_score, row.submitted_at, row.id).encode()
