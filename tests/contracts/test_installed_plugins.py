@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,6 +53,15 @@ def configured(tmp_path: Path) -> Settings:
 
 def test_no_installed_plugin_is_broken() -> None:
     assert INSTALLED.failures == []
+
+
+def test_loading_tasks_imports_nothing_that_only_their_baselines_need() -> None:
+    program = (
+        "import sys\nfrom collidium import plugins\nplugins.load().tasks()\n"
+        "print(*({'sklearn', 'scipy', 'acts', 'pythia8mc', 'fastjet', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_what_the_platform_ships_is_there_to_be_tested() -> None:

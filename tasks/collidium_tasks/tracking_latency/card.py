@@ -32,6 +32,8 @@ CARD: Final = replace(
         "how long it would have taken."
     ),
     eval_events=EventRange(99_000, 100_000),
+    left_out="Hits that are not submitted are in no track: their weight is lost. An event without any row "
+    "leaves the submission without speed and place.",
     columns=(
         *TRACKING.columns,
         Column(
@@ -47,6 +49,7 @@ CARD: Final = replace(
             name="events_per_second",
             higher_is_better=True,
             description="Events over the time spent on all of them.",
+            formula="events / sum over events of seconds",
             reward=30,
             bounds=(0, 1e9),
             self_reported=True,
@@ -56,6 +59,7 @@ CARD: Final = replace(
             name="wallclock_s",
             higher_is_better=False,
             description="Time spent on all events, in seconds.",
+            formula="sum over events of seconds, added in whole nanoseconds",
             bounds=(0, inf),
             self_reported=True,
             missing_when=_INCOMPLETE,

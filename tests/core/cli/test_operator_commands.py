@@ -38,6 +38,11 @@ def data(collidium: RunCommand, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+def test_the_tasks_of_the_platform_are_listed_from_the_start(collidium: RunCommand) -> None:
+    listed = {task["name"] for task in data(collidium, "task", "list") if task["listed"]}
+    assert listed == {"tracking", "jets", "anomaly", "tracking_latency", "tracking_small", "data_loading"}
+
+
 def test_tasks_are_listed_added_and_removed(collidium: RunCommand, site: Path) -> None:
     install(site, "other-task", {"other_task": TASK})
     tasks = {task["name"]: task for task in data(collidium, "task", "list")}
