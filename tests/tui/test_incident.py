@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.tui.consoles import says, signed_in, types
+from tests.tui import seeding
+from tests.tui.consoles import LARGE, SMALL, matches, says, signed_in, types
 
 from collidium.client import Client
+from collidium.operations.models import AuditEntry, GlobalConfig
 from collidium.testing.server import ServerProcess
 
 #: What a terminal must not take for markup or commands.
@@ -77,3 +80,34 @@ async def test_what_is_no_name_bans_nobody(backend: ServerProcess, operator: Cli
             await types(pilot, "reason", "x")
             await pilot.press("enter")
             await says(pilot, "Not done")
+
+
+# -- how it looks -------------------------------------------------------------------------------------
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def begin(server: ServerProcess) -> None:
+    """An incident of one day: frozen, and two accounts were banned."""
+
+    async def work() -> None:
+        deeds = (("freeze", "submissions"), ("ban", "eve"), ("ban", "mallory"))
+        for number, (action, target) in enumerate(deeds):
+            at = NOON + timedelta(minutes=number)
+            note = {"note": f"queue floods {HOSTILE}"}
+            await AuditEntry.create(at=at, actor="admin", action=action, target=target, details=note)
+        await GlobalConfig.all().update(submissions_frozen=True)
+
+    seeding.seed(server, work())
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_how_an_incident_looks(backend: ServerProcess, operator: Client, size: tuple[int, int]) -> None:
+    begin(backend)
+    async with signed_in(backend, "Incident", size=size, now=lambda: NOON + timedelta(minutes=12)) as pilot:
+        await pilot.press("down", "d")
+        await says(pilot, "Investigate: done")
+        await types(pilot, "note", "one account, 400 requests a minute")
+        await pilot.press("enter")
+        await says(pilot, "[x] 2 Investigate", "banned: eve, mallory")
+        matches(pilot, f"incident-{size[0]}")

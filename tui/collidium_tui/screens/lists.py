@@ -31,6 +31,7 @@ class Shown(Generic[Head]):
 class ListsScreen(ConsoleScreen[Shown[Head]], Generic[Head]):
     """It says what its :meth:`tables` are, what it asks for in :meth:`look`, and how the head is shown."""
 
+    CSS = "TabbedContent { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("l", "next_list", "Next list")]
 
     def tables(self) -> Iterable[Table[Any]]:

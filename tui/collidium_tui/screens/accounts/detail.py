@@ -11,7 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from collidium_tui.screens.accounts import deeds
+from collidium_tui.screens.benchmarks.leaderboard import open_leaderboard
 from collidium_tui.screens.lists import ListsScreen
+from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.widgets.table import Column, Table
 from collidium_tui.widgets.text import plain
 
@@ -30,7 +32,7 @@ class AccountScreen(ListsScreen["Account"]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back"),
         Binding("g", "grant", "Grant"),
-        Binding("b", "ban", "Ban/unban"),
+        Binding("b", "ban", "Ban"),
     ]
 
     def __init__(self, name: str) -> None:
@@ -38,7 +40,7 @@ class AccountScreen(ListsScreen["Account"]):
         self.account_name = name
 
     def content(self) -> ComposeResult:
-        yield Static(plain(self.account_name, one_line=True), id="account", classes="line")
+        yield Static(plain(self.account_name, one_line=True), id="account")
         yield from self.lists()
 
     def tables(self) -> Iterable[Table[Any]]:
@@ -64,6 +66,12 @@ class AccountScreen(ListsScreen["Account"]):
             f"last seen {self.times.show(head.last_seen_at) or 'never'}",
         ]
         self.query_one("#account", Static).update(plain(" · ".join(told), one_line=True))
+
+    def on_table_chosen(self, event: Table.Chosen) -> None:
+        if event.table.id == "requests":
+            self.app.push_screen(RequestScreen(event.row.request_id))
+        elif event.table.id == "submissions":
+            self.act(partial(open_leaderboard, self, event.row.task))
 
     def action_back(self) -> None:
         self.app.pop_screen()

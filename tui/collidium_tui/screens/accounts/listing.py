@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Checkbox, Static
+from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.accounts import deeds
@@ -30,26 +31,36 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
     label = "Accounts"
     about = "Search accounts, open one, grant or deduct credits, ban and unban."
     AUTO_FOCUS = "Table"
+    CSS = """
+    #search-line { height: 1; }
+    #search-line Search { width: 1fr; }
+    #search-line #picked { width: auto; padding: 0 1; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", "Search", key_display="/"),
         Binding("g", "grant", "Grant"),
-        Binding("b", "ban", "Ban/unban"),
-        Binding("f", "only_banned", "Banned only"),
+        Binding("b", "ban", "Ban"),
+        Binding("f", "only_banned", "Banned"),
     ]
 
+    def __init__(self) -> None:
+        super().__init__()
+        #: Whether only banned accounts are shown.
+        self.only_banned = False
+
     def content(self) -> ComposeResult:
-        with Horizontal(classes="line"):
-            yield Search("search: part of a name", id="search")
-            yield Checkbox("banned only (f)", compact=True, id="only-banned")
+        with Horizontal(id="search-line"):
+            yield Search("/ searches: part of a name")
+            yield Static(id="picked")
         columns: list[Column[Account]] = [
-            Column("account", lambda account: account.hub_username),
+            Column("account", lambda account: account.hub_username, width=28),
             Column("credits", lambda account: account.credits, right=True),
             Column("banned", lambda account: "BANNED" if account.banned else ""),
             Column("last seen", lambda account: account.last_seen_at),
-            Column("since", lambda account: account.created_at),
+            Column("since", lambda account: account.created_at, self._since),
         ]
         yield Table(columns, lambda account: account.hub_username, of="accounts")
-        yield Static(id="nobody", classes="line")
+        yield Static(id="nobody")
 
     async def fetch(self, client: AsyncClient) -> Page[Account]:
         return await client.admin_accounts(
@@ -61,26 +72,20 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
 
     def show(self, data: Page[Account]) -> None:
         self.query_one(Table).show_page(data)
-        told = "" if data.items else self._nobody()
-        self.query_one("#nobody", Static).update(plain(told, one_line=True))
+        self.query_one("#picked", Static).update("ONLY BANNED" if self.only_banned else "all")
+        nobody = self.query_one("#nobody", Static)
+        nobody.display = not data.items
+        nobody.update(plain(self._nobody(), one_line=True))
 
     @property
     def searched(self) -> str:
         """What is looked for."""
         return self.query_one(Search).wanted
 
-    @property
-    def only_banned(self) -> bool:
-        """Whether only banned accounts are shown."""
-        return self.query_one(Checkbox).value
-
     def on_search_wanted(self, event: Search.Wanted) -> None:
         self._ask_anew()
         if event.done:
             self.query_one(Table).focus()
-
-    def on_checkbox_changed(self) -> None:
-        self._ask_anew()
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
         self.app.push_screen(AccountScreen(event.row.hub_username))
@@ -89,7 +94,8 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
         self.query_one(Search).focus()
 
     def action_only_banned(self) -> None:
-        self.query_one(Checkbox).toggle()
+        self.only_banned = not self.only_banned
+        self._ask_anew()
 
     def action_grant(self) -> None:
         if (account := self.current) is not None:
@@ -112,6 +118,9 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
     def _ask_anew(self) -> None:
         self.query_one(Table).restart()
         self.refresh_now()
+
+    def _since(self, account: Account) -> Text:
+        return Text(self.times.show(account.created_at)[:10])
 
     def _nobody(self) -> str:
         if not self.searched:

@@ -31,7 +31,7 @@ async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
         verified = await screen.perform(lambda client: client.admin_verify(submission_id))
         if verified is not None:
             earned = verified.credits_earned - sent.credits_earned
-            screen.notify(f"{submission_id} is verified; it earned {earned:,} credits", markup=False)
+            screen.notify(f"Verified: {sent.hub_username} earned {earned:,} credits", markup=False)
 
 
 def told_by_itself(sent: Submission, card: TaskCard) -> list[str]:

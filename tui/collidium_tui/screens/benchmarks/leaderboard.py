@@ -55,7 +55,7 @@ class LeaderboardScreen(ConsoleScreen[Board]):
         self.card = card
 
     def content(self) -> ComposeResult:
-        yield Static(id="card", classes="line")
+        yield Static(id="card")
         yield Table(columns(self.card), lambda place: place.submission_id, of="places")
 
     async def fetch(self, client: AsyncClient) -> Board:

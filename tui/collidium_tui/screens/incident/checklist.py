@@ -42,7 +42,7 @@ class IncidentScreen(ConsoleScreen[Incident]):
         Binding("d", "mark", "Done"),
         Binding("q", "go('Requests')", "Requests"),
         Binding("a", "go('Accounts')", "Accounts"),
-        Binding("w", "go('Audit')", "Who did what"),
+        Binding("w", "go('Audit')", "Audit"),
     ]
 
     def __init__(self) -> None:

@@ -45,7 +45,7 @@ class RefundsScreen(ConsoleScreen["Refunds"]):
         self.window = window
 
     def content(self) -> ComposeResult:
-        yield Static(id="refunds", classes="line")
+        yield Static(id="refunds")
         yield Table(_COLUMNS, lambda refund: refund.request_id, of="refunds")
 
     async def fetch(self, client: AsyncClient) -> Refunds:

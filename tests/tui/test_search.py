@@ -1,0 +1,60 @@
+"""A line to search by tells what is wanted, not every key."""
+
+from __future__ import annotations
+
+import pytest
+from tests.waiting import until
+from textual.app import App, ComposeResult
+
+from collidium_tui.widgets import search
+from collidium_tui.widgets.search import APART, PAUSE, Search
+
+
+class Searching(App[None]):
+    """Keeps what is looked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[str, bool]] = []
+
+    def compose(self) -> ComposeResult:
+        yield Search("name")
+
+    def on_search_wanted(self, event: Search.Wanted) -> None:
+        self.told.append((event.text, event.done))
+
+
+async def test_what_is_typed_is_told_when_the_typing_pauses() -> None:
+    async with Searching().run_test() as pilot:
+        app = pilot.app
+        assert isinstance(app, Searching)
+        app.query_one(Search).value = " ada "
+        await until(lambda: bool(app.told))
+        assert app.told == [("ada", False)]
+
+
+async def test_enter_tells_at_once_and_escape_empties(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PAUSE", 3600.0)
+    async with Searching().run_test() as pilot:
+        app = pilot.app
+        assert isinstance(app, Searching)
+        await pilot.press(*"ada", "enter")
+        await pilot.press(*"x", "escape")
+        assert app.told == [("ada", True), ("", True)]
+
+
+async def test_two_searches_are_a_second_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(Search, "set_timer", lambda field, delay, then: waits.append(delay))
+    monkeypatch.setattr(search, "monotonic", lambda: 100.0)
+    async with Searching().run_test() as pilot:
+        await pilot.press("a", "enter", "b")
+    assert waits == [PAUSE, APART]
+
+
+async def test_a_novel_is_not_taken() -> None:
+    async with Searching().run_test() as pilot:
+        field = pilot.app.query_one(Search)
+        field.insert_text_at_cursor("It was a dark and stormy night. " * 1000)
+        await pilot.pause()
+        assert len(field.value) <= search.MOST_CHARACTERS
