@@ -33,12 +33,12 @@ def places_of(jets: pa.Table, predictions: pa.Table) -> Places:
 
 
 def repeated(places: Places, jets: int) -> npt.NDArray[np.bool_]:
-    """Rows whose jet stands in an earlier row; rows of unknown jets are none."""
+    """Rows of a jet that another row is of, too; of each such jet one is left. Unknown jets have none."""
     again = np.zeros(len(places), np.bool_)
-    if len(places) == 0 or (places[0] > UNKNOWN and bool(np.all(places[1:] > places[:-1]))):
-        return again  # each is behind the one before
-    first = np.full(jets, len(places))
+    if not len(places) or (places[0] != UNKNOWN and bool(np.all(places[1:] > places[:-1]))):
+        return again  # in the order of the truth
     known = np.flatnonzero(places != UNKNOWN)
-    first[places[known[::-1]]] = known[::-1]  # of several writes the last one stays
-    again[known] = first[places[known]] != known
+    left = np.empty(jets, np.int64)
+    left[places[known]] = known
+    again[known] = left[places[known]] != known
     return again

@@ -104,6 +104,17 @@ def test_rejection_within_jets_that_are_told_apart_by_nothing() -> None:
     assert TASK.metrics(TASK.score(block(told, flavours))) == pytest.approx(NOTHING, rel=1e-12)
 
 
+def test_nothing_in_nothing_is_half() -> None:
+    """Light or c jets of which neither b nor their own flavour is told are where b jets of 1/2 are."""
+    told = dict.fromkeys(jets_of(), (0.5, 0.0, 0.5))
+    light = [(1, 1), (1, 2), (4, 0), (4, 3), (5, 0)]
+    found = metrics(told | dict.fromkeys(light, (0.0, 1.0, 0.0)))
+    assert found["light_rejection_70"] == pytest.approx(1 / 0.7)
+    told = dict.fromkeys(jets_of(), (0.5, 0.5, 0.0))
+    found = metrics(told | dict.fromkeys([(2, 1), (4, 1)], (0.0, 0.0, 1.0)))
+    assert found["c_rejection_70"] == pytest.approx(1 / 0.7)
+
+
 def test_the_best_and_the_worst_answer() -> None:
     best = {
         (e, j): (float(f == 5), float(f == 4), float(f == 0))
@@ -197,8 +208,11 @@ def test_the_largest_ids_are_unknown_jets() -> None:
 
 def test_jets_that_are_left_out_count_as_a_third_of_each() -> None:
     thirds = dict.fromkeys(jets_of(), (1 / 3, 1 / 3, 1 / 3))
-    for kept in ({}, dict(list(TOLD.items())[:4])):
+    near: dict[tuple[int, int], Probabilities] = {(1, 1): (0.34, 0.33, 0.33), (2, 1): (0.33, 0.34, 0.33)}
+    for kept in ({}, dict(list(TOLD.items())[:4]), near):
         assert metrics(kept) == metrics(thirds | kept)
+    assert metrics({(1, 1): near[1, 1]})["btag_auc"] == 3 / 7, "of 7 others 6 are equal and one is higher"
+    assert metrics({(2, 1): near[2, 1]})["btag_auc"] == 4 / 7, "of 7 others 6 are equal and one is lower"
     assert metrics({})["btag_auc"] == 0.5
 
 
