@@ -1,17 +1,38 @@
-"""What perf/scoring.py asks a worker process to do; a module of its own because it is pickled by name."""
+"""What perf/scoring.py and perf/ranking.py ask a worker to do; a module of its own: it is pickled by name."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from collidium.benchmarks import uncertainty
 from collidium.contracts.task import Reconstruction
+from collidium_tasks.anomaly import AnomalyTask
+from collidium_tasks.jets import JetsTask
 from collidium_tasks.tracking import TrackingTask
 
 
 class QuietTask(TrackingTask):
     """The tracking task without baselines: none is scored when truth is imported."""
+
+    def baselines(self) -> dict[str, Reconstruction]:
+        return {}
+
+
+class QuietAnomalyTask(AnomalyTask):
+    """The anomaly task without baselines, whose inputs nobody needs."""
+
+    card = replace(AnomalyTask.card, inputs=())
+
+    def baselines(self) -> dict[str, Reconstruction]:
+        return {}
+
+
+class QuietJetsTask(JetsTask):
+    """The jets task without baselines, whose inputs nobody needs."""
+
+    card = replace(JetsTask.card, inputs=())
 
     def baselines(self) -> dict[str, Reconstruction]:
         return {}
