@@ -37,7 +37,7 @@ class Analysis:
 class AnalyticsScreen(ConsoleScreen[Analysis]):
     """Channels of a month, days, failures."""
 
-    DEFAULT_CSS = """
+    CSS = """
     AnalyticsScreen #month, AnalyticsScreen #lately { height: auto; padding: 0 1; }
     AnalyticsScreen #daily { height: 1fr; }
     AnalyticsScreen #channels { height: auto; max-height: 45%; }
@@ -98,8 +98,7 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
         chart.show([day.date for day in data.days], [day.node_hours for day in data.days])
 
     def on_resize(self, event: events.Resize) -> None:
-        if self.data is not None:
-            self.call_after_refresh(self.show, self.data)
+        self._fit()
 
     def action_month(self, way: int) -> None:
         """The month before or after, and no later than the one that the server is in."""
@@ -117,6 +116,12 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
         daily = self.query_one("#daily", ContentSwitcher)
         daily.current = "days" if daily.current == "chart" else "chart"
         self.query_one("#days" if daily.current == "days" else "#channels").focus()
+        self._fit()
+
+    def _fit(self) -> None:
+        """Draw bars anew in the room that there is, once that is known."""
+        if self.data is not None:
+            self.call_after_refresh(self.show, self.data)
 
     def _barred_channel(self, channel: ChannelUsage) -> Text:
         room = room_of_last_column(self.query_one("#channels", Table))

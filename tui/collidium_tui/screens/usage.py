@@ -25,7 +25,7 @@ MOST: Final = 50
 class UsageScreen(ConsoleScreen["Usage"]):
     """The accounts that used most node-hours this month: a table whose last column is a bar chart."""
 
-    DEFAULT_CSS = """
+    CSS = """
     UsageScreen #totals { height: auto; padding: 0 1; }
     """
     label = "Usage"

@@ -29,7 +29,7 @@ def barred(value: Decimal, most: Decimal, width: int) -> Text:
 
     Nothing has no bar, and something has one.
     """
-    number = f"{value:>{_NUMBER},.1f} "
+    number = f"{value:{',.3f' if 0 < value < 1 else ',.1f'}}".rjust(_NUMBER) + " "
     room = max(0, width - len(number))
     eighths = 0
     if value > 0 and most > 0:

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collidium_tui.app import Console
 
 Row = TypeVar("Row")
+
+_FALLING: Final = (int, float, Decimal, datetime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +206,13 @@ class Table(DataTable[Text], Generic[Row]):
         missing = [row for row in self.records if value(row) is None]
         return sorted(there, key=value, reverse=self._falling) + missing
 
+    def _falls(self, number: int) -> bool:
+        """Whether a column is looked at from its largest value down: numbers and times, but not names."""
+        values = (self._columns[number].value(row) for row in self.records)
+        return isinstance(next((value for value in values if value is not None), None), _FALLING)
+
     def _sort_by(self, number: int) -> None:
-        self._falling = not self._falling if number == self._sorted_by else self._columns[number].right
+        self._falling = not self._falling if number == self._sorted_by else self._falls(number)
         self._sorted_by = number
         rows = self.records
         self.clear(columns=True)

@@ -15,7 +15,6 @@ from collidium_tui.screens.lists import ListsScreen
 from collidium_tui.screens.requests.cancelling import cancel
 from collidium_tui.screens.requests.record import record
 from collidium_tui.widgets.table import Column, Table
-from collidium_tui.widgets.text import plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient
@@ -29,7 +28,7 @@ class RequestScreen(ListsScreen[OperatedRequest]):
         "One simulation request: its timeline, its job at the runner, what is done next for it, and the "
         "files of its output that the server keeps."
     )
-    DEFAULT_CSS = """
+    CSS = """
     RequestScreen .record { height: auto; max-height: 60%; padding: 0 1; }
     RequestScreen TabbedContent { height: 1fr; }
     """
@@ -56,9 +55,9 @@ class RequestScreen(ListsScreen[OperatedRequest]):
             Column("what happened", lambda moment: moment.reason),
         ]
         files: list[Column[OutputFile]] = [
-            Column("file", lambda file: file.path),
             Column("events", lambda file: file.rows, right=True),
             Column("bytes", lambda file: file.size_bytes, right=True),
+            Column("file", lambda file: file.path),
             Column("sha256", lambda file: file.sha256),
         ]
         yield Table(timeline, lambda moment: f"{moment.at.isoformat()} {moment.state}", of="timeline entries")
@@ -71,7 +70,7 @@ class RequestScreen(ListsScreen[OperatedRequest]):
         return request, await client.admin_output(self.request_id)
 
     def show_head(self, head: OperatedRequest) -> None:
-        self.query_one("#record", Static).update(plain(record(head, self.times)))
+        self.query_one("#record", Static).update(record(head, self.times))
 
     def action_back(self) -> None:
         self.app.pop_screen()

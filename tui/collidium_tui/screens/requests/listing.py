@@ -43,7 +43,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
         "Everybody's simulation requests, newest first. Pick by state, account and channel above the list; "
         "Enter shows one with its timeline, its job and its output."
     )
-    DEFAULT_CSS = """
+    CSS = """
     RequestsScreen #note { height: auto; padding: 0 1; text-style: bold; display: none; }
     """
     AUTO_FOCUS = "Table"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rich.table import Table as Grid
+
 from collidium_tui.screens.requests import words
-from collidium_tui.widgets.text import printable, told
+from collidium_tui.widgets.text import cell, told
 from collidium_tui.widgets.times import Times
 
 if TYPE_CHECKING:
@@ -20,41 +22,45 @@ _STEPS: Final = {
 }
 
 
-def record(request: OperatedRequest, times: Times) -> str:
-    """Names and values, a line each; what there is not has no line."""
+def record(request: OperatedRequest, times: Times) -> Grid:
+    """Names and values, a line each or more; what there is not has no line."""
     lines = {
         "request": request.request_id,
         "account": request.hub_username,
         "order": words.order(request) + (", private" if request.private else ""),
         "state": _state(request, times),
         "reason": request.reason,
-        "credits": f"{told(request.credits_charged, times)} charged, "
-        f"{told(request.credits_refunded, times)} refunded",
+        "credits": _credits(request, times),
         "node-hours": _node_hours(request, times),
         "job": _job(request),
         "next": _next(request, times),
         "output": _output(request),
+        "files": _files(request),
     }
-    size = max(map(len, lines))
-    return "\n".join(
-        f"{name:<{size}}  {printable(value, one_line=True)}" for name, value in lines.items() if value
-    )
+    grid = Grid.grid("name", "value", padding=(0, 2, 0, 0))
+    for name, value in lines.items():
+        if value:
+            text = cell(value, times)
+            text.no_wrap, text.overflow = False, "fold"
+            grid.add_row(name, text)
+    return grid
 
 
 def _state(request: OperatedRequest, times: Times) -> str:
-    since = request.finished_at or request.started_at or request.created_at
-    return f"{words.state(request)}, ordered {times.show(request.created_at)}" + (
-        f", since {times.show(since)}" if since != request.created_at else ""
+    since = request.finished_at or request.started_at
+    ordered = f"{words.state(request)}, ordered {times.show(request.created_at)}"
+    return f"{ordered}, since {times.show(since)}" if since is not None else ordered
+
+
+def _credits(request: OperatedRequest, times: Times) -> str:
+    return (
+        f"{told(request.credits_charged, times)} charged, {told(request.credits_refunded, times)} given back"
     )
 
 
 def _node_hours(request: OperatedRequest, times: Times) -> str:
-    estimated = told(request.estimated_node_hours, times)
-    return (
-        f"{told(request.node_hours, times)} used, {estimated} estimated"
-        if request.has_ended
-        else (f"{estimated} estimated")
-    )
+    estimated = f"{told(request.estimated_node_hours, times)} estimated"
+    return f"{told(request.node_hours, times)} used, {estimated}" if request.has_ended else estimated
 
 
 def _job(request: OperatedRequest) -> str:
@@ -65,8 +71,8 @@ def _job(request: OperatedRequest) -> str:
 def _next(request: OperatedRequest, times: Times) -> str:
     if not request.step:
         return ""
-    due = f", due {times.show(request.due_at)}" if request.due_at is not None else ""
-    failed = f"; it failed {request.attempts} times in a row" if request.attempts else ""
+    due = f" at {times.brief(request.due_at)}" if request.due_at is not None else ""
+    failed = f"; failed {request.attempts} times" if request.attempts else ""
     return _STEPS.get(request.step, request.step) + due + failed
 
 
@@ -74,3 +80,9 @@ def _output(request: OperatedRequest) -> str:
     if request.output_hub_repo is None:
         return ""
     return request.output_hub_repo + (" (a mock: there is nothing)" if request.output_is_mock else "")
+
+
+def _files(request: OperatedRequest) -> str:
+    """Where its files can be had, once there may be some."""
+    collected = request.step == "publish" or (request.state == "completed" and not request.output_is_mock)
+    return f"GET /admin/requests/{request.request_id}/output" if collected else ""
