@@ -22,8 +22,12 @@ def client(token: str | None = None) -> Client:
 
 def check_environment() -> None:
     """Raises ConfigurationError when the environment has settings that do not exist."""
-    if any(name.startswith("PLATFORM_") and name not in OF_CLIENTS for name in os.environ):
-        # Not otherwise: reading the server's settings takes longer than most calls.
+    if any_settings():
         from collidium import settings
 
         settings.load()
+
+
+def any_settings() -> bool:
+    """Whether the environment has a setting that is not a client's; reading all takes longer than a call."""
+    return any(name.startswith("PLATFORM_") and name not in OF_CLIENTS for name in os.environ)

@@ -16,8 +16,10 @@ plugin.
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collidium.cli.calling import any_settings
 from collidium.cli.output import note
 from collidium.errors import ConfigurationError
 
@@ -66,9 +68,9 @@ def find(name: str) -> click.Command | None:
 
     Raises :class:`~collidium.errors.ConfigurationError` when the plugin that declares it does not load.
     """
-    from collidium import plugins, settings
+    from collidium import plugins
 
-    blocked = settings.load().plugins_blocked
+    blocked = _blocked()
     point = declared().get(name)
     if point is not None:
         return _promised(plugins.Plugins([point], blocked), point, name)
@@ -84,10 +86,10 @@ def screens() -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
 
     Every plugin of theirs is imported for it, and none of the platform's own: the console has its screens.
     """
-    from collidium import plugins, settings
+    from collidium import plugins
 
     try:
-        blocked = settings.load().plugins_blocked
+        blocked = _blocked()
     except ConfigurationError as error:
         return {}, [error.detail]
     strange = [point for point in entry_points(group=plugins.GROUP) if not plugins.is_own(point)]
@@ -99,6 +101,15 @@ def warn_of(loaded: Plugins) -> None:
     """Say which plugins are broken: what is missing may be theirs."""
     for failure in loaded.failures:
         note(f"Warning: {failure}")
+
+
+def _blocked() -> Sequence[str]:
+    """The plugins that the settings block; raises ConfigurationError when something is wrong with them."""
+    if not any_settings() and not Path(".env").is_file():
+        return ()
+    from collidium import settings
+
+    return settings.load().plugins_blocked
 
 
 def _promised(loaded: Plugins, point: EntryPoint, name: str) -> click.Command:
