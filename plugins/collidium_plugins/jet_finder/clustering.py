@@ -38,5 +38,6 @@ def anti_kt(vectors: FourVectors, events: int, least_pt: float) -> Clusters:
     sizes = np.asarray(awkward.flatten(awkward.num(members, axis=2)))
     event = np.repeat(np.arange(events), jets)
     begins = (np.cumsum(each) - each)[np.repeat(event, sizes)]
-    jet[begins + np.asarray(awkward.flatten(members, axis=None))] = np.repeat(np.arange(len(event)), sizes)
+    places = begins + np.asarray(awkward.flatten(awkward.flatten(members)))
+    jet[places] = np.repeat(np.arange(len(event)), sizes)
     return Clusters(event, jet)

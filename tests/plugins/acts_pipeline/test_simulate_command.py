@@ -14,6 +14,7 @@ from collidium.testing.server import run_command
 from collidium_plugins.acts_pipeline import PIPELINE
 
 pytest.importorskip("acts")
+pytest.importorskip("fastjet")
 pytest.importorskip("pythia8mc")
 
 MUONS = ("simulate", "--channel", "single_muon", "--pileup", "0", "--runtime", "none", "--json")

@@ -17,11 +17,13 @@ import pytest
 
 pytest.importorskip("pythia8mc")
 pytest.importorskip("acts")
+pytest.importorskip("fastjet")
 
 from collidium.contracts.pipeline import TABLES
 from collidium.datasets.schemas import SCHEMAS
 from collidium_plugins.acts_pipeline import PIPELINE
 from collidium_plugins.acts_pipeline.failures import told
+from collidium_plugins.jet_finder.table import jets
 
 STAGES = [stage.name for stage in PIPELINE.stages]
 FULL_DISK = 4_096
@@ -83,9 +85,17 @@ def test_the_tables_tell_of_each_other(five: tuple[Path, dict[str, pa.Table]]) -
         cells = event["calo_hits"]["contrib_particle_ids"]
         assert {one for ids in cells for one in ids} <= particles
         assert sum(event["particles"]["num_calo_hits"]) == sum(map(len, cells))
+        assert all(0 <= place < len(cells) for jet in event["jets"]["constituents"] for place in jet)
         assert set(event["particles"]["parent_id"]) - {-1} <= particles
         assert event["particles"]["vertex_primary"][0] == 1
         assert max(event["particles"]["vertex_primary"]) > 1
+
+
+def test_jets_are_those_that_the_command_makes(five: tuple[Path, dict[str, pa.Table]]) -> None:
+    _, tables = five
+    flavours = {one for of in tables["jets"].column("flavour").to_pylist() for one in of}
+    assert flavours == {0, 4, 5}
+    assert tables["jets"].equals(jets(tables["calo_hits"], tables["particles"]))
 
 
 def test_events_are_the_same_whatever_their_number_chunks_and_processes(

@@ -14,6 +14,7 @@ from tests.plugins.jet_finder.events import Cell, Particle, calo_hits, particles
 
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
+from collidium_plugins.jet_finder.deposits import deposits
 from collidium_plugins.jet_finder.table import jets
 
 B0, D0, PION = 511, 421, 211
@@ -92,11 +93,22 @@ def test_a_hadron_between_two_jets_belongs_to_one() -> None:
 def test_hadrons_change_nothing_but_the_flavour() -> None:
     random = np.random.default_rng(3)
     cells = scattered(random, 200, 5)
-    ones = [Particle(B0, *cell) for cell in scattered(random, 20, 50)]
+    ones = [Particle(B0, *cell) for cell in scattered(random, 20, 1e8)]
     told, untold = of(cells, ones), of(cells)
     assert {**told, "flavour": None} == untold
     assert len(told["pt"]) > 5
     assert set(told["flavour"]) == {0, 5}
+
+
+def test_what_is_clustered_does_not_tell_the_order_of_cells() -> None:
+    """To the last bit, which sums of jets depend on."""
+    random = np.random.default_rng(7)
+    cells = scattered(random, 100, 4)
+    shuffled = random.permutation(len(cells)).tolist()
+    made, again = deposits(calo_hits(cells)), deposits(calo_hits([cells[place] for place in shuffled]))
+    for name in ("px", "py", "pz", "energy"):
+        assert np.array_equal(getattr(made.vectors, name), getattr(again.vectors, name))
+    assert made.place.tolist() == [shuffled[place] for place in again.place]
 
 
 def test_neither_the_order_of_cells_nor_other_events_change_jets() -> None:

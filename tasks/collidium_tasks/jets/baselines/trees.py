@@ -5,7 +5,7 @@ They are grown from jets that come with the package, simulated for that with a s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from importlib.resources import files
@@ -23,7 +23,15 @@ from collidium_tasks.jets.truth import BOTTOM, CHARM
 
 #: Features and flavours of jets; :mod:`~collidium_tasks.jets.baselines.training` wrote it.
 TRAINING: Final = "training.parquet"
-_SEED: Final = 5
+_SETTINGS: Final[Mapping[str, Any]] = {
+    "max_iter": 120,
+    "learning_rate": 0.06,
+    "max_leaf_nodes": 12,
+    "min_samples_leaf": 30,
+    "l2_regularization": 5.0,
+    "early_stopping": False,
+    "random_state": 5,
+}
 
 
 def reconstruct(tables: Tables) -> pa.Table:
@@ -45,22 +53,14 @@ def _grown() -> tuple[Any, Callable[[], AbstractContextManager[Any]]]:
 
     one_thread = partial(threadpool_limits, 1)
     jets, flavour = training()
-    trees = HistGradientBoostingClassifier(
-        max_iter=120,
-        learning_rate=0.06,
-        max_leaf_nodes=12,
-        min_samples_leaf=30,
-        l2_regularization=5.0,
-        early_stopping=False,
-        random_state=_SEED,
-    )
+    trees = HistGradientBoostingClassifier(**_SETTINGS)
     with one_thread():
         return trees.fit(jets.astype(np.float32), flavour), one_thread
 
 
 def training() -> tuple[Features, npt.NDArray[np.uint8]]:
     """Features, shape (jets, features), and flavours of the jets that trees are grown from."""
-    with (files(__package__) / TRAINING).open("rb") as file:
+    with (files(str(__package__)) / TRAINING).open("rb") as file:
         table = pq.read_table(pa.BufferReader(file.read()))
     if table.column_names != [*NAMES, "flavour"]:
         raise ValueError(f"{TRAINING} has other features: make it anew")
