@@ -1,4 +1,4 @@
-"""Checks what decoded predictions say: nulls, numbers that are none, events that are not asked for."""
+"""Checks what decoded predictions say: nulls, numbers that are none or out of bounds, unknown events."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, inf
-from operator import le
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -116,7 +115,8 @@ def _kinds(column: Column) -> tuple[pa.DataType, ...]:
     if column.name == "event_id":
         return (pa.int64(), pa.uint32())
     kinds = _INTEGERS if column.kind == "integer" else _FLOATS
-    return tuple(kind for kind in kinds if le(*_limits(column, kind)))
+    limits = {kind: _limits(column, kind) for kind in kinds}
+    return tuple(kind for kind, (lowest, highest) in limits.items() if lowest <= highest)
 
 
 def _values(column: Column, kind: pa.DataType, events: list[int]) -> SearchStrategy[Any]:
@@ -145,11 +145,9 @@ def _limits(column: Column, kind: pa.DataType) -> tuple[float, float]:
         least = np.nextafter(least, number(inf)) if least < lowest else least
         most = np.nextafter(most, number(-inf)) if most > highest else most
         return float(least), float(most)
-    bits = kind.bit_width - 1 if pa.types.is_signed_integer(kind) else kind.bit_width
-    smallest = -(1 << bits) if pa.types.is_signed_integer(kind) else 0
-    return max(smallest, ceil(max(lowest, smallest))), min(
-        (1 << bits) - 1, floor(min(highest, (1 << bits) - 1))
-    )
+    smallest = -(1 << (kind.bit_width - 1)) if pa.types.is_signed_integer(kind) else 0
+    largest = smallest + (1 << kind.bit_width) - 1
+    return ceil(max(lowest, smallest)), floor(min(highest, largest))
 
 
 def _typed(
