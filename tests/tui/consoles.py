@@ -133,14 +133,26 @@ _OF_THE_RUN: Final = (
 )
 
 
-def matches(pilot: Pilot[None], name: str) -> None:
-    """Fails unless the screen is as ``snapshots/<name>.txt`` has it; writes the file if there is none."""
+async def matches(pilot: Pilot[None], name: str) -> None:
+    """Wait until the screen is as ``snapshots/<name>.txt`` has it; writes the file if there is none.
+
+    It waits because what has come may not be drawn yet: tabs, footer and scrollbars follow.
+    """
     file = Path(__file__).with_name("snapshots") / f"{name}.txt"
+    if not file.exists():
+        await pilot.pause(1)  # here nothing tells when all is drawn; it is a person who looks at it next
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(_same_in_all_runs(pilot))
+        raise AssertionError(f"{file.name} was not there; it is now: look at it")
+    expected = file.read_text()
+    try:
+        await until(lambda: _same_in_all_runs(pilot) == expected, seconds=20)
+    except AssertionError:
+        assert _same_in_all_runs(pilot) == expected, f"{name}: remove the snapshot to have a new one"
+
+
+def _same_in_all_runs(pilot: Pilot[None]) -> str:
     shown = text(pilot) + "\n"
     for found, put in _OF_THE_RUN:
         shown = found.sub(put, shown)
-    if not file.exists():
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(shown)
-        raise AssertionError(f"{file.name} was not there; it is now: look at it")
-    assert shown == file.read_text(), f"{name} is shown otherwise; remove the snapshot to have a new one"
+    return shown

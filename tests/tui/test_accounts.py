@@ -197,7 +197,7 @@ async def test_how_accounts_look(looked_at: ServerProcess, size: tuple[int, int]
     async with signed_in(looked_at, "Accounts", size=size, now=lambda: NOON) as pilot:
         await search(pilot, "look-")
         await says(pilot, "3 accounts")
-        matches(pilot, f"accounts-{size[0]}")
+        await matches(pilot, f"accounts-{size[0]}")
         await pilot.press("end", "enter")
         await says(pilot, "not banned", "3 ledger entries")
-        matches(pilot, f"account-{size[0]}")
+        await matches(pilot, f"account-{size[0]}")

@@ -103,10 +103,10 @@ ANALYSIS = Analysis(
 async def test_it_is_shown(backend: ServerProcess, size: tuple[int, int]) -> None:
     async with signed_in(backend, "Analytics", size=size, now=lambda: NOON) as pilot:
         await answers(pilot, ANALYSIS)
-        matches(pilot, f"analytics-{size[0]}")
+        await matches(pilot, f"analytics-{size[0]}")
         await pilot.press("d")
         await says(pilot, "400.0 ██")
-        matches(pilot, f"analytics-days-{size[0]}")
+        await matches(pilot, f"analytics-days-{size[0]}")
 
 
 async def test_days_without_anything_are_an_empty_chart(backend: ServerProcess) -> None:

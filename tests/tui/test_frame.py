@@ -193,7 +193,7 @@ async def test_the_overview_looks_as_it_did(size: tuple[int, int]) -> None:
     with serving(*[answer] * 20) as backend:
         async with console_on(backend, "any", size=size, now=lambda: AT) as pilot:
             await says(pilot, "FROZEN since", "nobody has followed requests for 4 min")
-            matches(pilot, f"overview-{size[0]}")
+            await matches(pilot, f"overview-{size[0]}")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80", "132"])
@@ -201,7 +201,7 @@ async def test_the_audit_looks_as_it_did(backend: ServerProcess, size: tuple[int
     seeding.seed(backend, _audited())
     async with signed_in(backend, "Audit", size=size, now=lambda: AT) as pilot:
         await says(pilot, "mallory")
-        matches(pilot, f"audit-{size[0]}")
+        await matches(pilot, f"audit-{size[0]}")
 
 
 async def _audited() -> None:

@@ -110,4 +110,4 @@ async def test_how_an_incident_looks(backend: ServerProcess, operator: Client, s
         await types(pilot, "note", "one account, 400 requests a minute")
         await pilot.press("enter")
         await says(pilot, "[x] 2 Investigate", "banned: eve, mallory")
-        matches(pilot, f"incident-{size[0]}")
+        await matches(pilot, f"incident-{size[0]}")

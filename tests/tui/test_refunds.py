@@ -127,4 +127,4 @@ async def test_how_refunds_look(backend: ServerProcess, size: tuple[int, int]) -
     async with signed_in(backend, "Incident", size=size, now=lambda: clock_at(hour)) as pilot:
         await preview(pilot)
         await says(pilot, "5 credits of 2 requests", "2 refunds")
-        matches(pilot, f"refunds-{size[0]}")
+        await matches(pilot, f"refunds-{size[0]}")

@@ -82,7 +82,7 @@ async def look_into(pilot: Pilot[None], request: OperatedRequest) -> None:
 async def test_the_list(backend: ServerProcess, size: tuple[int, int]) -> None:
     async with signed_in(backend, "Requests", size=size, now=lambda: NOON) as pilot:
         await answers(pilot, Listed(Page((RUNNING, CANCELLING, FAILED), "more")))
-        matches(pilot, f"requests-{size[0]}")
+        await matches(pilot, f"requests-{size[0]}")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -90,7 +90,7 @@ async def test_one_request(backend: ServerProcess, size: tuple[int, int]) -> Non
     async with signed_in(backend, "Requests", size=size, now=lambda: NOON) as pilot:
         await look_into(pilot, RUNNING)
         await says(pilot, "3 timeline entries", "8412973", "Next list")
-        matches(pilot, f"request-{size[0]}")
+        await matches(pilot, f"request-{size[0]}")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -100,7 +100,7 @@ async def test_the_files_of_one_that_ended(backend: ServerProcess, size: tuple[i
         await says(pilot, "timeline entries")
         await pilot.press("l")
         await says(pilot, "2 output files", "8412973", "Next list")
-        matches(pilot, f"request-files-{size[0]}")
+        await matches(pilot, f"request-files-{size[0]}")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -109,5 +109,5 @@ async def test_the_question_before_a_cancellation(backend: ServerProcess, size: 
         await answers(pilot, Listed(Page((RUNNING,))))
         await pilot.press("x")
         await says(pilot, "Cancel request")
-        matches(pilot, f"cancel-{size[0]}")
+        await matches(pilot, f"cancel-{size[0]}")
         await pilot.press("escape")

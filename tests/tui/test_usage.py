@@ -103,4 +103,4 @@ USAGE = Usage(
 async def test_it_is_shown(backend: ServerProcess, size: tuple[int, int]) -> None:
     async with signed_in(backend, "Usage", size=size, now=lambda: NOON) as pilot:
         await answers(pilot, USAGE)
-        matches(pilot, f"usage-{size[0]}")
+        await matches(pilot, f"usage-{size[0]}")
