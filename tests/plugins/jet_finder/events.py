@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import cos, sin, sinh
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from collidium.datasets.schemas import SCHEMAS
@@ -61,6 +62,12 @@ def particles(*events: Sequence[Particle]) -> pa.Table:
         for name, column in columns.items():
             column.append(told.get(name, [0] * len(ones)))
     return _table("particles", columns)
+
+
+def scattered(random: np.random.Generator, count: int, pt: float) -> list[Cell]:
+    """Cells all over the barrel, ``pt`` GeV on average."""
+    columns = (random.exponential(pt, count), random.normal(0, 1, count), random.uniform(-3, 3, count))
+    return [Cell(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _table(name: str, columns: dict[str, list[list[Any]]]) -> pa.Table:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("fastjet")
 
-from tests.plugins.jet_finder.events import Cell, Particle, calo_hits, particles
+from tests.plugins.jet_finder.events import Cell, Particle, calo_hits, particles, scattered
 
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
@@ -18,11 +18,6 @@ from collidium_plugins.jet_finder.deposits import deposits
 from collidium_plugins.jet_finder.table import jets
 
 B0, D0, PION = 511, 421, 211
-
-
-def scattered(random: np.random.Generator, count: int, pt: float) -> list[Cell]:
-    columns = (random.exponential(pt, count), random.normal(0, 1, count), random.uniform(-3, 3, count))
-    return [Cell(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def of(cells: list[Cell], ones: list[Particle] | None = None) -> dict[str, list[object]]:
