@@ -16,9 +16,10 @@ from collidium.cli.progress import progress_bar
 @click.option("--without-flavour", is_flag=True, help="Where particles do not tell it: flavours are null.")
 @json_option
 def jets(directory: Path, config: str | None, without_flavour: bool, as_json: bool) -> None:
-    """Add the table jets to the dataset in DIRECTORY: anti-kt jets of its calorimeter hits.
+    """Find the jets of the dataset in DIRECTORY: adds table jets.
 
-    Datasets of the built-in pipeline have it. Needs FastJet: pip install 'collidium[sim]'.
+    They are anti-kt jets of its calorimeter hits. Datasets of the built-in pipeline have them. Needs FastJet:
+    pip install 'collidium[sim]'.
 
     \b
     collidium jets ./events
