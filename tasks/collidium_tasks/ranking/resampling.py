@@ -62,8 +62,8 @@ def resampled(groups: Sequence[Scores], draws: Draws) -> Iterator[BinnedRoc]:
     signals, backgrounds = (_counts(scores, edges) for scores in (signal, background))
     signals[:, -1] = [group.unscored_signal for group in groups]
     backgrounds[:, 0] = [group.unscored_background for group in groups]
-    for one, other in zip(times @ signals, times @ backgrounds, strict=True):
-        yield BinnedRoc(_sums(one), _sums(other))
+    for signal_sums, background_sums in zip(_sums(times @ signals), _sums(times @ backgrounds), strict=True):
+        yield BinnedRoc(signal_sums, background_sums)
 
 
 def _quantiles(scores: Sequence[Numbers]) -> npt.NDArray[Any]:
@@ -83,4 +83,7 @@ def _counts(scores: Sequence[Numbers], edges: npt.NDArray[Any]) -> npt.NDArray[n
 
 
 def _sums(counts: npt.NDArray[np.float64]) -> Sums:
-    return np.concatenate([[0.0], np.cumsum(counts)])
+    """Of all bins before each edge, from none to all, shape (draws, bins + 1)."""
+    sums = np.zeros((len(counts), counts.shape[1] + 1))
+    np.cumsum(counts, axis=1, out=sums[:, 1:])
+    return sums

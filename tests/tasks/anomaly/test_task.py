@@ -127,6 +127,12 @@ def test_submitting_only_what_one_is_sure_of_costs() -> None:
         assert part["signal_efficiency_fpr1"] <= whole["signal_efficiency_fpr1"]
 
 
+def test_what_is_left_out_is_wrong_by_hand() -> None:
+    """A right answer to one of two signals, then to two of four ordinary events: half of the pairs."""
+    assert metrics({1: 0, 2: 1, 3: 0, 4: 0, 6: 0}) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.5}
+    assert metrics({1: 0, 2: 1, 5: 1, 6: 0}) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.0}
+
+
 def test_an_empty_answer_is_worse_than_chance() -> None:
     channels, _ = mix()
     assert scored(np.full(2000, np.nan), channels) == {"auroc": 0.0, "signal_efficiency_fpr1": 0.0}
