@@ -24,7 +24,11 @@ class StatusBar(Static):
     def _draw(self, standing: Standing) -> None:
         self.set_class(bool(standing.frozen), "frozen")
         self.set_class(standing.link is not Link.UP, "away")
-        self.update(plain(" │ ".join(parts(standing)), one_line=True))
+        # To its end, so that reverse is the whole line's.
+        self.update(plain(f" {' │ '.join(parts(standing))}".ljust(self.app.size.width), one_line=True))
+
+    def on_resize(self) -> None:
+        self._draw(cast("Console", self.app).session.standing)
 
 
 def parts(standing: Standing) -> list[str]:
