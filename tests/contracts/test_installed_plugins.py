@@ -66,7 +66,8 @@ def test_loading_tasks_imports_nothing_that_only_their_baselines_need() -> None:
 
 def test_what_the_platform_ships_is_there_to_be_tested() -> None:
     """A plugin that brings nothing would leave nothing to test below."""
-    assert INSTALLED.tasks().origins.get("tracking") == "tracking"
+    for task in ("tracking", "tracking_small", "tracking_latency"):
+        assert INSTALLED.tasks().origins.get(task) == task
     assert INSTALLED.storages(DEFAULTS).origins.get("local") == "storage_local"
     assert INSTALLED.executors(DEFAULTS).origins.get("processes") == "executor_processes"
     assert INSTALLED.identity_providers(DEFAULTS).origins.get("hub") == "hub_identity"

@@ -24,7 +24,7 @@ from collidium.settings import Settings
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FLOOR = 1.0
 METRICS = (
-    Metric(name="accuracy", higher_is_better=True, description="The primary."),
+    Metric(name="accuracy", higher_is_better=True, description="The primary.", missing_when="it is so"),
     Metric(name="speed", higher_is_better=True, description="A boast.", self_reported=True),
     Metric(name="missing", higher_is_better=False, description="Never paid."),
 )
@@ -33,16 +33,16 @@ _games = iter(range(10**9))
 
 @dataclass(frozen=True)
 class Sent:
-    """What somebody sends: accuracy and speed by the old scorer and by the new, which may refuse it."""
+    """What somebody sends: accuracy, if any, and speed by the old scorer and the new, which may refuse it."""
 
     account: int
-    old: tuple[float, float]
-    new: tuple[float, float] | None
+    old: tuple[float | None, float]
+    new: tuple[float | None, float] | None
     verified: bool
 
 
 value = st.integers(0, 8).map(float)
-scores = st.tuples(value, value)
+scores = st.tuples(st.none() | value, value)
 sent = st.builds(Sent, st.integers(0, 2), scores, st.none() | scores, st.booleans())
 
 
@@ -88,7 +88,7 @@ class Game:
             size_bytes=1,
             rows=1,
             scores=made.metrics,
-            rank_score=made.metrics["accuracy"],
+            rank_score=scorings.rank_score(task.card, made.metrics),
             scorer_version=task.version,
             truth_version=self.truth,
             submitted_at=START + timedelta(minutes=number),
@@ -109,9 +109,9 @@ class Game:
         return await replay.run(Replay(self.chosen, target, problems, "test"), apply=apply)
 
 
-def evaluation(accuracy: float, speed: float) -> Evaluation:
+def evaluation(accuracy: float | None, speed: float) -> Evaluation:
     """Scores that scatter by one."""
-    metrics = {"accuracy": accuracy, "speed": speed, "missing": 0.5}
+    metrics = {"speed": speed, "missing": 0.5} | ({} if accuracy is None else {"accuracy": accuracy})
     replicates = {name: [score - 1, score + 1] * 100 for name, score in metrics.items()}
     return Evaluation(metrics, [], 1, replicates)
 
@@ -142,7 +142,9 @@ async def _play(url: str, game: Game, files: list[Sent]) -> None:
         assert all(now >= then for now, then in zip(after, before, strict=True)), "nothing is taken back"
         ranked = [change for change in review.submissions if change.rank is not None]
         assert [change.rank for change in ranked] == list(range(1, len(ranked) + 1))
-        assert {change.submission_id for change in ranked} == {i for i, one in of.items() if one.new}
+        assert {change.submission_id for change in ranked} == {
+            id_ for id_, one in of.items() if one.new and one.new[0] is not None
+        }
         again = await game.rescore(of, apply=True)
         assert [change.earns for change in again.submissions] == [0] * len(files)
         assert await _paid(people) == after
