@@ -72,12 +72,13 @@ async def test_days_are_bars_or_a_table_that_is_exported(
     assert len(rows) == DAYS
 
 
-async def test_it_survives_every_size(used: ServerProcess) -> None:
+async def test_it_survives_every_size_and_the_other_theme(used: ServerProcess) -> None:
     async with signed_in(used, "Analytics") as pilot:
         for width in (1, 3, 8, 11, 13, 40, 200):
             for height in (1, 3, 6, 60):
                 await pilot.resize_terminal(width, height)
         await pilot.resize_terminal(*SMALL)
+        await pilot.press("t")
         await says(pilot, "7.5┤")
 
 
