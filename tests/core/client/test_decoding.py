@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collidium.client.decoding import UnexpectedAnswer, decode
-from collidium.client.records import Account, Receipt, TaskCard
+from collidium.client.records import Account, PredictionColumn, Receipt, TaskCard
 
 ACCOUNT: dict[str, Any] = {
     "hub_username": "alice",
@@ -62,6 +62,13 @@ def test_nested_records_and_lists() -> None:
     assert card.metrics[0].floor == 0.25
     assert isinstance(card.metrics[0].floor, float)
     assert card.inputs == ("tracker_hits",)
+
+
+def test_pairs_have_two_items_of_which_either_may_be_null() -> None:
+    column = {"name": "n_params", "kind": "integer", "description": "", "bounds": [1, None]}
+    assert decode(PredictionColumn, column).bounds == (1.0, None)
+    with pytest.raises(UnexpectedAnswer, match="bounds has 3 items, not 2"):
+        decode(PredictionColumn, column | {"bounds": [1, 2, 3]})
 
 
 def test_scores_are_floats() -> None:
