@@ -92,11 +92,20 @@ def mix(mixing: Mixing, tell: Tell | None = None) -> Mixed:
     try:
         with held_directory(work) as scratch:
             made = _write(mixing, sources, scratch, tell)
-            made.directory.rename(mixing.output)
+            _publish(made.directory, mixing.output)
     finally:
         with suppress(OSError):  # another mix may be at work there
             work.rmdir()
     return Mixed(mixing.output, made.config, made.events, made.channels)
+
+
+def _publish(made: Path, output: Path) -> None:
+    try:
+        made.rename(output)
+    except OSError:
+        if output.exists():
+            raise InvalidInput(f"{output} was made by somebody else at the same time") from None
+        raise
 
 
 # -- sources --------------------------------------------------------------------------------------------

@@ -233,6 +233,15 @@ def test_interrupted_it_leaves_nothing(sources: list[Path], tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def test_who_was_faster_is_not_replaced(sources: list[Path], tmp_path: Path) -> None:
+    def somebody_else(step: str, done: int, total: int) -> None:
+        (tmp_path / "mix" / "theirs").mkdir(parents=True, exist_ok=True)
+
+    with pytest.raises(InvalidInput, match="at the same time"):
+        mix(Mixing(sources, CONFIG, tmp_path / "mix"), somebody_else)
+    assert [path.name for path in tmp_path.rglob("*")] == ["mix", "theirs"]
+
+
 @pytest.mark.parametrize("config", ["anomaly", "Anomaly_pu0", "../x_pu0", "anomaly_pu0 ", ""])
 def test_a_name_that_is_none(config: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="anomaly_pu0"):
