@@ -1,0 +1,123 @@
+"""Benchmarks: tasks, leaderboards, self-reported scores to be verified, phases to be closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.core.servers import FIRST, STOP, write_oracle
+from tests.tui import seeding
+from tests.tui.consoles import LARGE, SMALL, matches, says, signed_in, text
+from textual.pilot import Pilot
+
+from collidium.benchmarks.models import Submission
+from collidium.client import Client
+from collidium.demo import EVENTS_DIRECTORY
+from collidium.testing.server import ServerProcess
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def server(backend: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> ServerProcess:
+    """Tracking in its public phase, and two submissions to tracking_latency."""
+    for task in ("tracking", "tracking_latency"):
+        events = ("--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}")
+        run(backend, "truth", "import", task, "--from", str(EVENTS_DIRECTORY), *events)
+    run(backend, "benchmark", "split", "tracking", "--public", "50")
+    path = tmp_path_factory.mktemp("predictions") / "oracle.parquet"
+    oracle = write_oracle(path)
+    with Client(backend.base_url, backend.add_user("ann")) as ann:
+        ann.submit("tracking", path)
+    for name, seconds in (("ben", 0.5), ("cleo", 0.25)):
+        pq.write_table(oracle.append_column("seconds", pa.array(np.full(oracle.num_rows, seconds))), path)
+        with Client(backend.base_url, backend.add_user(name)) as client:
+            client.submit("tracking_latency", path)
+    return backend
+
+
+def run(server: ServerProcess, *arguments: str) -> None:
+    done = server.run(*arguments)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def operator(server: ServerProcess) -> Iterator[Client]:
+    with Client(server.base_url, token="", admin_token=server.admin_token) as client:
+        yield client
+
+
+async def choose(pilot: Pilot[None], task: str) -> None:
+    """Put the cursor on a task of the list."""
+    await says(pilot, task)
+    names = [line.split()[0] for line in text(pilot).splitlines() if line.strip()]
+    first = names.index("task") + 1
+    await pilot.press("home", *["down"] * (names.index(task) - first))
+
+
+async def test_tasks_say_why_they_take_nothing(server: ServerProcess) -> None:
+    async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
+        await says(pilot, "tracking_latency", "NO: no truth yet", "public")
+        await choose(pilot, "data_loading")
+        await pilot.press("x")
+        await says(pilot, "has no public phase")
+
+
+async def test_a_leaderboard_with_what_is_self_reported(server: ServerProcess) -> None:
+    async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
+        await choose(pilot, "tracking_latency")
+        await pilot.press("enter")
+        await says(pilot, "events_per_second (self-reported)", "cleo", "ben", "takes submissions")
+        await pilot.press("escape")
+        await says(pilot, "NO: no truth yet")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_how_benchmarks_look(server: ServerProcess, size: tuple[int, int]) -> None:
+    async def at_noon() -> None:
+        for number, row in enumerate(await Submission.all().order_by("submitted_at")):
+            await Submission.filter(id=row.id).update(submitted_at=NOON + timedelta(minutes=number))
+
+    seeding.seed(server, at_noon())
+    async with signed_in(server, "Benchmarks", size=size, now=lambda: NOON) as pilot:
+        await says(pilot, "tracking_latency")
+        await matches(pilot, f"benchmarks-{size[0]}")
+        await pilot.press("l")
+        await says(pilot, "cleo", "2 to verify")
+        await matches(pilot, f"to-verify-{size[0]}")
+        await pilot.press("enter")
+        await says(pilot, "2 places")
+        await matches(pilot, f"leaderboard-{size[0]}")
+
+
+async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: Client) -> None:
+    async with signed_in(server, "Benchmarks") as pilot:
+        await pilot.press("l")
+        await says(pilot, "cleo", "ben")
+        await pilot.press("v")
+        await says(pilot, "Verify", "of cleo", "events_per_second", "credits if it is the best")
+        await pilot.press("n")
+        assert len(operator.admin_submissions(unverified=True)) == 2
+        await pilot.press("v")
+        await says(pilot, "of cleo")
+        await pilot.press("y")
+        await says(pilot, "Verified: cleo earned 30")
+        (left,) = operator.admin_submissions(unverified=True)
+        assert left.hub_username == "ben"
+
+
+async def test_a_phase_is_closed_for_good(server: ServerProcess, operator: Client) -> None:
+    async with signed_in(server, "Benchmarks") as pilot:
+        await choose(pilot, "tracking")
+        await pilot.press("x")
+        await says(pilot, "Close the public phase of tracking", "cannot be opened again")
+        await pilot.press("enter")
+        assert operator.task("tracking").phase == "public", "Enter alone closes nothing"
+        await pilot.press("x", "y")
+        await says(pilot, "tracking: the final phase counts")
+    assert operator.task("tracking").phase == "final"
+    assert operator.admin_audit(limit=1)[0].action == "close"
