@@ -105,10 +105,11 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
         if self.data is None:
             return
         first = date.fromisoformat(f"{self.month or self.data.failures.month}-01")
-        other = (first + timedelta(days=32 if way > 0 else -1)).replace(day=1)
-        today = self.data.days[-1].date
-        if f"{other:%Y-%m}" <= today[:7]:
-            self.month = f"{other:%Y-%m}"
+        other = f"{first + timedelta(days=32 if way > 0 else -1):%Y-%m}"
+        current = self.data.days[-1].date[:7]
+        if other <= current:
+            # The current one is none that is chosen: it goes on to the next when that begins.
+            self.month = None if other == current else other
             self.refresh_now()
 
     def action_days(self) -> None:
