@@ -35,7 +35,6 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from collidium.benchmarks.engine import Evaluation, evaluate
 from collidium.benchmarks.truth import Truth
 from collidium.benchmarks.truth_import import Origin, build
-from collidium.benchmarks.uncertainty import GROUPS
 from collidium.client.predictions import PredictionsWriter
 from collidium.contracts.executor import Limits
 from collidium.contracts.task import Block, EventRange, Task
@@ -198,8 +197,8 @@ async def measure(case: Case, directory: Path, rounds: int) -> Measured:
         block = await asyncio.to_thread(in_memory, case, truth)
         tally = len(pickle.dumps(case.task.score(block)))
         for _ in range(rounds):
-            for groups, seconds in ((1, without_errors), (GROUPS, scoring)):
-                await one(executor, scoring_calls.draw_groups, groups)
+            for errors, seconds in ((False, without_errors), (True, scoring)):
+                await one(executor, scoring_calls.tell_errors, errors)
                 before = await one(executor, scoring_calls.cpu_seconds)
                 await score(case, truth, path, executor)
                 seconds.append(await one(executor, scoring_calls.cpu_seconds) - before)

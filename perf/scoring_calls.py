@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from collidium.benchmarks import uncertainty
+from collidium.benchmarks import scoring, uncertainty
 from collidium.contracts.task import Reconstruction
 from collidium_tasks.anomaly import AnomalyTask
 from collidium_tasks.jets import JetsTask
@@ -46,6 +46,11 @@ def cpu_seconds(_: None) -> float:
 def draw_groups(groups: int) -> None:
     """How many groups of events are drawn for standard errors from now on; none are drawn of one group."""
     uncertainty.GROUPS = groups  # type: ignore[misc]  # what no other code does
+
+
+def tell_errors(wanted: bool) -> None:
+    """Whether standard errors are made of what is scored from now on; the groups of events stay."""
+    scoring.resampled = uncertainty.resampled if wanted else lambda task, tallies: {}  # type: ignore[attr-defined]
 
 
 def anonymous_bytes(_: None) -> int:
