@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium import held_files
-from collidium.contracts.task import EventRange
 from collidium.datasets import layout
+from collidium.datasets.publishing.withholding import blocks_of
 from collidium.datasets.reading.dataset import parquet_files
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import ShardWriter
@@ -27,8 +27,6 @@ _TABLE: Final = "jets"
 _SOURCE: Final = "calo_hits"
 #: Where the table grows; hidden files are no part of a dataset.
 _WORK: Final = ".jets"
-#: Bytes of the tables, as they are stored, that are worked on at once.
-_BLOCK_BYTES: Final = 16 * 1024**2
 _NAMES: Final = {"b": BOTTOM, "c": CHARM, "light": LIGHT}
 
 #: Called with the events that are done, and all there are.
@@ -103,7 +101,7 @@ class _Making:
             made, "train", SCHEMA, events_per_shard=self.place.events_per_shard or max(len(events), 1)
         ) as writer:
             done = 0
-            for rows in self._blocks(events):
+            for _, rows in blocks_of(self.tables, events):
                 block = jets(rows[_SOURCE], rows.get("particles"))
                 writer.write(block)
                 counts += _flavours(block)
@@ -129,15 +127,6 @@ class _Making:
             if not np.array_equal(table.event_ids, source):
                 raise UnusableDataset(f"tables {name} and {_SOURCE} have different events")
         return source
-
-    def _blocks(self, events: npt.NDArray[np.int64]) -> Iterator[dict[str, pa.Table]]:
-        size = sum(table.bytes_per_event for table in self.tables.values())
-        step = max(1, int(_BLOCK_BYTES / max(size, 1)))
-        blocks = [events[start : start + step] for start in range(0, len(events), step)]
-        ranges = [EventRange(int(block[0]), int(block[-1]) + 1) for block in blocks]
-        streams = [table.read(ranges, batch_bytes=_BLOCK_BYTES) for table in self.tables.values()]
-        for pieces in zip(*streams, strict=True):
-            yield dict(zip(self.tables, pieces, strict=True))
 
     def _refuse_without_hadrons(self, counts: npt.NDArray[np.int64]) -> None:
         if self._told and counts.any() and counts[LIGHT] == counts.sum():
