@@ -14,12 +14,11 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def log(*deeds: str, end: datetime = NOW) -> list[AuditEntry]:
     """A log, newest first, of deeds like ``ban eve`` told oldest first, a minute apart."""
-    entries = [
-        AuditEntry(
-            number, end - timedelta(minutes=len(deeds) - number), "root", *deed.partition(" ")[::2], {}, None
-        )
-        for number, deed in enumerate(deeds)
-    ]
+    entries = []
+    for number, deed in enumerate(deeds):
+        action, _, target = deed.partition(" ")
+        at = end - timedelta(minutes=len(deeds) - number)
+        entries.append(AuditEntry(number, at, "root", action, target))
     return entries[::-1]
 
 

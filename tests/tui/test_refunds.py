@@ -65,7 +65,7 @@ async def test_what_is_seen_is_given_back(backend: ServerProcess, operator: Clie
         await says(pilot, "7.5 credits of 3 requests", "the hub re")
         assert [operator.admin_account(name).credits for name in ("ann", "ben")] == [10, 10]
         await pilot.press("a")
-        await says(pilot, "7.5 credits of 3 requests of 2 accounts", "What is paid is")
+        await says(pilot, "7.5 credits of 3 requests of 2 accounts", "is what you saw")
         await pilot.press("enter")
         await says(pilot, "Note: is needed")
         await types(pilot, "note", HOSTILE)
@@ -82,7 +82,7 @@ async def test_what_has_changed_is_shown_anew_and_not_paid(backend: ServerProces
     async with signed_in(backend, "Incident", now=lambda: clock_at(2)) as pilot:
         await preview(pilot)
         await pilot.press("a")
-        await says(pilot, "2.5 credits of 1 requests of 1 accounts")
+        await says(pilot, "2.5 credits of 1 request of 1 account")
         fail(backend, 2, "dan", events=7)
         await types(pilot, "note", "a full disk")
         await pilot.press("enter")
@@ -115,7 +115,7 @@ async def test_another_window(backend: ServerProcess) -> None:
         await types(pilot, "begin", "2026-03-01 03:00")
         await types(pilot, "end", "2026-03-01T05:00:00+01:00")
         await pilot.press("enter")
-        await says(pilot, "2.5 credits of 1 requests", "eli")
+        await says(pilot, "2.5 credits of 1 request", "eli")
         await pilot.press("escape")
         await says(pilot, "6 Refund, if needed")
 

@@ -68,9 +68,9 @@ class RefundsScreen(ConsoleScreen["Refunds"]):
             self.notify("There is nothing to refund.")
 
     async def _apply(self, seen: Refunds) -> None:
-        accounts = len({refund.hub_username for refund in seen.requests})
+        accounts = _counted(len({refund.hub_username for refund in seen.requests}), "account")
         about = (
-            f"{told(seen).capitalize()} of {accounts} accounts, which get them back at once. What is paid is "
+            f"{told(seen).capitalize()} of {accounts}: given back at once. What is paid is "
             "what you saw: if it has changed since, nothing is, and you see it anew. It cannot be taken back "
             "but by deducting."
         )
@@ -100,7 +100,11 @@ class RefundsScreen(ConsoleScreen["Refunds"]):
 
 def told(refunds: Refunds) -> str:
     """How much of how many."""
-    return f"{refunds.total:,} credits of {len(refunds.requests):,} requests"
+    return f"{refunds.total:,} credits of {_counted(len(refunds.requests), 'request')}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 _COLUMNS: list[Column[Refund]] = [
