@@ -120,10 +120,10 @@ async def _pictures(server: ServerProcess, directory: Path) -> None:
 async def _shown(pilot: Pilot[None], label: str) -> None:
     app = pilot.app
     assert isinstance(app, Console)  # noqa: S101 -- it is ours
+    asked = app.times.now()
     app.action_show(label)
     await _until(pilot, lambda: getattr(app.screen, "label", "") == label)
-    await pilot.press("r")
-    await _until(pilot, lambda: app.screen.data is not None and not app.screen.is_reading)  # type: ignore[attr-defined]
+    await _until(pilot, lambda: (getattr(app.screen, "data_at", None) or asked) > asked)
     await pilot.pause()
 
 

@@ -1,6 +1,6 @@
 """How fast the operator's console is there, how fast its screens are, and whether its memory stays flat.
 
-    python perf/console.py [--quick]
+    python perf/console.py [--hours 1] [--quick]
 
 A server process on loopback with 100,000 requests and 10,000 accounts, on SQLite. First paint is that of
 ``collidium tui`` in a terminal of its own, from the start of the process until the first screen is drawn, and
@@ -164,8 +164,10 @@ def resident_megabytes() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run of a few seconds")
-    quick = parser.parse_args().quick
-    requests, accounts, repeats, hours = (1_000, 100, 3, 0.01) if quick else (100_000, 10_000, 21, 1.0)
+    parser.add_argument("--hours", type=float, default=1.0, help="whose refreshes memory is watched over")
+    options = parser.parse_args()
+    quick = options.quick
+    requests, accounts, repeats = (1_000, 100, 3) if quick else (100_000, 10_000, 21)
     with tempfile.TemporaryDirectory() as name, ServerProcess(Path(name), env=SETTINGS) as server:
         asyncio.run(fill(f"sqlite:///{server.data_dir / 'collidium.sqlite3'}", requests, accounts))
         print(f"{requests:,} requests, {accounts:,} accounts\n")
@@ -179,7 +181,7 @@ def main() -> None:
             print(f"| {what} | {statistics.median(elapsed):.0f} | {min(elapsed):.0f} | {cpu:.0f} |")
         print()
         asyncio.run(screens(server, repeats))
-        asyncio.run(soak(server, hours))
+        asyncio.run(soak(server, 0.01 if quick else options.hours))
 
 
 if __name__ == "__main__":

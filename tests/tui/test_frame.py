@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -24,12 +26,14 @@ from tests.tui.consoles import (
 )
 
 from collidium import __version__
-from collidium.client import Client
+from collidium.client import AsyncClient, Client, Page
+from collidium.client import AuditEntry as Entry
 from collidium.operations.models import AuditEntry
 from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen, Field, Form
 from collidium_tui.app import Console
 from collidium_tui.frame.tabs import Tabs
+from collidium_tui.screens.audit import AuditScreen
 from collidium_tui.session import Session
 from collidium_tui.widgets.times import Times
 
@@ -140,6 +144,24 @@ async def test_light_and_dark(backend: ServerProcess) -> None:
             await pilot.press("t")
             assert console_of(pilot).current_theme.dark is dark
             await says(pilot, "queued")
+
+
+async def test_a_key_that_is_held_down_asks_once_a_second(
+    backend: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with signed_in(backend, "Audit") as pilot:
+        asked, fetch = [], AuditScreen.fetch
+
+        async def counted(self: AuditScreen, client: AsyncClient) -> Page[Entry]:
+            asked.append(monotonic())
+            return await fetch(self, client)
+
+        monkeypatch.setattr(AuditScreen, "fetch", counted)
+        for _ in range(2):
+            before = len(asked)
+            await pilot.press(*["r"] * 10)
+            await holds(pilot, lambda before=before: len(asked) > before)
+        assert all(later - earlier >= 0.9 for earlier, later in pairwise(asked))
 
 
 async def test_a_screen_that_is_left_asks_nothing_more(backend: ServerProcess) -> None:

@@ -14,17 +14,19 @@ if TYPE_CHECKING:
 
 
 class Command(Protocol):
-    """What the ``collidium`` command hands to its commands, as far as it is asked for here."""
+    """What the ``collidium`` command hands to its commands, as far as it is asked for here.
 
-    def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
-        """Screens that plugins bring, by label, and what was wrong with any of them."""
+    ``screens`` are those that plugins bring, by label, and what was wrong with any of them.
+    """
+
+    def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]: ...
 
 
 @click.command()
 @click.pass_obj
 @click.option("--utc", is_flag=True, help="Show times in UTC; a key changes it later.")
 def tui(command: Command, utc: bool) -> None:
-    """Run the platform from a terminal: see what is wrong, stop it, and find who did what.
+    """Run the platform from a terminal: see what is wrong, and stop it.
 
     It asks the server at PLATFORM_BACKEND (default http://127.0.0.1:8000) with the operators' secret:
     ADMIN_TOKEN, or what you type into its login box, which is kept in memory alone. Press ? in it for help.

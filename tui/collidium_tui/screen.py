@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar, cast
 
 from textual import events
 from textual.app import ComposeResult
@@ -28,6 +29,9 @@ from collidium_tui.widgets.times import Times
 if TYPE_CHECKING:
     from collidium.client import AsyncClient
     from collidium_tui.app import Console
+
+#: Seconds between two times that a screen asks by itself or by its key.
+LEAST_SECONDS: Final = 1.0
 
 Data = TypeVar("Data")
 Result = TypeVar("Result")
@@ -60,7 +64,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
 
     #: What it is called among the screens.
     label: ClassVar[str] = ""
-    #: No less than 1; a screen that makes several calls asks less often.
+    #: At least ``LEAST_SECONDS``; a screen that makes several calls asks less often.
     refresh_seconds: ClassVar[float] = 5.0
     #: What it is for, in a sentence or two for the help.
     about: ClassVar[str] = ""
@@ -76,6 +80,9 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         self.trouble = ""
         self._timer: Timer | None = None
         self._reading: Worker[None] | None = None
+        self._asked_at = -LEAST_SECONDS
+        #: Runs until the key to refresh has its way.
+        self._wanted: Timer | None = None
 
     # -- what a screen says of itself -----------------------------------------------------------------
 
@@ -130,6 +137,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
     def refresh_now(self) -> None:
         """Ask the server now, whatever is under way."""
         if self.is_current:
+            self._asked_at = monotonic()
             self._reading = self.run_worker(self._read, group="reading", exclusive=True)
             self._tell_freshness()
 
@@ -144,7 +152,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self._timer = self.set_interval(self.refresh_seconds, self._tick)
+        self._timer = self.set_interval(max(self.refresh_seconds, LEAST_SECONDS), self._tick)
         self.console.standing_changed.subscribe(self, self._on_standing)
         self.console.zone_changed.subscribe(self, lambda _: self._show_again())
 
@@ -163,7 +171,10 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         self.refresh_now()
 
     def action_refresh(self) -> None:
-        self.refresh_now()
+        # A key that is held down asks no more than once a second.
+        if self._wanted is None:
+            since = monotonic() - self._asked_at
+            self._wanted = self.set_timer(max(LEAST_SECONDS - since, 0.01), self._refresh_wanted)
 
     # -- inside ---------------------------------------------------------------------------------------
 
@@ -178,9 +189,14 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         except Exception as error:
             yield Static(plain(f"This screen cannot be shown: {self.console.report(error)}"))
 
+    def _refresh_wanted(self) -> None:
+        self._wanted = None
+        self.refresh_now()
+
     def _tick(self) -> None:
         # While the backend is away the session alone looks for it.
-        if self.session.standing.link is Link.UP and not self.is_reading:
+        lately = monotonic() - self._asked_at < LEAST_SECONDS
+        if self.session.standing.link is Link.UP and not self.is_reading and not lately:
             self.refresh_now()
 
     def _on_standing(self, standing: Standing) -> None:
