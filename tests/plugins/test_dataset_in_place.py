@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.core.datasets import events
 from tests.core.datasets.events import CONFIG, tables_of
+from tests.documents import ROOT, code_blocks
 
 from collidium import datasets
 from collidium.backoff import Backoff
@@ -24,19 +25,12 @@ from .hub_proxy import HubProxy, hub_proxy
 OWNER = "hedwig"
 TABLES = tables_of(range(30), hits=900)
 
-#: Reads whole shards from disk, as many do; and leaves the hub to ours.
-MINE = """
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from collidium.bench import Reading, loaders
-
-def load(reading: Reading) -> pa.Table:
-    if reading.streaming:
-        return loaders.load(reading)
-    table = pa.concat_tables([pq.read_table(path) for path in reading.shards])
-    return table.filter(pc.is_in(table["event_id"], pa.array(reading.events, pa.uint32())))
-"""
+#: The one that the documents show: it reads whole shards from disk, and leaves the hub to ours.
+(SHOWN,) = (
+    block.code
+    for block in code_blocks(ROOT / "docs/benchmarks.md")
+    if block.section == "How fast events are loaded" and block.language == "python"
+)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +129,7 @@ def test_events_that_are_not_there_are_told_before_anything_is_timed(part: Slice
 
 
 def test_a_loader_of_ones_own(part: Slice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "loaders_of_mine.py").write_text(MINE)
+    (tmp_path / "loaders_of_mine.py").write_text(SHOWN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     times = time_slice(part, loaders.find("loaders_of_mine:load"), repeats=1)

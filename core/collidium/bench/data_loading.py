@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -106,7 +107,7 @@ def time_slice(part: Slice, loader: Loader, *, repeats: int, progress: Progress 
     expected = part.digests()
 
     def timed(reading: Reading, where: str) -> Measured:
-        tell = (lambda done, total: progress(where, done, total)) if progress else None
+        tell = partial(progress, where) if progress else None
         return measure(loader, reading, expected, repeats=repeats, progress=tell)
 
     return Times(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -70,7 +70,7 @@ def _table(loaded: Loaded) -> pa.Table:
         return loaded
     try:
         if isinstance(loaded, Mapping):
-            return pa.table(dict(loaded))
+            return pa.Table.from_pydict(cast(dict[str, Any], dict(loaded)))
         if not isinstance(loaded, Iterable):
             raise TypeError(type(loaded).__name__)
         pieces = [

@@ -10,7 +10,7 @@ import click
 from collidium.cli.output import print_paragraph, print_record, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from collidium.benchmarks.cards import ListedCard, ListedMetric
     from collidium.client import Metric, PredictionColumn, TaskCard
@@ -43,16 +43,18 @@ def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: 
     if formulas:
         click.echo()
         print_record(formulas)
+    print_paragraph(" ".join(_sentences(card)))
+
+
+def _sentences(card: TaskCard | ListedCard) -> Iterator[str]:
     if card.left_out:
-        print_paragraph(card.left_out)
-    click.echo(
-        f"\nThe leaderboard goes by {card.primary_metric}. A new best above the floor earns the reward."
-    )
+        yield card.left_out
+    yield f"The leaderboard goes by {card.primary_metric}. A new best above the floor earns the reward."
     for metric in card.metrics:
         if metric.missing_when:
-            click.echo(f"There is no {metric.name} when {metric.missing_when}.")
+            yield f"There is no {metric.name} when {metric.missing_when}."
     if card.pareto:
-        click.echo(f"It marks the Pareto front of {card.pareto[0]} and {card.pareto[1]}.")
+        yield f"The leaderboard marks the Pareto front of {card.pareto[0]} and {card.pareto[1]}."
 
 
 def column_cells(column: PredictionColumn | Column) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ FIRST_EVENT: Final = 0
 #: Seconds that are believed: nothing is read in less than a microsecond, and nobody waits for a year.
 SECONDS: Final = (1e-6, 3e7)
 
-_NOT_READ: Final = f"event {FIRST_EVENT}, with which the slice begins, is not among those that count"
+_NOT_READ: Final = f"event {FIRST_EVENT} is not among the events that count"
 
 CARD: Final = Card(
     name="data_loading",

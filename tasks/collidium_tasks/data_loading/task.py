@@ -34,7 +34,7 @@ class DataLoadingTask(Task):
         first = np.asarray(events) == FIRST_EVENT
         return {
             "slices": pa.table({"event_id": events.filter(pa.array(first))}),
-            "events": pa.table({"event_id": events, "digest": digests}),
+            "events": pa.table({"event_id": events, "digest": pa.array(digests)}),
         }
 
     def check(self, block: Block) -> list[Problem]:

@@ -32,9 +32,11 @@ class OpenableShard(Protocol):
     @property
     def name(self) -> str:
         """The file's name, for messages."""
+        ...
 
     def open(self) -> pa.NativeFile:
         """The file, to be read at any place."""
+        ...
 
 
 class EventTable:
