@@ -109,11 +109,16 @@ def _merged(arrays: Iterable[Numbers]) -> Numbers:
 
 def _twice_above(some: Numbers, others: Numbers) -> int:
     """For each of ``some``, twice how many of ``others`` are below it, and how many equal it; summed."""
+    if not len(others):
+        return 0
     twice = 0
     for start in range(0, len(some), _CHUNK):
         chunk = some[start : start + _CHUNK]
-        twice += int(np.searchsorted(others, chunk, "left").sum())
-        twice += int(np.searchsorted(others, chunk, "right").sum())
+        below = np.searchsorted(others, chunk, "left")
+        # Most have no equals: only where there are some is it worth to look for the last of them.
+        has_equals = others.take(below, mode="clip") == chunk
+        upto = np.searchsorted(others, chunk[has_equals], "right")
+        twice += 2 * int(below.sum()) + int(upto.sum()) - int(below[has_equals].sum())
     return twice
 
 
