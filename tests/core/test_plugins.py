@@ -335,8 +335,9 @@ async def test_hook_collidium_screens(documented: Documented, tmp_path: Path) ->
     documented("collidium_screens")
     with ServerProcess(tmp_path / "server", env={"ADMIN_TOKEN": "of-the-console"}) as server:
         async with signed_in(server, brought=extensions.screens) as pilot:
-            await says(pilot, "Scorers")
+            await says(pilot, "9Score")
             await show(pilot, "Scorers")
+            await says(pilot, "9Scorers")
             await says(pilot, "tracking_latency", "scorers")
 
 

@@ -30,15 +30,18 @@ class Tabs(Static):
         console = cast("Console", self.app)
         shown = getattr(self.screen, "label", "")
         keys = console.screen_keys
-        for spare in (" ", ""):
-            tabs = [_tab(key, label, spare, label == shown) for key, label in keys.items()]
+        # With screens of plugins there may be no room for whole labels but that of the one that is shown.
+        for spare, letters in ((" ", None), ("", None), ("", 5)):
+            tabs = [_tab(key, label, spare, letters, label == shown) for key, label in keys.items()]
             line = Content(" ").join(tabs)
             if line.cell_length <= self.size.width:
                 break
         self.update(line)
 
 
-def _tab(key: str, label: str, spare: str, shown: bool) -> Content:
+def _tab(key: str, label: str, spare: str, letters: int | None, shown: bool) -> Content:
     style = Style(reverse=True, bold=True) if shown else Style()
     click = Style.from_meta({"@click": f"app.show({label!r})"})
-    return Content.assemble((key, Style(bold=True)), spare, (label, style)).stylize(click)
+    return Content.assemble(
+        (key, Style(bold=True)), spare, (label if shown else label[:letters], style)
+    ).stylize(click)
