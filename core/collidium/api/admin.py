@@ -7,7 +7,7 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 
 from collidium import operations
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
-from collidium.api.authentication import request_id, require_operator
+from collidium.api.authentication import only_operators, request_id, require_operator
 from collidium.api.schemas import (
     AuditModel,
     BanBody,
@@ -19,12 +19,7 @@ from collidium.api.schemas import (
 )
 
 blueprint = Blueprint("admin", __name__, url_prefix="/admin")
-
-
-@blueprint.before_request
-async def only_operators() -> None:
-    """Before anything of the request is read: nobody else learns even what a good request looks like."""
-    require_operator()
+blueprint.before_request(only_operators)
 
 
 @blueprint.post("/grant")

@@ -8,16 +8,11 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 from collidium import accounts
 from collidium.api.accounts import ledger_page
 from collidium.api.answers import Page, answer, page_of
-from collidium.api.authentication import require_operator
+from collidium.api.authentication import only_operators
 from collidium.api.schemas import AccountsQuery, Me, Transaction
 
 blueprint = Blueprint("admin_accounts", __name__, url_prefix="/admin/accounts")
-
-
-@blueprint.before_request
-async def only_operators() -> None:
-    """Before anything of the request is read."""
-    require_operator()
+blueprint.before_request(only_operators)
 
 
 @blueprint.get("")

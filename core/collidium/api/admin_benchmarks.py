@@ -7,18 +7,13 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 
 from collidium import accounts
 from collidium.api.answers import answer, answer_list, cut, page_of
-from collidium.api.authentication import request_id, require_operator
+from collidium.api.authentication import only_operators, request_id, require_operator
 from collidium.api.context import platform
 from collidium.api.schemas import Closed, SubmissionModel, SubmissionsQuery, TaskStatusModel
 from collidium.benchmarks import listing, phases, tasklist, verification
 
 blueprint = Blueprint("admin_benchmarks", __name__, url_prefix="/admin")
-
-
-@blueprint.before_request
-async def only_operators() -> None:
-    """Before anything of the request is read."""
-    require_operator()
+blueprint.before_request(only_operators)
 
 
 @blueprint.get("/tasks")

@@ -8,19 +8,14 @@ from tortoise.timezone import now
 
 from collidium import __version__, operations, outbox
 from collidium.api.answers import answer
-from collidium.api.authentication import require_operator
+from collidium.api.authentication import only_operators
 from collidium.api.context import platform
 from collidium.api.schemas import FollowerModel, OverviewModel, SilentTask
 from collidium.benchmarks import tasklist
 from collidium.simulations import followers, queue, reports
 
 blueprint = Blueprint("admin_overview", __name__, url_prefix="/admin")
-
-
-@blueprint.before_request
-async def only_operators() -> None:
-    """Before anything of the request is read."""
-    require_operator()
+blueprint.before_request(only_operators)
 
 
 @blueprint.get("/overview")

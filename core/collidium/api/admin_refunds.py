@@ -6,18 +6,13 @@ from quart import Blueprint, Response
 from quart_schema import document_response, security_scheme, tag, validate_request
 
 from collidium.api.answers import answer
-from collidium.api.authentication import request_id, require_operator
+from collidium.api.authentication import only_operators, request_id, require_operator
 from collidium.api.schemas import RefundsBody, RefundsModel
 from collidium.errors import InvalidInput
 from collidium.simulations import refunds
 
 blueprint = Blueprint("admin_refunds", __name__, url_prefix="/admin")
-
-
-@blueprint.before_request
-async def only_operators() -> None:
-    """Before anything of the request is read."""
-    require_operator()
+blueprint.before_request(only_operators)
 
 
 @blueprint.post("/refunds")

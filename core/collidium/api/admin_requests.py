@@ -7,8 +7,8 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 
 from collidium import accounts, simulations
 from collidium.api.answers import answer, answer_list
+from collidium.api.authentication import only_operators, require_operator
 from collidium.api.authentication import request_id as http_request_id
-from collidium.api.authentication import require_operator
 from collidium.api.context import platform
 from collidium.api.files import answer_with_file
 from collidium.api.openapi import PARQUET, parquet_answer
@@ -24,12 +24,7 @@ from collidium.errors import NotFound
 from collidium.simulations.output import storage_key
 
 blueprint = Blueprint("admin_requests", __name__, url_prefix="/admin/requests")
-
-
-@blueprint.before_request
-async def only_operators() -> None:
-    """Before anything of the request is read."""
-    require_operator()
+blueprint.before_request(only_operators)
 
 
 @blueprint.get("")

@@ -6,7 +6,7 @@ from quart import Blueprint, Response
 from quart_schema import document_response, security_scheme, tag, validate_querystring
 
 from collidium.api.answers import answer, answer_list
-from collidium.api.authentication import require_operator
+from collidium.api.authentication import only_operators
 from collidium.api.schemas import (
     ChannelUsageModel,
     DaysQuery,
@@ -19,12 +19,7 @@ from collidium.api.schemas import (
 from collidium.simulations import reports
 
 blueprint = Blueprint("reports", __name__, url_prefix="/admin")
-
-
-@blueprint.before_request
-async def only_operators() -> None:
-    """Before anything of the request is read."""
-    require_operator()
+blueprint.before_request(only_operators)
 
 
 @blueprint.get("/usage")
