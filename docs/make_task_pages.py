@@ -1,0 +1,160 @@
+"""Writes docs/tasks from the cards of the platform's tasks: ``python docs/make_task_pages.py``.
+
+What baselines score is read from docs/tasks/baseline_scores.json, which `docs/score_baselines.py` writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from math import floor, log10
+from pathlib import Path
+from typing import Any, Final
+
+from collidium import plugins, settings
+from collidium.cli.cards import column_cells
+from collidium.contracts.task import Column, Metric, Task
+
+FOLDER: Final = Path(__file__).with_name("tasks")
+SCORES: Final = FOLDER / "baseline_scores.json"
+#: In the order in which they are shown.
+TASKS: Final = ("tracking", "jets", "anomaly", "tracking_latency", "tracking_small", "data_loading")
+
+_WRITTEN: Final = "Written by `docs/make_task_pages.py` from the cards; do not edit.\n"
+_NO_FIGURES: Final = "No figures yet: `python docs/score_baselines.py` makes them.\n"
+
+
+def task_pages() -> dict[str, str]:
+    """Every page by its name."""
+    installed = plugins.load().tasks().things
+    scores = json.loads(SCORES.read_text())
+    tasks = [installed[name] for name in TASKS]
+    pages = {f"{task.card.name}.md": _page(task, scores.get(task.card.name)) for task in tasks}
+    return {"README.md": _contents(tasks)} | pages
+
+
+def _contents(tasks: list[Task]) -> str:
+    rows = [
+        (f"[{task.card.name}]({task.card.name}.md)", task.card.title, f"`{task.card.primary_metric.name}`")
+        for task in tasks
+    ]
+    return (
+        "# The tasks that come with the platform\n\n"
+        f"{_WRITTEN}\nAll are listed when a server first starts, and take submissions once their truth is "
+        "imported. [Benchmarks](../benchmarks.md) tells what scores earn, [Write a task](../write-a-task.md) "
+        "how to add one.\n\n" + _table(("task", "question", "primary metric"), rows)
+    )
+
+
+def _page(task: Task, scores: Mapping[str, Any] | None) -> str:
+    card = task.card
+    sections = {
+        "Data": _data(task),
+        "Predictions": _table(("column", "type", "meaning"), [_column(column) for column in card.columns])
+        + f"\n{card.left_out}\n",
+        "Metrics": _metrics(task),
+        "What the baselines score": _baselines(task, scores) if scores else _NO_FIGURES,
+    }
+    text = "".join(f"\n## {title}\n\n{section}" for title, section in sections.items())
+    return f"# {card.title}\n\n{_WRITTEN}\n{card.description}\n{text}"
+
+
+def _data(task: Task) -> str:
+    card = task.card
+    names = ", ".join(f"`{name}`" for name in card.inputs)
+    return (
+        f"Dataset config `{card.dataset}`, events {card.eval_events.start} to {card.eval_events.stop - 1}, "
+        f"unless an operator imports other truth. The baselines use the tables {names}; "
+        "[Dataset tables](../datasets.md) lists their columns.\n\n"
+        "```sh\n"
+        f"collidium tasks {card.name}\n"
+        f"collidium check {card.name} predictions.parquet\n"
+        f"collidium submit {card.name} predictions.parquet\n"
+        "```\n"
+    )
+
+
+def _column(column: Column) -> tuple[str, str, str]:
+    name, kind, meaning = column_cells(column)
+    return f"`{name}`", kind, meaning
+
+
+def _metrics(task: Task) -> str:
+    card = task.card
+    default = settings.Settings.model_fields["benchmark_reward"].default
+    rows = [
+        (
+            f"`{metric.name}`" + (" (primary)" if metric is card.primary_metric else ""),
+            "higher" if metric.higher_is_better else "lower",
+            _reward(metric, default),
+            metric.description,
+        )
+        for metric in card.metrics
+    ]
+    told = [f"- `{metric.name}`: {_formula(metric)}" for metric in card.metrics]
+    if card.pareto:
+        first, second = card.pareto
+        told.append(f"\nThe leaderboard marks the Pareto front of `{first}` and `{second}`.")
+    return _table(("metric", "better", "reward", "meaning"), rows) + "\n" + "\n".join(told) + "\n"
+
+
+def _reward(metric: Metric, default: Decimal) -> str:
+    if not metric.higher_is_better:
+        return "none"
+    reward = Decimal(default if metric.reward is None else metric.reward)
+    return f"{reward:f} once verified" if metric.self_reported else f"{reward:f}"
+
+
+def _formula(metric: Metric) -> str:
+    source = f" ({metric.source})" if metric.source else ""
+    missing = f" There is none when {metric.missing_when}." if metric.missing_when else ""
+    return f"{metric.formula}{source}.{missing}"
+
+
+def _baselines(task: Task, scores: Mapping[str, Any]) -> str:
+    names = [metric.name for metric in task.card.metrics]
+    rows = [
+        (f"`{baseline}`", *(_score(found.get(name)) for name in names))
+        for baseline, found in scores["baselines"].items()
+    ]
+    made = ", ".join(f"{name} {version}" for name, version in scores["made_with"].items())
+    return (
+        _table(("baseline", *(f"`{name}`" for name in names)), rows)
+        + f"\nEvents {scores['events']} of `{scores['dataset']}`, made by the built-in pipeline "
+        f"({scores['pipeline']}) and scored by version {scores['scorer_version']} of the task on "
+        f"{scores['date']}, with {made}. Behind ± is the standard error. {_machine(task, scores)}"
+        f"`python docs/score_baselines.py --tasks {task.card.name}` does it again.\n"
+    )
+
+
+def _machine(task: Task, scores: Mapping[str, Any]) -> str:
+    """What times hang on."""
+    timed = any(metric.self_reported for metric in task.card.metrics)
+    return f"Times are those of a machine of {scores['machine']}. " if timed else ""
+
+
+def _score(found: Mapping[str, float] | None) -> str:
+    """A score with two digits of its standard error."""
+    if found is None:
+        return "none"
+    score, error = found["score"], found["standard_error"]
+    if not error:
+        return f"{score:.4g}"
+    digits = max(0, 1 - floor(log10(error)))
+    return f"{score:.{digits}f} ± {error:.{digits}f}"
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [columns, tuple("---" for _ in columns), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def write(folder: Path = FOLDER) -> None:
+    """Write every page."""
+    for name, text in task_pages().items():
+        (folder / name).write_text(text)
+
+
+if __name__ == "__main__":
+    write()
