@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -9,20 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.core.client.servers import answering, response, serving
+from tests.core.client.servers import answering, dripping, response, serving
 from tests.tui.conftest import ADMIN_TOKEN
 from tests.tui.consoles import console_of, console_on, holds, says, show, signed_in, text
+from tests.waiting import until
 from textual import events
 from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from collidium import __version__
 from collidium.client import AsyncClient
+from collidium.errors import Unreachable
 from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen
 from collidium_tui.app import Console
 from collidium_tui.frame.faults import log_file
-from collidium_tui.session import Link, Session
+from collidium_tui.session import Link, Session, Standing
+from collidium_tui.watch import Watch
 
 NOBODY = "http://127.0.0.1:9"
 
@@ -104,6 +108,37 @@ async def test_a_page_of_a_proxy_is_no_backend() -> None:
     with serving(answering(page), answering(page)) as backend:
         async with console_on(backend, ADMIN_TOKEN, size=(132, 24)) as pilot:
             await says(pilot, "BACKEND AWAY", "not an answer of", "Collidium server")
+
+
+async def test_an_answer_without_an_end_is_none() -> None:
+    with serving(dripping) as backend:
+        session = Session(backend, ADMIN_TOKEN, most_seconds=0.3)
+        await session.open()
+        with pytest.raises(Unreachable, match=r"did not answer within 0\.3 s"):
+            await session.look()
+        assert session.standing.link is Link.AWAY
+        await session.close()
+
+
+async def test_a_mistake_while_looking_does_not_end_the_watch(backend: ServerProcess) -> None:
+    session, told = Session(backend.base_url, backend.admin_token), list[Exception]()
+    await session.open()
+    watch = Watch(session, told.append)
+
+    def fail_once(standing: Standing) -> None:
+        session.on_change = lambda standing: None
+        raise KeyError("a mistake of whoever shows it")
+
+    session.on_change = fail_once
+    watching = asyncio.create_task(watch.keep())
+    await until(lambda: bool(told))
+    before = session.standing
+    watch.look_now()
+    await until(lambda: session.standing is not before)
+    assert [type(error) for error in told] == [KeyError]
+    assert session.standing.link is Link.UP
+    watching.cancel()
+    await session.close()
 
 
 async def test_a_terminal_of_no_size_and_back(backend: ServerProcess) -> None:

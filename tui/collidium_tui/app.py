@@ -64,7 +64,7 @@ class Console(App[None]):
         self._brought = brought
         #: Of all screens, in the order of their keys.
         self.labels: list[str] = []
-        self._watch = Watch(session)
+        self._watch = Watch(session, self._tell_mistake)
         self._link = Link.NEW
 
     # -- life -----------------------------------------------------------------------------------------
@@ -188,7 +188,10 @@ class Console(App[None]):
         except CollidiumError as error:
             self.tell_refused(error)
         except Exception as error:
-            self.notify(self.report(error), severity="error", markup=False)
+            self._tell_mistake(error)
+
+    def _tell_mistake(self, error: Exception) -> None:
+        self.notify(self.report(error), severity="error", markup=False)
 
     def _handle_exception(self, error: Exception) -> None:
         # Textual would print a traceback with the values of variables. What raised it no longer runs.

@@ -227,5 +227,6 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         self._tell_freshness()
 
     def _tell_freshness(self) -> None:
-        if self.is_mounted:
-            self.query_one(Freshness).tell(self.data_at, self.trouble)
+        # While the console ends, its lines go before the screen does.
+        for line in self.query(Freshness):
+            line.tell(self.data_at, self.trouble)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+#: Longest wait for a whole answer; a thousand refunds at once take some of it.
+MOST_SECONDS: Final = 60.0
+
 #: What is to be asked: ``lambda client: client.admin_usage(limit=50)``.
 Call = Callable[["AsyncClient"], Awaitable[Result]]
 #: What an operator sets off, questions and all: a method, or a ``partial`` of one.
@@ -64,11 +67,17 @@ class Standing:
 class Session:
     """Calls the server with the operators' secret, which lies in the client alone and is never shown."""
 
-    def __init__(self, backend: str | None = None, admin_token: str | None = None) -> None:
+    def __init__(
+        self,
+        backend: str | None = None,
+        admin_token: str | None = None,
+        most_seconds: float = MOST_SECONDS,
+    ) -> None:
         self.standing = Standing(backend or "")
         self.on_change: Callable[[Standing], None] = lambda standing: None
         self._backend = backend
         self._first_token = admin_token
+        self._most_seconds = most_seconds
         self._client: AsyncClient | None = None
 
     async def open(self) -> None:
@@ -104,10 +113,19 @@ class Session:
         if self._client is None:
             raise Unreachable("not connected yet")
         try:
-            return await call(self._client)
+            return await self._answered(call(self._client))
         except CollidiumError as error:
             self._set(link=_LINKS.get(type(error), self.standing.link), last_error=error.detail)
             raise
+
+    async def _answered(self, answer: Awaitable[Result]) -> Result:
+        """The client waits for each piece of an answer; that the pieces end is seen to here."""
+        try:
+            async with asyncio.timeout(self._most_seconds):
+                return await answer
+        except TimeoutError:
+            told = f"{self.standing.backend} did not answer within {self._most_seconds:g} s"
+            raise Unreachable(told) from None
 
     async def look(self) -> None:
         """See how the server is; raises CollidiumError when it does not answer as it should."""

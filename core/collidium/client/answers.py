@@ -39,7 +39,7 @@ class Answer:
         """The body; numbers with a point are Decimal. Raises UpstreamError when it is no JSON."""
         try:
             return json.loads(self.content, parse_float=Decimal, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
+        except (ValueError, ArithmeticError, RecursionError):
             not_ours(self)
 
 
@@ -63,7 +63,7 @@ def listed(kind: type[Result]) -> Callable[[Answer], Page[Result]]:
         if not isinstance(items, list):
             not_ours(answer)
         records = tuple(_decode(answer, kind, item) for item in items)
-        return Page(records, _next_cursor(answer.next_link))
+        return Page(records, _next_cursor(answer))
 
     return read
 
@@ -90,10 +90,14 @@ def _decode(answer: Answer, kind: type[Result], value: object) -> Result:
         ) from None
 
 
-def _next_cursor(link: str | None) -> str | None:
-    if link is None:
+def _next_cursor(answer: Answer) -> str | None:
+    if answer.next_link is None:
         return None
-    return next(iter(parse_qs(urlsplit(link).query).get("cursor", [])), None)
+    try:
+        query = urlsplit(answer.next_link).query
+    except ValueError:  # no address at all
+        not_ours(answer)
+    return next(iter(parse_qs(query).get("cursor", [])), None)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -8,6 +8,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
+from math import isfinite
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 Record = TypeVar("Record")
@@ -83,10 +84,20 @@ def _decode_number(kind: type[int | float | Decimal], value: object, where: str)
     accepted = int if kind is int else int | Decimal
     if isinstance(value, bool) or not isinstance(value, accepted):
         raise UnexpectedAnswer(f"{where} is {_name(value)}, not {kind.__name__}")
+    if not _fits_float(value):
+        raise UnexpectedAnswer(f"{where} is a number beyond all bounds")
     number = kind(value)
     # 18 and not 18.0: programs print credits as they are.
     whole = isinstance(number, Decimal) and number == number.to_integral_value()
     return Decimal(number).to_integral_value() if whole else number
+
+
+def _fits_float(number: int | Decimal) -> bool:
+    """No number of the platform is larger; one of a billion digits fits no memory when it is written out."""
+    try:
+        return isfinite(float(number))
+    except OverflowError:
+        return False
 
 
 def _decode_time(text: str, where: str) -> datetime:

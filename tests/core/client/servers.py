@@ -6,7 +6,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 #: Answers on one accepted connection.
 Behaviour = Callable[[socket.socket], None]
@@ -63,6 +63,19 @@ def answering(answer: bytes) -> Behaviour:
 def hanging_up(connection: socket.socket) -> None:
     """Reads the headers and closes the connection."""
     read_headers(connection)
+
+
+def dripping(connection: socket.socket) -> None:
+    """Answers a byte at a time and never ends, as long as anybody listens."""
+    read_headers(connection)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+    connection.settimeout(0.05)
+    with suppress(OSError):
+        while True:
+            connection.sendall(b" ")
+            with suppress(TimeoutError):
+                connection.recv(1)
+                return  # nobody listens any more
 
 
 def relaying(backend: str, *, answer: bool = True) -> Behaviour:

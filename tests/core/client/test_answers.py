@@ -69,7 +69,7 @@ def test_a_redirect_tells_to_set_the_address() -> None:
         single(Account)(answer(308, b"", "text/html", location="https://elsewhere/"))
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b'{"credits": NaN}', b"[" * 100_000, b"\xff"])
+@pytest.mark.parametrize("body", [b"", b"{", b'{"credits": NaN}', b"[" * 100_000, b"\xff", b"1e" + b"9" * 30])
 def test_a_body_that_is_no_json(body: bytes) -> None:
     with pytest.raises(errors.UpstreamError, match="not an answer of a Collidium server"):
         single(Account)(answer(200, body))
@@ -90,6 +90,12 @@ def test_the_next_page_is_in_the_link() -> None:
     page = listed(Transaction)(Answer(BACKEND, 200, {"content-type": "application/json"}, b"[]", link))
     assert page.next_cursor == "a+b"
     assert listed(Transaction)(answer(200, b"[]")).next_cursor is None
+
+
+def test_a_link_that_is_no_address() -> None:
+    strange = Answer(BACKEND, 200, {"content-type": "application/json"}, b"[]", "http://[::1")
+    with pytest.raises(errors.UpstreamError, match="not an answer of a Collidium server"):
+        listed(Transaction)(strange)
 
 
 def test_not_ready_is_an_answer_not_an_error() -> None:

@@ -92,6 +92,8 @@ def test_scores_are_floats() -> None:
         ({"hub_username": 7}, "answer.hub_username is int, not str"),
         ({"credits": "10"}, "answer.credits is str, not Decimal"),
         ({"credits": True}, "answer.credits is bool, not Decimal"),
+        ({"credits": Decimal("1e999999999")}, "answer.credits is a number beyond all bounds"),
+        ({"credits": 10**400}, "answer.credits is a number beyond all bounds"),
         ({"banned": 1}, "answer.banned is int, not bool"),
         ({"created_at": "yesterday"}, "answer.created_at is no RFC 3339 time: 'yesterday'"),
         ({"created_at": "2026-01-02T03:04:05"}, "answer.created_at is a time without a zone"),
