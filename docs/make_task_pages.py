@@ -22,7 +22,6 @@ SCORES: Final = FOLDER / "baseline_scores.json"
 TASKS: Final = ("tracking", "jets", "anomaly", "tracking_latency", "tracking_small", "data_loading")
 
 _WRITTEN: Final = "Written by `docs/make_task_pages.py` from the cards; do not edit.\n"
-_NO_FIGURES: Final = "No figures yet: `python docs/score_baselines.py` makes them.\n"
 
 
 def task_pages() -> dict[str, str]:
@@ -30,7 +29,7 @@ def task_pages() -> dict[str, str]:
     installed = plugins.load().tasks().things
     scores = json.loads(SCORES.read_text())
     tasks = [installed[name] for name in TASKS]
-    pages = {f"{task.card.name}.md": _page(task, scores.get(task.card.name)) for task in tasks}
+    pages = {f"{task.card.name}.md": _page(task, scores[task.card.name]) for task in tasks}
     return {"README.md": _contents(tasks)} | pages
 
 
@@ -47,14 +46,14 @@ def _contents(tasks: list[Task]) -> str:
     )
 
 
-def _page(task: Task, scores: Mapping[str, Any] | None) -> str:
+def _page(task: Task, scores: Mapping[str, Any]) -> str:
     card = task.card
     sections = {
         "Data": _data(task),
         "Predictions": _table(("column", "type", "meaning"), [_column(column) for column in card.columns])
         + f"\n{card.left_out}\n",
         "Metrics": _metrics(task),
-        "What the baselines score": _baselines(task, scores) if scores else _NO_FIGURES,
+        "What the baselines score": _baselines(task, scores),
     }
     text = "".join(f"\n## {title}\n\n{section}" for title, section in sections.items())
     return f"# {card.title}\n\n{_WRITTEN}\n{card.description}\n{text}"
