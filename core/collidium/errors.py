@@ -6,6 +6,7 @@
     ├── InvalidInput              422  exit 3   all problems at once, in ``errors``
     │   ├── BadRequest            400
     │   ├── TooLarge              413
+    │   ├── UnknownCursor         422
     │   └── UnsupportedMediaType  415
     ├── Unauthenticated           401  exit 3
     ├── PaymentRequired           402  exit 3
@@ -88,6 +89,13 @@ class TooLarge(InvalidInput):
 
     status = 413
     title = "Too large"
+
+
+class UnknownCursor(InvalidInput):
+    """A page was asked for by a cursor that belongs to no list of this kind."""
+
+    def __init__(self, detail: str = "cursor: not one that this server gave out; begin without it") -> None:
+        super().__init__(detail, errors=[{"field": "cursor", "detail": "not a cursor of this list"}])
 
 
 class UnsupportedMediaType(InvalidInput):

@@ -12,7 +12,7 @@ from tortoise.expressions import Q
 from collidium.accounts.accounts import AccountView, view
 from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import USERNAME
-from collidium.errors import InvalidInput
+from collidium.errors import UnknownCursor
 
 
 class Sort(StrEnum):
@@ -46,7 +46,7 @@ async def list_accounts(
 ) -> tuple[list[AccountView], str | None]:
     """A page of accounts whose name contains ``search`` in any case, and the cursor of the next one.
 
-    Raises InvalidInput for a cursor that belongs to no list of this order.
+    Raises UnknownCursor, also for a cursor of another order.
     """
     wanted = search.strip().casefold()
     if not _IN_NAMES.fullmatch(wanted):
@@ -69,10 +69,7 @@ def _cursor(last: Account, sort: Sort) -> str:
 
 def _after(cursor: str, sort: Sort) -> Q:
     if not _CURSOR[sort].fullmatch(cursor):
-        raise InvalidInput(
-            "cursor: not one that this server gave out for this order; begin without it",
-            errors=[{"field": "cursor", "detail": "not a cursor of this list"}],
-        )
+        raise UnknownCursor
     if sort == Sort.NAME:
         return Q(name_key__gt=name_key(cursor))
     if sort == Sort.NEWEST:

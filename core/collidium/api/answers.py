@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, Field
 from quart import Response, request
 
-from collidium.errors import InvalidInput
+from collidium.errors import UnknownCursor
 
 T = TypeVar("T")
 
@@ -28,14 +28,11 @@ class Page(BaseModel):
 
 
 def id_cursor(page: Page) -> int | None:
-    """The id before which the page starts; raises InvalidInput for a cursor that is none."""
+    """The id before which the page starts; raises UnknownCursor."""
     if page.cursor is None:
         return None
     if not (page.cursor.isascii() and page.cursor.isdecimal() and int(page.cursor) <= LARGEST_ID):
-        raise InvalidInput(
-            "cursor: not one that this server gave out; begin without it",
-            errors=[{"field": "cursor", "detail": "not a cursor of this list"}],
-        )
+        raise UnknownCursor
     return int(page.cursor)
 
 

@@ -15,7 +15,7 @@ from tortoise.expressions import Q
 from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import SUBMISSION_ID, SubmissionView, view
-from collidium.errors import InvalidInput
+from collidium.errors import UnknownCursor
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
@@ -52,7 +52,7 @@ class Cursor:
 
     @classmethod
     def decode(cls, text: str) -> Cursor:
-        """Read what :meth:`encode` wrote; raises InvalidInput for anything else."""
+        """Read what :meth:`encode` wrote; raises UnknownCursor for anything else."""
         try:
             raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
             rank, rank_score, submitted_at, submission_id = json.loads(raw)
@@ -62,10 +62,7 @@ class Cursor:
                 return cursor
         except (ValueError, TypeError, OverflowError, binascii.Error, RecursionError):
             pass
-        raise InvalidInput(
-            "cursor: not one that this server gave out; begin without it",
-            errors=[{"field": "cursor", "detail": "not a cursor of this list"}],
-        )
+        raise UnknownCursor
 
     def _is_sound(self) -> bool:
         is_id = SUBMISSION_ID.fullmatch(self.id) is not None
@@ -105,7 +102,7 @@ async def places(
 ) -> tuple[list[RankedSubmission], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
-    ``front`` is the edition's own, where it has one. Raises InvalidInput for a cursor that is none.
+    ``front`` is the edition's own, where it has one. Raises UnknownCursor.
     """
     after = Cursor.decode(cursor) if cursor else None
     query = ranked(edition)

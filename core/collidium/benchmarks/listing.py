@@ -9,7 +9,7 @@ from tortoise.expressions import Q
 from collidium.benchmarks import submissions, tasklist
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import SUBMISSION_ID, SubmissionView
-from collidium.errors import InvalidInput
+from collidium.errors import UnknownCursor
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -27,7 +27,7 @@ async def list_submissions(
     """Up to ``limit`` submissions, newest first, those that come after the submission ``after``.
 
     ``unverified``: only what reports metrics of itself that nobody has verified. Raises NotFound for a task
-    that is neither installed nor was ever listed, and InvalidInput for an ``after`` that is no submission.
+    that is neither installed nor was ever listed, and UnknownCursor for an ``after`` that is no submission.
     """
     query = Submission.all() if after is None else Submission.filter(await _after(after))
     if task is not None:
@@ -45,10 +45,7 @@ async def _after(submission_id: str) -> Q:
     if SUBMISSION_ID.fullmatch(submission_id):
         row = await Submission.get_or_none(id=submission_id).only("id", "submitted_at")
     if row is None:
-        raise InvalidInput(
-            "cursor: not one that this server gave out; begin without it",
-            errors=[{"field": "cursor", "detail": "not a cursor of this list"}],
-        )
+        raise UnknownCursor
     return Q(submitted_at__lt=row.submitted_at) | Q(submitted_at=row.submitted_at, id__lt=row.id)
 
 
