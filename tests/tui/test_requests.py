@@ -19,8 +19,8 @@ from textual.widgets import Input, Select
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
 from collidium_tui.screens.requests.filters import Wanted
-from collidium_tui.screens.requests.listing import PAGE, RequestsScreen
-from collidium_tui.widgets.table import Table
+from collidium_tui.screens.requests.listing import RequestsScreen
+from collidium_tui.widgets.table import PAGE, Table
 
 HOSTILE = "[red]eve[/]"
 WIDE = "日本語" * 20
@@ -202,7 +202,7 @@ async def test_cancelling_names_the_request_asks_and_tells(busy: ServerProcess, 
         done = carol.wait(ordered.request_id, timeout=60)
         assert (done.state, done.credits_refunded) == ("cancelled", done.credits_charged)
         await pilot.press("r")
-        await says(pilot, "cancelled")
+        await holds(pilot, lambda: table(pilot).records[0].has_ended)
         # There is nothing left to ask about.
         await pilot.press("x")
         await says(pilot, "has been cancelled already")

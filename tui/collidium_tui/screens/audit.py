@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.table import PAGE, Column, Table
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, AuditEntry, Page
-
-#: Entries on a page.
-PAGE = 50
 
 
 class AuditScreen(ConsoleScreen["Page[AuditEntry]"]):

@@ -21,7 +21,7 @@ MOST_CHARACTERS: Final = 96
 
 
 class Search(Input):
-    """Posts :class:`Changed` when the typing pauses, or at once on Enter; escape empties it."""
+    """Posts :class:`Wanted` when the typing pauses, or at once on Enter; escape empties it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Clear")]
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 
+#: Rows on a page of a list that the server pages.
+PAGE: Final = 50
+
 _FALLING: Final = (int, float, Decimal, datetime)
 
 
@@ -115,8 +118,9 @@ class Table(DataTable[Text], Generic[Row]):
         chosen, top = self.current, self.scroll_y
         self.records = tuple(rows)
         self.clear()
-        keys = [self._key(row) for row in self._in_order()]
-        for row in self._in_order():
+        shown = self._in_order()
+        keys = [self._key(row) for row in shown]
+        for row in shown:
             self.add_row(*(self._cell(column, row) for column in self._columns))
         if chosen is not None and self._key(chosen) in keys:
             self.move_cursor(row=keys.index(self._key(chosen)), animate=False, scroll=False)

@@ -14,14 +14,11 @@ from collidium_tui.screens.accounts import deeds
 from collidium_tui.screens.benchmarks.leaderboard import open_leaderboard
 from collidium_tui.screens.lists import ListsScreen
 from collidium_tui.screens.requests.detail import RequestScreen
-from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
 
 if TYPE_CHECKING:
     from collidium.client import Account, AsyncClient, Page, SimulationRequest, Submission, Transaction
-
-#: Rows of a list on a page.
-PAGE = 50
 
 
 class AccountScreen(ListsScreen["Account"]):

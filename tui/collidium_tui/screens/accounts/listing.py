@@ -15,14 +15,11 @@ from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.accounts import deeds
 from collidium_tui.screens.accounts.detail import AccountScreen
 from collidium_tui.widgets.search import Search
-from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
 
 if TYPE_CHECKING:
     from collidium.client import Account, AsyncClient, Page
-
-#: Accounts on a page.
-PAGE = 50
 
 
 class AccountsScreen(ConsoleScreen["Page[Account]"]):

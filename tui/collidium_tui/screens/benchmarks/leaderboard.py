@@ -14,14 +14,11 @@ from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.benchmarks import deeds
-from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Metric, Page, Place, TaskCard
-
-#: Places on a page.
-PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)

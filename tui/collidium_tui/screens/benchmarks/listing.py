@@ -12,13 +12,10 @@ from textual.binding import Binding, BindingType
 from collidium_tui.screens.benchmarks import deeds
 from collidium_tui.screens.benchmarks.leaderboard import open_leaderboard
 from collidium_tui.screens.lists import ListsScreen
-from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.table import PAGE, Column, Table
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Page, Submission, TaskStatus
-
-#: Submissions on a page.
-PAGE = 50
 
 
 class BenchmarksScreen(ListsScreen[None]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
@@ -60,12 +61,17 @@ class RequestScreen(ListsScreen[OperatedRequest]):
             Column("file", lambda file: file.path),
             Column("sha256", lambda file: file.sha256),
         ]
-        yield Table(timeline, lambda moment: f"{moment.at.isoformat()} {moment.state}", of="timeline entries")
-        yield Table(files, lambda file: file.path, of="output files")
+        yield Table(
+            timeline,
+            lambda moment: f"{moment.at.isoformat()} {moment.state}",
+            of="timeline entries",
+            id="timeline",
+        )
+        yield Table(files, lambda file: file.path, of="output files", id="files")
 
     async def look(self, client: AsyncClient, seen: Table[Any]) -> tuple[OperatedRequest, Page[Any]]:
         request = await client.admin_request(self.request_id)
-        if seen.of == "timeline entries":
+        if seen.id == "timeline":
             return request, Page(request.timeline)
         return request, await client.admin_output(self.request_id)
 
@@ -77,8 +83,7 @@ class RequestScreen(ListsScreen[OperatedRequest]):
 
     def action_cancel(self) -> None:
         if self.data is not None:
-            request = self.data.head
-            self.act(lambda: cancel(self, request))
+            self.act(partial(cancel, self, self.data.head))
 
     def action_copy_id(self) -> None:
         self.app.copy_to_clipboard(self.request_id)

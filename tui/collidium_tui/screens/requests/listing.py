@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -17,14 +18,11 @@ from collidium_tui.screens.requests import words
 from collidium_tui.screens.requests.cancelling import cancel
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.screens.requests.filters import Filters, Wanted
-from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import cell, plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient
-
-#: Requests on a page.
-PAGE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
     def action_cancel(self) -> None:
         request = self.query_one(Table).current
         if request is not None:
-            self.act(lambda: cancel(self, request))
+            self.act(partial(cancel, self, request))
 
     # -- inside ---------------------------------------------------------------------------------------
 
