@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from textual.widgets import Input
+
 from collidium.errors import CollidiumError
 from collidium_tui.widgets.form import Field, Form, needed
 
@@ -38,6 +40,8 @@ class Login(Form):
         try:
             await cast("Console", self.app).session.sign_in(token)
         except CollidiumError as error:
+            # Unseen as it is, a second attempt would be added to the first.
+            self.query_one(Input).select_all()
             self.tell([error.detail])
         else:
             self.dismiss(None)
