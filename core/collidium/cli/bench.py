@@ -15,7 +15,7 @@ from collidium.cli.output import json_option, note, print_json, print_record, pr
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collidium.bench.data_loading import Progress, Slice, Times
+    from collidium.bench.data_loading import Slice, Times
     from collidium.datasets import HubDataset
 
 #: The task that asks for it.
@@ -87,14 +87,13 @@ def data_loading(
     from collidium.bench import loaders
     from collidium.bench.data_loading import time_slice
 
-    own = loader is None
-    read = loaders.load if loader is None else loaders.find(loader)
+    read = loaders.find(loader) if loader else loaders.load
     place = _repository(source, hub, revision)
     part = _slice(place, *_asked(config, table, events), cache)
     with _Bars() as bars:
         times = time_slice(part, read, repeats=repeats, progress=bars.tell)
     times.write(output)
-    record = _record(part, times, loaders.OWN if own else str(loader), output)
+    record = _record(part, times, loader or loaders.OWN, output)
     if as_json:
         print_json(record)
     else:
@@ -141,11 +140,7 @@ class _Bars(ExitStack):
         self._place = ""
         self._show: Any = None
 
-    @property
-    def tell(self) -> Progress:
-        return self._tell
-
-    def _tell(self, place: str, done: int, total: int) -> None:
+    def tell(self, place: str, done: int, total: int) -> None:
         if place != self._place:
             self.close()
             self._place = place
