@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from collidium import held_files
 from collidium.datasets import layout
-from collidium.datasets.publishing.withholding import blocks_of
+from collidium.datasets.reading.blocks import blocks_of
 from collidium.datasets.reading.dataset import parquet_files
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import ShardWriter

@@ -26,7 +26,8 @@ from collidium.datasets.publishing.preparing import Tell
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.shuffling import Shuffle
 from collidium.datasets.publishing.survey import SurveyedConfig, is_list, survey
-from collidium.datasets.publishing.withholding import blocks_of, without_notes
+from collidium.datasets.publishing.withholding import without_notes
+from collidium.datasets.reading.blocks import blocks_of
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.schemas import events_per_shard
 from collidium.datasets.writing import ShardWriter, folder

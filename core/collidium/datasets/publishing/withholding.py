@@ -7,11 +7,10 @@ in them, to be scored against.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +18,10 @@ import pyarrow as pa
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.public_part import in_public_order, withheld_columns, without_truth
 from collidium.datasets.publishing.survey import SurveyedConfig
+from collidium.datasets.reading.blocks import blocks_of
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventIds, EventTable
 from collidium.datasets.writing import ShardWriter, folder
-
-#: Bytes of all tables, as they are stored, that are worked on at once; many times as much is in memory.
-BLOCK_BYTES: Final = 8 * 1024**2
 
 #: Called with the events that were written, and all that will be.
 Progress = Callable[[int, int], None]
@@ -121,22 +118,6 @@ class _Writing:
 
     def _shards(self, directory: Path, table: str) -> list[Path]:
         return sorted((directory / folder(self.config, table)).glob("*.parquet"))
-
-
-# -- reading --------------------------------------------------------------------------------------------
-
-
-def blocks_of(
-    tables: Mapping[str, EventTable], ids: EventIds
-) -> Iterator[tuple[EventIds, dict[str, pa.Table]]]:
-    """The events ``ids``, in order, some at a time, of all tables."""
-    size = sum(table.bytes_per_event for table in tables.values())
-    step = max(1, int(BLOCK_BYTES / max(size, 1)))
-    blocks = [ids[start : start + step] for start in range(0, len(ids), step)]
-    ranges = [EventRange(int(block[0]), int(block[-1]) + 1) for block in blocks]
-    streams = [table.read(ranges, batch_bytes=BLOCK_BYTES) for table in tables.values()]
-    for block, *pieces in zip(blocks, *streams, strict=True):
-        yield block, dict(zip(tables, pieces, strict=True))
 
 
 def without_notes(schema: pa.Schema) -> pa.Schema:
