@@ -137,4 +137,6 @@ def _advice(error: errors.CollidiumError) -> str | None:
         return "mend or unset that; `collidium settings list` then shows every setting"
     if "collidium login" in error.detail:
         return None
+    if error.headers.get("WWW-Authenticate") == "X-Admin-Token":
+        return "set ADMIN_TOKEN to the operators' secret; a server without one keeps it in its data directory"
     return next((ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE), None)

@@ -131,8 +131,11 @@ class Card:
             raise ValueError(f"task {self.name!r} has no metric")
         if "event_id" not in self.column_names:
             raise ValueError(f"task {self.name!r}: predictions need a column event_id")
-        if self.pareto and not set(self.pareto) <= {metric.name for metric in self.metrics}:
-            raise ValueError(f"task {self.name!r}: pareto names two metrics, not {', '.join(self.pareto)}")
+        traded = {metric.name for metric in self.metrics}.intersection(self.pareto or ())
+        if self.pareto is not None and not len(self.pareto) == len(traded) == 2:
+            raise ValueError(
+                f"task {self.name!r}: pareto names two metrics of the card, not {', '.join(self.pareto)}"
+            )
 
     @property
     def primary_metric(self) -> Metric:

@@ -40,7 +40,7 @@ def test_the_front_is_what_nothing_dominates(points: list[tuple[float, float]]) 
 
 
 def test_a_card_trades_metrics_that_it_has() -> None:
-    with pytest.raises(ValueError, match="pareto names two metrics"):
+    with pytest.raises(ValueError, match="pareto names two metrics of the card"):
         replace(Toy.card, pareto=("accuracy", "beauty"))
 
 

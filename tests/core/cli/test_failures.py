@@ -91,6 +91,9 @@ def test_what_to_do() -> None:
     assert "What to do: log in with `collidium login`, or set HF_TOKEN." in lines(
         errors.Unauthenticated("no")
     )
+    (advice,) = list(lines(errors.Unauthenticated("no", challenge="X-Admin-Token")))[1:]
+    assert "ADMIN_TOKEN" in advice
+    assert "login" not in advice
     assert "What to do: try again in 7 s." in lines(errors.TooManyRequests("slowly", retry_after=7))
     assert list(lines(errors.Conflict("no"))) == ["Error: no"]
 
