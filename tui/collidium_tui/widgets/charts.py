@@ -11,6 +11,8 @@ from textual import events
 from textual.widgets import DataTable
 from textual_plotext import PlotextPlot
 
+from collidium_tui.widgets.text import printable
+
 #: Cells of the number before a bar.
 _NUMBER: Final = 10
 #: Parts of a cell, in eighths.
@@ -20,6 +22,8 @@ _SCALE: Final = 9
 _FRAME: Final = 2
 #: From here on the scale has no room for all digits.
 _MANY: Final = 100_000.0
+#: No bar is longer: Plotext cannot draw what is near the largest float.
+_MOST: Final = Decimal(10) ** 15
 #: Bars between two dates below them.
 _DATED: Final = 5
 
@@ -54,9 +58,9 @@ class DailyChart(PlotextPlot):
         self._values: tuple[float, ...] = ()
 
     def show(self, days: Sequence[str], values: Sequence[Decimal]) -> None:
-        """Draw these: days as ``YYYY-MM-DD``."""
-        self._days = tuple(days)
-        self._values = tuple(float(value) for value in values)
+        """Draw these: days as ``YYYY-MM-DD``; where there is no room for all, the latest."""
+        self._days = tuple(printable(day, one_line=True) for day in days)
+        self._values = tuple(float(min(max(value, Decimal(0)), _MOST)) for value in values)
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -65,16 +69,18 @@ class DailyChart(PlotextPlot):
     def _draw(self) -> None:
         """Into what Plotext draws from: places in half cells, so that all bars have the same width."""
         self.plt.clear_data()
-        days, room = len(self._days), self.size.width - _SCALE - _FRAME
-        if days and room > 0:
+        room = max(0, self.size.width - _SCALE - _FRAME)
+        names, values = self._days[-room:], self._values[-room:]
+        days = len(names)
+        if days and room:
             apart = 2 * max(1, room // days)
             thick = max(1, apart - 2)
             centres = [apart * day + (thick - 1) / 2 for day in range(days)]
-            self.plt.bar(centres, list(self._values), width=(thick - 1) / apart, marker="hd")
+            self.plt.bar(centres, list(values), width=(thick - 1) / apart, marker="hd")
             self.plt.xlim(0, 2 * room - 1)
             dated = range(0, days, _DATED)
-            self.plt.xticks([centres[day] for day in dated], [self._days[day][5:] for day in dated])
-            self._scale(max(self._values) or 1.0)
+            self.plt.xticks([centres[day] for day in dated], [names[day][5:10] for day in dated])
+            self._scale(max(values) or 1.0)
             self.plt.title(self._title)
         self.refresh()
 
