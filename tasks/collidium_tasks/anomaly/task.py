@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from collidium_tasks.anomaly.card import CARD, FALSE_POSITIVE_RATE
 from collidium_tasks.ranking import Roc, Scores, resampled
 
 #: Rows shown for each kind of problem.
-EXAMPLES = 5
+EXAMPLES: Final = 5
 
 Rows = npt.NDArray[np.bool_]
 

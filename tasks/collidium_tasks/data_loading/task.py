@@ -39,10 +39,8 @@ class DataLoadingTask(Task):
 
     def check(self, block: Block) -> list[Problem]:
         ids = np.asarray(block.predictions.column("event_id"))
-        other, again = (
-            int(np.count_nonzero(ids != FIRST_EVENT)),
-            int(np.count_nonzero(ids == FIRST_EVENT)) - 1,
-        )
+        other = int(np.count_nonzero(ids != FIRST_EVENT))
+        again = len(ids) - other - 1
         found = []
         if other:
             detail = f"The one row that is asked for has event_id {FIRST_EVENT}: the slice begins with it."

@@ -39,9 +39,10 @@ def test_the_front_is_what_nothing_dominates(points: list[tuple[float, float]]) 
     assert pareto.front(points) == wanted
 
 
-def test_a_card_trades_metrics_that_it_has() -> None:
+@pytest.mark.parametrize("pareto", [("accuracy", "beauty"), ("accuracy", "accuracy"), ("accuracy",), ()])
+def test_a_card_trades_two_metrics_that_it_has(pareto: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="pareto names two metrics of the card"):
-        replace(Toy.card, pareto=("accuracy", "beauty"))
+        replace(Toy.card, pareto=pareto)
 
 
 def test_the_front_is_that_of_the_whole_leaderboard(
