@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.tables import flatten, list_lengths, positions_in_event
+from collidium.datasets.calorimeters import ECAL_CODE, SAMPLING
 from collidium.errors import UnusableDataset
-from collidium_plugins.acts_pipeline.calorimeter.geometry import ECAL_CODE, SAMPLING
 from collidium_plugins.jet_finder.vectors import FourVectors, Integers
 
 #: Cells with less energy than this, GeV, are not clustered.

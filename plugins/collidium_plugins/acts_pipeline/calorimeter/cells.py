@@ -8,17 +8,15 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from collidium.datasets.calorimeters import ECAL_CODE, HCAL_CODE, SAMPLING
 from collidium_plugins.acts_pipeline.calorimeter.flight import Floats
 from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     ECAL,
-    ECAL_CODE,
     ECAL_LENGTH,
     ECAL_RADIUS,
     HCAL,
-    HCAL_CODE,
     HCAL_LENGTH,
     HCAL_RADIUS,
-    SAMPLING,
 )
 
 Integers = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Where the calorimeters are, what they are made of, and what their cells are called."""
+"""Where the calorimeters are, and what they are made of."""
 
 from __future__ import annotations
 
@@ -34,11 +34,3 @@ HOLE: Final = 315.0
 #: Where the hadronic calorimeter begins.
 HCAL_RADIUS: Final = 1750.0
 HCAL_LENGTH: Final = 3600.0
-
-#: Codes of the hosted tables, for the negative endcap; the barrel is one more, the positive endcap two more.
-ECAL_CODE: Final = 9
-HCAL_CODE: Final = 12
-
-#: Energy of the particles over energy in the active layers, in the order of the codes from 9. Hosted tables
-#: hold the latter; these are the factors that ColliderML publishes for the Open Data Detector.
-SAMPLING: Final = (38.7, 37.5, 38.7, 46.9, 45.0, 46.9)
