@@ -18,6 +18,8 @@ from collidium.benchmarks.submissions import SUBMISSION_ID, SubmissionView, view
 from collidium.errors import UnknownCursor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tortoise.queryset import QuerySet
 
     from collidium.benchmarks.fronts import Front
@@ -130,12 +132,23 @@ async def places_on_front(
     after = Cursor.decode(cursor) if cursor else None
     # Ranks may have changed since the last page; that of its last place is looked up.
     begin = front.get(after.id, after.rank) if after else 0
-    following = [id_ for id_, rank in front.items() if rank > begin]
-    rows = {row.id: row for row in await Submission.filter(id__in=following[:limit])}
-    found = [RankedSubmission(front[id_], view(rows[id_]), True) for id_ in following[:limit]]
-    if len(following) <= limit:
+    rows = await _still_ranked([id_ for id_, rank in front.items() if rank > begin], limit + 1)
+    found = [RankedSubmission(front[row.id], view(row), True) for row in rows[:limit]]
+    if len(rows) <= limit:
         return found, None
-    return found, _cursor(found[-1].rank, rows[following[limit - 1]])
+    return found, _cursor(found[-1].rank, rows[limit - 1])
+
+
+async def _still_ranked(ids: Sequence[str], most: int) -> list[Submission]:
+    """The first ``most`` of these submissions in their order, but those that lost their rank meanwhile."""
+    found: list[Submission] = []
+    for begin in range(0, len(ids), most):
+        chunk = ids[begin : begin + most]
+        rows = {row.id: row for row in await Submission.filter(id__in=chunk, rank_score__isnull=False)}
+        found += [rows[id_] for id_ in chunk if id_ in rows]
+        if len(found) >= most:
+            break
+    return found[:most]
 
 
 def _cursor(rank: int, row: Submission) -> str:

@@ -78,6 +78,24 @@ async def compare(url: str) -> None:
         assert {place.pareto for place in await pages()} == {None}
 
 
+def test_a_rescore_may_take_places_from_a_front_that_was_just_found(migrated_database_url: str) -> None:
+    asyncio.run(lose_places(migrated_database_url))
+
+
+async def lose_places(url: str) -> None:
+    async with database.connected(url):
+        await fill()
+        front = await Fronts().of(EDITION, TRADED)
+        assert front is not None
+        whole = await pages(on_front=front)
+        assert len(whole) > 5
+        for lost in (whole[-1:], whole[2:3], whole[:3], whole):  # the last of all, of a page, a page, and all
+            ids = {place.submission.submission_id for place in lost}
+            await Submission.filter(id__in=ids).update(rank_score=None)
+            whole = [place for place in whole if place.submission.submission_id not in ids]
+            assert await pages(on_front=front) == whole
+
+
 async def pages(**fronts_by_name: fronts.Front) -> list[RankedSubmission]:
     """The leaderboard, three places at a time."""
     found: list[RankedSubmission] = []
