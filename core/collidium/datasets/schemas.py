@@ -97,3 +97,13 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
         flavour=(pa.uint8(), ""),
     ),
 }
+
+
+def without_notes(schema: pa.Schema) -> pa.Schema:
+    """Names, types and units: a file's own notes may tell how its events were made."""
+    fields = []
+    for field in schema:
+        unit = (field.metadata or {}).get(b"unit")
+        plain = field.remove_metadata()
+        fields.append(plain if unit is None else plain.with_metadata({b"unit": unit}))
+    return pa.schema(fields)

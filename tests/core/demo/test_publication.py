@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from collidium.datasets.publishing.public_part import in_public_order, without_truth
+from collidium.datasets.publishing.public_order import in_public_order
+from collidium.datasets.publishing.public_part import without_truth
 from collidium.demo import EVENTS_DIRECTORY
 
 TABLES = {path.stem: pq.read_table(path) for path in EVENTS_DIRECTORY.glob("*.parquet")}

@@ -19,24 +19,19 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from collidium.contracts.task import EventRange
+from collidium.datasets.publishing.mixing_sources import EVENT_ID, Source, pileup_of, sources_of
 from collidium.datasets.publishing.preparing import Tell
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.shuffling import Shuffle
-from collidium.datasets.publishing.survey import SurveyedConfig, is_list, survey
-from collidium.datasets.publishing.withholding import without_notes
-from collidium.datasets.reading.blocks import blocks_of
-from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.schemas import events_per_shard
 from collidium.datasets.writing import ShardWriter, folder
-from collidium.errors import InvalidInput, UnusableDataset
+from collidium.errors import InvalidInput
 from collidium.held_files import held_directory, sweep
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}_pu\d{1,4}")
-_EVENT_ID: Final = pa.field("event_id", pa.uint32(), nullable=False)
-_CHANNELS_SCHEMA: Final = pa.schema([_EVENT_ID, pa.field("channel", pa.list_(pa.string()))])
+_CHANNELS_SCHEMA: Final = pa.schema([EVENT_ID, pa.field("channel", pa.list_(pa.string()))])
 _MOST_EVENTS: Final = 2**32
 
 
@@ -63,11 +58,6 @@ class Mixing:
         if not 0 <= self.first_event < _MOST_EVENTS:
             raise InvalidInput(f"the first event must be 0 to {_MOST_EVENTS - 1}, not {self.first_event}")
 
-    @property
-    def pileup(self) -> int:
-        """The pileup of all its events."""
-        return int(self.config.rpartition("_pu")[2])
-
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
@@ -87,7 +77,8 @@ def mix(mixing: Mixing, tell: Tell | None = None) -> Mixed:
     everything that is wrong with the sources, or different in them.
     """
     tell = tell or (lambda *_: None)
-    sources = _sources(mixing, tell)
+    ids = EventRange(mixing.first_event, _MOST_EVENTS)
+    sources = sources_of(mixing.directories, mixing.config, ids, tell)
     work = mixing.output.absolute().with_name(f".{mixing.output.name}.work")
     sweep(work)
     try:
@@ -109,86 +100,10 @@ def _publish(made: Path, output: Path) -> None:
         raise
 
 
-# -- sources --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A channel to be mixed in."""
-
-    channel: str
-    config: SurveyedConfig
-    tables: Mapping[str, EventTable]
-
-    @property
-    def schemas(self) -> dict[str, pa.Schema]:
-        """Columns by their canonical names, ``event_id`` first."""
-        schemas = {name: without_notes(table.schema) for name, table in self.tables.items()}
-        return {
-            name: pa.schema([_EVENT_ID, *(field for field in schema if field.name != "event_id")])
-            for name, schema in schemas.items()
-        }
-
-    @property
-    def bytes(self) -> float:
-        return sum(table.bytes_per_event * len(table.event_ids) for table in self.tables.values())
-
-
-def _sources(mixing: Mixing, tell: Tell) -> list[_Source]:
-    """All channels of all directories. Raises UnusableDataset."""
-    sources: list[_Source] = []
-    for directory in mixing.directories:
-        found = survey(directory, progress=lambda done, total: tell("checking", done, total))
-        for config in found.configs:
-            tables = {name: EventTable(name, [s.path for s in of]) for name, of in config.tables.items()}
-            sources.append(_Source(config.name.rpartition("_pu")[0], config, tables))
-    problems = list(_contradictions(mixing, sources))
-    if problems:
-        raise UnusableDataset("these datasets cannot be mixed", errors=problems)
-    return sources
-
-
-def _contradictions(mixing: Mixing, sources: Sequence[_Source]) -> Iterator[dict[str, Any]]:
-    channels = [source.channel for source in sources]
-    if len(set(channels)) < 2:
-        yield _problem("channels", f"a mix needs two or more, not {', '.join(channels) or 'none'}")
-    if repeated := sorted({channel for channel in channels if channels.count(channel) > 1}):
-        yield _problem("channels", f"{', '.join(repeated)}: there more than once")
-    events = sum(len(source.config.events) for source in sources)
-    if not 0 < events <= _MOST_EVENTS - mixing.first_event:
-        yield _problem(
-            "events", f"there are {events}, and ids from {mixing.first_event} to {_MOST_EVENTS - 1}"
-        )
-    for source in sources:
-        if int(source.config.name.rpartition("_pu")[2]) != mixing.pileup:
-            yield _problem(source.config.name, f"has another pileup than {mixing.config}")
-        if CHANNELS in source.tables:
-            yield _problem(source.config.name, f"is a mix itself: it has a table {CHANNELS}")
-        yield from _differences(sources[0], source)
-
-
-def _differences(first: _Source, other: _Source) -> Iterator[dict[str, Any]]:
-    """What tells two channels apart before anybody looks at a value."""
-    ours, theirs = first.schemas, other.schemas
-    for table in sorted(ours.keys() ^ theirs.keys()):
-        yield _problem(other.config.name, f"table {table} is only there, or only in {first.config.name}")
-    for table in sorted(ours.keys() & theirs.keys()):
-        kinds, others = ({field.name: field.type for field in of[table]} for of in (ours, theirs))
-        for name in sorted(kinds.keys() | others.keys()):
-            if kinds.get(name) != others.get(name):
-                told = f"column {name} is {others.get(name, 'missing')}, but "
-                told += f"{kinds.get(name, 'missing')} in {first.config.name}"
-                yield _problem(f"{other.config.name}, table {table}", told)
-
-
-def _problem(field: str, detail: str) -> dict[str, Any]:
-    return {"field": field, "detail": detail}
-
-
 # -- writing --------------------------------------------------------------------------------------------
 
 
-def _write(mixing: Mixing, sources: Sequence[_Source], scratch: Path, tell: Tell) -> Mixed:
+def _write(mixing: Mixing, sources: Sequence[Source], scratch: Path, tell: Tell) -> Mixed:
     counts = [len(source.config.events) for source in sources]
     events = EventRange(mixing.first_event, mixing.first_event + sum(counts))
     chance = np.random.default_rng(secrets.randbits(128) if mixing.seed is None else mixing.seed)
@@ -213,7 +128,7 @@ def _write(mixing: Mixing, sources: Sequence[_Source], scratch: Path, tell: Tell
 
 
 def _writer(mixing: Mixing, directory: Path, table: str, schema: pa.Schema) -> ShardWriter:
-    size = events_per_shard(mixing.pileup)
+    size = events_per_shard(pileup_of(mixing.config))
     return ShardWriter(directory / folder(mixing.config, table), "train", schema, events_per_shard=size)
 
 
@@ -226,30 +141,18 @@ def _channels_of(tables: Mapping[str, pa.Table], events: EventRange, names: npt.
 
 
 def _renumbered(
-    sources: Sequence[_Source], ids: npt.NDArray[np.int64]
+    sources: Sequence[Source], ids: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, dict[str, pa.Table]]]:
     """The events of all sources with new ids, some at a time, and how many there were so far."""
     schemas = sources[0].schemas
     done = 0
     for source in sources:
-        for events, tables in blocks_of(source.tables, source.config.events):
-            new = pa.array(ids[done : done + len(events)], pa.uint32())
-            done += len(events)
-            for name, table in tables.items():
-                _refuse_nulls(f"{source.config.name}, table {name}", table)
+        for count, tables in source.blocks():
+            new = pa.array(ids[done : done + count], pa.uint32())
+            done += count
             yield done, {name: _with_ids(table, new, schemas[name]) for name, table in tables.items()}
 
 
 def _with_ids(table: pa.Table, ids: pa.Array[Any], schema: pa.Schema) -> pa.Table:
     columns: dict[str, Any] = {name: table.column(name) for name in schema.names}
     return pa.table(columns | {"event_id": ids}).cast(schema)
-
-
-def _refuse_nulls(shown: str, table: pa.Table) -> None:
-    """What is missing in one channel alone would tell it."""
-    for name in table.column_names:
-        values: Any = table.column(name)
-        while values.null_count == 0 and is_list(values.type):
-            values = pc.list_flatten(values)
-        if values.null_count:
-            raise UnusableDataset(f"{shown}: values of {name} are missing, in events that are to be mixed")

@@ -16,11 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.publishing.public_part import in_public_order, withheld_columns, without_truth
+from collidium.datasets.publishing.public_order import in_public_order
+from collidium.datasets.publishing.public_part import withheld_columns, without_truth
 from collidium.datasets.publishing.survey import SurveyedConfig
 from collidium.datasets.reading.blocks import blocks_of
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventIds, EventTable
+from collidium.datasets.schemas import without_notes
 from collidium.datasets.writing import ShardWriter, folder
 
 #: Called with the events that were written, and all that will be.
@@ -118,16 +120,6 @@ class _Writing:
 
     def _shards(self, directory: Path, table: str) -> list[Path]:
         return sorted((directory / folder(self.config, table)).glob("*.parquet"))
-
-
-def without_notes(schema: pa.Schema) -> pa.Schema:
-    """Names, types and units: a file's own notes may tell how its events were made."""
-    fields = []
-    for field in schema:
-        unit = (field.metadata or {}).get(b"unit")
-        plain = field.remove_metadata()
-        fields.append(plain if unit is None else plain.with_metadata({b"unit": unit}))
-    return pa.schema(fields)
 
 
 def _counter(progress: Progress | None, total: int) -> Callable[[int], None]:
