@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium.benchmarks.problems import MAX_EXAMPLES
+from collidium.contracts.bounds import in_digits
 from collidium.contracts.task import Column, EventRange, Problem
 
 Mask = npt.NDArray[np.bool_]
@@ -117,9 +118,10 @@ def _within(column: Column, kind: pa.DataType) -> pa.Scalar[Any] | None:
 
 
 def _in_words(lowest: float, highest: float) -> str:
+    least, most = in_digits(lowest), in_digits(highest)
     if highest == inf:
-        return f"{lowest:.15g} or more"
-    return f"{highest:.15g} or less" if lowest == -inf else f"within {lowest:.15g} and {highest:.15g}"
+        return f"{least} or more"
+    return f"{most} or less" if lowest == -inf else f"within {least} and {most}"
 
 
 def _problem(code: str, detail: str, column: str, table: pa.Table, wrong: Mask) -> Problem:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.output import print_paragraph, print_record, print_table
+from collidium.contracts.bounds import in_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,9 +63,9 @@ def column_cells(column: PredictionColumn | Column) -> tuple[str, str, str]:
     lowest, highest = column.bounds
     kind = column.kind
     if lowest is not None and isfinite(lowest):
-        kind += f" from {lowest:.15g}"
+        kind += f" from {in_digits(lowest)}"
     if highest is not None and isfinite(highest):
-        kind += f" to {highest:.15g}"
+        kind += f" to {in_digits(highest)}"
     return column.name, f"{kind}, one per {column.one_per}" if column.one_per else kind, column.description
 
 

@@ -72,7 +72,12 @@ def test_values_out_of_bounds_are_counted_exactly(
 
 @pytest.mark.parametrize(
     ("bounds", "words"),
-    [((1, inf), "1 or more"), ((-inf, 0.5), "0.5 or less"), ((0, 1e6), "within 0 and 1000000")],
+    [
+        ((1, inf), "1 or more"),
+        ((-inf, 0.5), "0.5 or less"),
+        ((0, 1e6), "within 0 and 1000000"),
+        ((2**60, 2**63 - 1), "within 1152921504606846976 and 9223372036854775807"),
+    ],
 )
 def test_what_would_be_right_is_told(bounds: tuple[float, float], words: str) -> None:
     (problem,) = problems_of(bounded(*bounds), [-7, 2 * 10**6], pa.int64())

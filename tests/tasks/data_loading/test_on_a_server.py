@@ -174,6 +174,10 @@ def test_measured_submitted_and_believed_when_an_operator_says_so(site: Site, tm
     assert verified.json()["credits_earned"] == 60
 
 
+def test_bounds_of_integers_are_told_with_all_digits(site: Site) -> None:
+    assert "integer from 0 to 9223372036854775807 " in site.done("tasks", "data_loading")
+
+
 def test_what_the_command_says_to_a_person(site: Site, tmp_path: Path) -> None:
     done = site.run(
         "bench", "data-loading", "rita/slice", "--repeats", "1", "--output", str(tmp_path / "t.parquet")

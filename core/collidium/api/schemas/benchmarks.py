@@ -32,7 +32,7 @@ def _finite(bounds: object) -> object:
 
 
 Bounds = Annotated[
-    tuple[float | None, float | None],
+    tuple[int | float | None, int | float | None],
     BeforeValidator(_finite),
     Field(description="The lowest and the highest value that is accepted; null: there is none."),
 ]

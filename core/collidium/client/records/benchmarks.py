@@ -24,7 +24,7 @@ class PredictionColumn:
     kind: str
     description: str
     #: The lowest and the highest value that is accepted; None: there is none.
-    bounds: tuple[float | None, float | None] = (None, None)
+    bounds: tuple[int | float | None, int | float | None] = (None, None)
     #: ``event`` or ``file``, all rows of which must have the same value; None: they need not.
     one_per: str | None = None
 
