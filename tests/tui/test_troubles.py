@@ -25,6 +25,7 @@ from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen
 from collidium_tui.app import Console
 from collidium_tui.frame.faults import log_file
+from collidium_tui.screens import SCREENS
 from collidium_tui.session import Link, Session, Standing
 from collidium_tui.watch import Watch
 
@@ -238,6 +239,20 @@ async def test_a_screen_that_fails_says_so_in_its_place(backend: ServerProcess, 
         console_of(pilot).action_show(label)
         await says(pilot, "something is wrong in the console (KeyError)", "console.log")
         assert "secret of its author" not in text(pilot)
+        await show(pilot, "Audit")
+        await says(pilot, "who", "what")
+
+
+@pytest.mark.parametrize(
+    "address", ["collidium_tui.screens.nowhere:Lost", "collidium_tui.screens.audit:Lost"]
+)
+async def test_a_screen_of_the_console_that_is_not_there_breaks_no_other(
+    backend: ServerProcess, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setitem(SCREENS, "Usage", address)
+    async with signed_in(backend) as pilot:
+        console_of(pilot).action_show("Usage")
+        await says(pilot, "This screen cannot be shown", "something is wrong in the console")
         await show(pilot, "Audit")
         await says(pilot, "who", "what")
 

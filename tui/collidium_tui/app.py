@@ -18,7 +18,7 @@ from collidium_tui.frame import faults, freezing
 from collidium_tui.frame.help import Help
 from collidium_tui.frame.keys import keys_of
 from collidium_tui.frame.login import Login
-from collidium_tui.screens import SCREENS, Maker, made_at, made_from
+from collidium_tui.screens import SCREENS, Maker, at, or_broken
 from collidium_tui.session import Call, Deed, Link, Session, Standing
 from collidium_tui.watch import Watch
 from collidium_tui.widgets.ask import Ask
@@ -40,7 +40,7 @@ class Console(App[None]):
     CSS_PATH = "console.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         # Before every widget, so that it works while something is being typed, too.
-        Binding("ctrl+f", "freeze", "Freeze or unfreeze", priority=True, key_display="^f"),
+        Binding("ctrl+f", "freeze", "Freeze", priority=True, key_display="^f", tooltip="Freeze or unfreeze"),
         Binding("question_mark,f1", "help", "Help", key_display="?"),
         Binding("u", "zone", "Times in UTC or here", show=False),
         Binding("t", "other_theme", "Dark or light", show=False),
@@ -72,7 +72,7 @@ class Console(App[None]):
     def on_mount(self) -> None:
         self.session.on_change = self._on_standing
         for label, address in SCREENS.items():
-            self._add(label, made_at(address))
+            self._add(label, at(address))
         self.switch_mode(self.labels[0])
         self.call_after_refresh(self.act, self._open)
 
@@ -91,7 +91,7 @@ class Console(App[None]):
             if label in self.labels:
                 failures = [*failures, f"a plugin's screen {label!r} is refused: there is one of that label"]
             else:
-                self._add(label, made_from(label, kind))
+                self._add(label, kind)
         self.screens_changed.publish(None)
         for failure in failures:
             self.notify(failure, title="Plugin", severity="warning", markup=False)
@@ -117,12 +117,12 @@ class Console(App[None]):
             yield SystemCommand(label, "Show this screen", partial(self.action_show, label))
         for key in keys_of(screen):
             run = partial(self.run_action, key.binding.action, key.node)
-            yield SystemCommand(key.binding.description, f"Key {key.key}", run)
+            yield SystemCommand(key.does, f"Key {key.key}", run)
         yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
 
     def _add(self, label: str, make: Maker) -> None:
         self.labels.append(label)
-        self.add_mode(label, make)
+        self.add_mode(label, or_broken(label, make))
         if len(self.labels) <= len(KEYS):
             self.bind(KEYS[len(self.labels) - 1], f"show({label!r})", show=False)
 

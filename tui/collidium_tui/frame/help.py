@@ -52,7 +52,7 @@ class Help(ModalScreen[None]):
 
 
 def _line(key: Key) -> Content:
-    return _told(key.key, key.binding.description)
+    return _told(key.key, key.does)
 
 
 def _told(key: str, text: str) -> Content:

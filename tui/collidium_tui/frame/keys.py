@@ -21,6 +21,11 @@ class Key:
     node: DOMNode
 
     @property
+    def does(self) -> str:
+        """What it does: in full where the footer has no room for it."""
+        return self.binding.tooltip or self.binding.description
+
+    @property
     def everywhere(self) -> bool:
         """Whether it is a key of the whole console."""
         return self.node is self.node.app

@@ -23,7 +23,7 @@ SCREENS: Final = {
 Maker = Callable[[], Screen[Any]]
 
 
-def made_at(address: str) -> Maker:
+def at(address: str) -> Maker:
     """Imports the screen at ``module:class`` when it is first shown."""
 
     def make() -> Screen[Any]:
@@ -34,15 +34,15 @@ def made_at(address: str) -> Maker:
     return make
 
 
-def made_from(label: str, kind: type[Screen[Any]]) -> Maker:
-    """Makes a plugin's screen when it is first shown; one that cannot be made says why in its place."""
+def or_broken(label: str, make: Maker) -> Maker:
+    """A screen that cannot be made says why in its place."""
 
-    def make() -> Screen[Any]:
+    def made() -> Screen[Any]:
         try:
-            return kind()
+            return make()
         except Exception as error:
             from collidium_tui.screens.broken import BrokenScreen
 
             return BrokenScreen(label, error)
 
-    return make
+    return made
