@@ -33,14 +33,13 @@ async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Clie
         await pilot.press("y")
         await says(pilot, "*** FROZEN ***", "INCIDENT for", "[x] 1 Freeze", "by admin")
         assert operator.ready().submissions_frozen
-        await pilot.press("down")
-        await says(pilot, "What is wrong, since when")
+        await says(pilot, "What is wrong, since when")  # what is next is chosen, and told
         await pilot.press("d")
         await says(pilot, "Investigate: done")
         await types(pilot, "note", "the disk is full")
         await pilot.press("enter")
-        await says(pilot, "[x] 2 Investigate", "the disk is full")
-        await pilot.press("down", "down", "enter")
+        await says(pilot, "[x] 2 Investigate", "the disk is full", "Only if somebody brought it about")
+        await pilot.press("down", "enter")
         await says(pilot, "Fix the cause: done")
         await pilot.press("enter")
         await says(pilot, "[x] 4 Fix the cause")
@@ -54,7 +53,7 @@ async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Clie
 async def test_who_brought_it_about_is_banned(backend: ServerProcess, operator: Client) -> None:
     operator.admin_freeze(True)
     async with signed_in(backend, "Incident") as pilot:
-        await pilot.press("down", "down", "enter")
+        await pilot.press("home", "down", "down", "enter")
         await says(pilot, "Ban an account")
         await types(pilot, "name", "eve")
         await pilot.press("enter")
@@ -67,6 +66,14 @@ async def test_who_brought_it_about_is_banned(backend: ServerProcess, operator: 
     assert operator.admin_account("eve").banned
     deed = operator.admin_audit(limit=1)[0]
     assert (deed.action, deed.target) == ("ban", "eve")
+
+
+async def test_who_looks_at_another_step_is_left_there(backend: ServerProcess, operator: Client) -> None:
+    async with signed_in(backend, "Incident") as pilot:
+        await pilot.press("end")
+        await says(pilot, "Enter asks for a time window")
+        operator.admin_freeze(True)
+        await says(pilot, "[x] 1 Freeze", "Enter asks for a time window")
 
 
 async def test_what_is_no_name_bans_nobody(backend: ServerProcess, operator: Client) -> None:
@@ -105,7 +112,7 @@ def begin(server: ServerProcess) -> None:
 async def test_how_an_incident_looks(backend: ServerProcess, operator: Client, size: tuple[int, int]) -> None:
     begin(backend)
     async with signed_in(backend, "Incident", size=size, now=lambda: NOON + timedelta(minutes=12)) as pilot:
-        await pilot.press("down", "d")
+        await pilot.press("home", "down", "d")
         await says(pilot, "Investigate: done")
         await types(pilot, "note", "one account, 400 requests a minute")
         await pilot.press("enter")

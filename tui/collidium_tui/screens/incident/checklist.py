@@ -51,6 +51,8 @@ class IncidentScreen(ConsoleScreen[Incident]):
         self._marks: dict[str, dict[Step, Mark]] = {}
         #: The audit log as far as it is known, newest first.
         self._log: tuple[AuditEntry, ...] = ()
+        #: What was to be done next when it was last shown.
+        self._following: Step | None = Step.FREEZE
 
     def content(self) -> ComposeResult:
         yield Static(id="heading")
@@ -72,6 +74,10 @@ class IncidentScreen(ConsoleScreen[Incident]):
         following = data.next_step(self.marks)
         for number, step in enumerate(Step):
             steps.replace_option_prompt_at_index(number, self._line(data, step, step is following))
+        # Whoever goes step by step is led on; whoever looks at another one is left there.
+        if following is not None and self.step is self._following:
+            steps.highlighted = list(Step).index(following)
+        self._following = following
         self._guide()
 
     # -- the operator's word --------------------------------------------------------------------------
