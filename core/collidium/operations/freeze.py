@@ -52,12 +52,17 @@ async def current_freeze() -> Freeze:
 
 @transactional
 async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
-    """Turn the kill switch. What is frozen already keeps since when it is, and takes a new ``note``."""
+    """Turn the kill switch.
+
+    What is frozen already keeps since when and by whom it is, and takes a new ``note``, of anybody: the audit
+    log tells whose it is.
+    """
     config = await GlobalConfig.select_for_update().get(name=_ROW)
     if not frozen:
         config.frozen_at = config.frozen_by = config.frozen_note = None
-    elif not config.submissions_frozen or note is not None:
-        config.frozen_at, config.frozen_by = config.frozen_at or now(), by
+    elif not config.submissions_frozen:
+        config.frozen_at, config.frozen_by, config.frozen_note = now(), by, note
+    elif note is not None:
         config.frozen_note = note
     config.submissions_frozen = frozen
     await config.save()

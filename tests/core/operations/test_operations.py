@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -42,6 +43,22 @@ async def test_bans_and_the_kill_switch_are_audited(alice: accounts.AccountView)
     deeds = await operations.audit_log(limit=10)
     assert [deed.action for deed in deeds] == ["unfreeze", "freeze", "ban"]
     assert [deed.action for deed in await operations.audit_log(limit=1, before=deeds[0].id)] == ["freeze"]
+
+
+async def test_a_freeze_is_whose_it_was_whoever_adds_a_note(connected: str) -> None:
+    await operations.freeze(True, "the hub is down", actor="grace", http_request_id="r1")
+    first = await operations.current_freeze()
+    assert (first.by, first.note) == ("grace", "the hub is down")
+    await operations.freeze(True, actor="linus", http_request_id="r2")
+    assert await operations.current_freeze() == first
+    await operations.freeze(True, "a disk is being changed", actor="linus", http_request_id="r3")
+    again = await operations.current_freeze()
+    assert again == replace(first, note="a disk is being changed")
+    deed = (await operations.audit_log(limit=1))[0]
+    assert (deed.actor, deed.details) == ("linus", {"note": "a disk is being changed"})
+    await operations.freeze(False, actor="linus", http_request_id="r4")
+    await operations.freeze(True, actor="linus", http_request_id="r5")
+    assert (await operations.current_freeze()).by == "linus"
 
 
 async def test_the_audit_log_spells_a_name_as_its_account_does(alice: accounts.AccountView) -> None:
