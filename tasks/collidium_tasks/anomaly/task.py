@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from collidium.contracts.task import Block, Card, Draws, Problem, Reconstruction
 from collidium_tasks.anomaly import truth
 from collidium_tasks.anomaly.baselines import energy, forest
 from collidium_tasks.anomaly.card import CARD, FALSE_POSITIVE_RATE
+from collidium_tasks.learning import can_learn
 from collidium_tasks.ranking import Roc, Scores, resampled
 
 #: Rows shown for each kind of problem.
@@ -72,7 +72,7 @@ class AnomalyTask(Task):
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         plain: dict[str, Reconstruction] = {"energy": energy.reconstruct}
-        return plain | {"forest": forest.reconstruct} if find_spec("sklearn") else plain
+        return plain | {"forest": forest.reconstruct} if can_learn() else plain
 
 
 def _metrics(curve: Roc) -> dict[str, float]:

@@ -45,7 +45,7 @@ def problems_of(block: Block) -> list[Problem]:
         ),
         _problem(
             block.predictions,
-            np.abs(_sums(block.predictions) - 1.0) > TOLERANCE + _ROUNDING,
+            np.abs(_totals(block.predictions) - 1.0) > TOLERANCE + _ROUNDING,
             "wrong-sum",
             PROBABILITIES[0],
             f"{', '.join(PROBABILITIES)} must add up to 1, within {TOLERANCE}.",
@@ -54,7 +54,7 @@ def problems_of(block: Block) -> list[Problem]:
     return [problem for problem in found if problem]
 
 
-def _sums(predictions: pa.Table) -> npt.NDArray[np.float64]:
+def _totals(predictions: pa.Table) -> npt.NDArray[np.float64]:
     first, second, third = (np.asarray(predictions.column(name)).astype(np.float64) for name in PROBABILITIES)
     return first + second + third
 

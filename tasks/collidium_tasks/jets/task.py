@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from collidium_tasks.jets.card import CARD
 from collidium_tasks.jets.checks import PROBABILITIES, problems_of
 from collidium_tasks.jets.tally import Tally
 from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
+from collidium_tasks.learning import can_learn
 
 
 class JetsTask(Task):
@@ -56,4 +56,4 @@ class JetsTask(Task):
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         plain: dict[str, Reconstruction] = {"impact": impact.reconstruct}
-        return plain | {"trees": trees.reconstruct} if find_spec("sklearn") else plain
+        return plain | {"trees": trees.reconstruct} if can_learn() else plain

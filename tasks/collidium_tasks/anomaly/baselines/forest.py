@@ -8,7 +8,6 @@ depends on the other events of the mix.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from collidium.contracts.task import Tables
 from collidium_tasks.anomaly.baselines.features import NAMES, Floats, features
+from collidium_tasks.learning import shipped
 
 #: Features of events of the Standard Model; :mod:`~collidium_tasks.anomaly.baselines.reference` wrote it.
 REFERENCE: Final = "standard_model.csv"
@@ -38,8 +38,7 @@ def _grown() -> Any:
 
 def reference() -> Floats:
     """Features of events of the Standard Model, shape (events, features)."""
-    text = (files("collidium_tasks.anomaly.baselines") / REFERENCE).read_text(encoding="ascii").splitlines()
-    header, *rows = text
+    header, *rows = shipped(__name__, REFERENCE).decode("ascii").splitlines()
     if header.split(",") != list(NAMES):
         raise ValueError(f"{REFERENCE} has other features: make it anew")
     return np.array([row.split(",") for row in rows], np.float64)

@@ -13,22 +13,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from collidium_tasks.anomaly.baselines.features import NAMES, Floats, features
 from collidium_tasks.anomaly.baselines.forest import REFERENCE
 from collidium_tasks.anomaly.card import CARD
+from collidium_tasks.learning import whole_table
 
 
 def features_of(directory: Path) -> Floats:
     """Features of all events of a dataset in the hosted layout, shape (events, features)."""
-    return features({table: _read(directory, table) for table in CARD.inputs})
-
-
-def _read(directory: Path, table: str) -> pa.Table:
-    shards = sorted(directory.glob(f"data/*_{table}/*.parquet"))
-    return pa.concat_tables([pq.read_table(shard) for shard in shards])
+    return features({table: whole_table(directory, table) for table in CARD.inputs})
 
 
 def write(directories: list[Path]) -> None:

@@ -57,46 +57,65 @@ class JetTracks:
     far: Doubles
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tracks:
+    """The tracks of an event that count, arrays of one length; GeV and mm."""
+
+    pt: Doubles
+    eta: Doubles
+    phi: Doubles
+    sine: Doubles
+    d0: Doubles
+    #: From the vertex.
+    z0: Doubles
+    #: Of d0.
+    resolution: Doubles
+
+
 def jets_of(tables: Tables) -> Iterator[JetTracks]:
     """Every jet of the tables ``jets`` and ``tracks``, in the order of the lists."""
     tracks, jets = _lists(tables["tracks"], _TRACK_COLUMNS), _lists(tables["jets"], _JET_COLUMNS)
     for of_tracks, of_jets in zip(tracks, jets, strict=True):
-        yield from _matched(of_jets, *of_tracks)
+        if len(of_jets[0]):
+            yield from _matched(of_jets, *_measured(*of_tracks))
 
 
-def _matched(
-    jets: list[Doubles], d0: Doubles, z0: Doubles, phi: Doubles, theta: Doubles, qop: Doubles
-) -> Iterator[JetTracks]:
-    jet_pt, jet_eta, jet_phi, jet_mass = jets
-    if not len(jet_pt):
-        return
+def _measured(d0: Doubles, z0: Doubles, phi: Doubles, theta: Doubles, qop: Doubles) -> tuple[_Tracks, float]:
+    """The tracks that count, and z of the vertex."""
     sine = np.maximum(np.sin(theta), 1e-6)
     pt = sine / np.maximum(np.abs(qop), 1e-9)
     vertex = _vertex(pt, d0, z0)
     chosen = (pt >= LEAST_PT) & (np.abs(d0) <= MOST_D0)
     d0, z0, phi, theta, sine, pt = (column[chosen] for column in (d0, z0, phi, theta, sine, pt))
     eta = np.arctanh(np.clip(np.cos(theta), -0.999999, 0.999999))
+    resolution = np.hypot(_CONSTANT, _SCATTERING / (pt * np.sqrt(sine)))
+    return _Tracks(pt, eta, phi, sine, d0, z0 - vertex, resolution), vertex
+
+
+def _matched(jets: list[Doubles], tracks: _Tracks, vertex: float) -> Iterator[JetTracks]:
+    """Every jet with the tracks that are near it, and nearer than to any other."""
+    jet_pt, jet_eta, jet_phi, jet_mass = jets
     seen = _seen_from(vertex, jet_eta)
-    along = seen[:, None] - eta
-    across = np.remainder(jet_phi[:, None] - phi + np.pi, 2 * np.pi) - np.pi
+    along = seen[:, None] - tracks.eta
+    across = np.remainder(jet_phi[:, None] - tracks.phi + np.pi, 2 * np.pi) - np.pi
     distance = np.hypot(along, across)
     nearest = np.argmin(distance, axis=0)
-    resolution = np.hypot(_CONSTANT, _SCATTERING / (pt * np.sqrt(sine)))
     for jet in range(len(jet_pt)):
         own = np.flatnonzero((nearest == jet) & (distance[jet] < RADIUS))
-        side = np.sign(d0[own] * np.sin(across[jet, own]))
-        before = np.sign((z0[own] - vertex) * along[jet, own])
+        d0, z0, resolution = tracks.d0[own], tracks.z0[own], tracks.resolution[own]
+        side = np.sign(d0 * np.sin(across[jet, own]))
+        before = np.sign(z0 * along[jet, own])
         yield JetTracks(
             jet_pt=float(jet_pt[jet]),
             jet_eta=float(seen[jet]),
             jet_mass=float(jet_mass[jet]),
-            pt=pt[own],
-            eta=eta[own],
-            phi=phi[own],
+            pt=tracks.pt[own],
+            eta=tracks.eta[own],
+            phi=tracks.phi[own],
             distance=distance[jet, own],
-            d0=side * np.abs(d0[own]) / resolution[own],
-            z0=before * np.abs(z0[own] - vertex) * sine[own] / resolution[own],
-            far=np.abs(d0[own]),
+            d0=side * np.abs(d0) / resolution,
+            z0=before * np.abs(z0) * tracks.sine[own] / resolution,
+            far=np.abs(d0),
         )
 
 

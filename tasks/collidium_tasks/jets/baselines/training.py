@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from collidium.contracts.task import Tables
 from collidium_tasks.jets.baselines.features import NAMES, features
 from collidium_tasks.jets.baselines.trees import TRAINING
+from collidium_tasks.learning import whole_table
 
 
 def training_table(tables: Tables) -> pa.Table:
@@ -29,10 +30,7 @@ def training_table(tables: Tables) -> pa.Table:
 
 def main(directory: Path) -> None:
     """Write the jets of a dataset in the hosted layout beside this module."""
-    tables = {
-        name: pa.concat_tables(map(pq.read_table, sorted(directory.glob(f"data/*_{name}/*.parquet"))))
-        for name in ("jets", "tracks")
-    }
+    tables = {name: whole_table(directory, name) for name in ("jets", "tracks")}
     pq.write_table(training_table(tables), Path(__file__).with_name(TRAINING), compression="zstd")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache, partial
-from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from collidium.contracts.task import Tables
 from collidium_tasks.jets.baselines.answers import answer
 from collidium_tasks.jets.baselines.features import NAMES, Features, features
 from collidium_tasks.jets.truth import BOTTOM, CHARM
+from collidium_tasks.learning import shipped
 
 #: Features and flavours of jets; :mod:`~collidium_tasks.jets.baselines.training` wrote it.
 TRAINING: Final = "training.parquet"
@@ -60,8 +60,7 @@ def _grown() -> tuple[Any, Callable[[], AbstractContextManager[Any]]]:
 
 def training() -> tuple[Features, npt.NDArray[np.uint8]]:
     """Features, shape (jets, features), and flavours of the jets that trees are grown from."""
-    with (files(str(__package__)) / TRAINING).open("rb") as file:
-        table = pq.read_table(pa.BufferReader(file.read()))
+    table = pq.read_table(pa.BufferReader(shipped(__name__, TRAINING)))
     if table.column_names != [*NAMES, "flavour"]:
         raise ValueError(f"{TRAINING} has other features: make it anew")
     columns = [np.asarray(table.column(name)) for name in NAMES]
