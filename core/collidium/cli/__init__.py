@@ -36,7 +36,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except CollidiumError as error:
-        show_error(error, as_json=session.as_json)
+        show_error(error, as_json=session.as_json, checked=session.checks)
         return error.exit_code
     except BrokenPipeError:
         # Whoever read our output has enough; Python must not try to flush the rest.

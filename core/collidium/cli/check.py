@@ -23,6 +23,7 @@ def check(task: str, file: Path, as_json: bool) -> None:
     \b
     collidium check tracking predictions.parquet
     """
+    click.get_current_context().find_root().obj.checks = True
     with client() as server, progress_bar(f"Sending {file.name}", "Checking", sizes=True) as progress:
         checked = server.check(task, file, progress)
     if as_json:

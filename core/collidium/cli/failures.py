@@ -24,13 +24,13 @@ ADVICE: Mapping[type[errors.CollidiumError], str] = {
 TASKS_CALL = "/v1/benchmark/tasks"
 
 
-def show_error(error: errors.CollidiumError, *, as_json: bool) -> None:
-    """The error for a person, or as a problem document for a program."""
+def show_error(error: errors.CollidiumError, *, as_json: bool, checked: bool = False) -> None:
+    """The error for a person, or as a problem document for a program; ``checked``: of `collidium check`."""
     if as_json:
         click.echo(json.dumps(problem(error)), err=True)
         return
     width = width_of(sys.stderr)
-    for line in "\n".join(lines(error)).splitlines():
+    for line in "\n".join(lines(error, checked=checked)).splitlines():
         text = printable(line)
         indent = text[: len(text) - len(text.lstrip(" -"))]
         shown = wrapped(text[len(indent) :], width, first=indent, rest=" " * max(len(indent), 2))
@@ -71,7 +71,7 @@ def problem(error: errors.CollidiumError) -> dict[str, Any]:
     return document
 
 
-def lines(error: errors.CollidiumError) -> Iterator[str]:
+def lines(error: errors.CollidiumError, *, checked: bool = False) -> Iterator[str]:
     """The error for a person, line by line; nothing that the first line tells is told again."""
     repeated = all(str(item.get("detail", "")) in error.detail for item in error.errors)
     if len(error.errors) == 1 and repeated:
@@ -83,7 +83,7 @@ def lines(error: errors.CollidiumError) -> Iterator[str]:
         for item in error.errors:
             yield f"  - {_told(item)}"
             yield from _examples(item)
-    if advice := _advice(error):
+    if advice := _advice(error, checked=checked):
         yield f"What to do: {advice}."
     if error.request_id:
         yield f"The server's operators find it by the request id {error.request_id}."
@@ -125,12 +125,12 @@ def _example(example: object) -> str:
     return str(example)
 
 
-def _advice(error: errors.CollidiumError) -> str | None:
+def _advice(error: errors.CollidiumError, *, checked: bool) -> str | None:
     wait = error.headers.get("Retry-After", "")
     if wait.isdecimal():  # a proxy may put a date there
         return f"try again in {wait} s"
     if any("column" in item for item in error.errors):
-        return "mend the file; `collidium check TASK FILE` tries it and costs nothing"
+        return None if checked else "mend the file; `collidium check TASK FILE` tries it and costs nothing"
     if isinstance(error, errors.NotFound) and TASKS_CALL in error.detail:
         return "`collidium tasks` lists the tasks of the server"
     if isinstance(error, errors.ConfigurationError) and error.errors:

@@ -62,6 +62,8 @@ class Session:
     """What all commands of one call share."""
 
     as_json: bool = False
+    #: Whether the call checks a file of predictions, which needs no advice to check it.
+    checks: bool = False
 
     def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
         """Screens that plugins bring to the operator's console, by label, and what is wrong with any."""

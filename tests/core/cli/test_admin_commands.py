@@ -74,7 +74,7 @@ def test_a_freeze_refuses_orders_until_it_is_ended(operator: Operator) -> None:
     assert operator.data("admin", "freeze", "--note", "a drill") == {"submissions_frozen": True}
     refused = operator("simulate", *MUONS)
     assert (refused.returncode, "not accepted" in refused.stderr) == (3, True)
-    thawed = operator("admin", "unfreeze")
+    thawed = operator("admin", "unfreeze", "--yes")
     assert thawed.stdout == "Not frozen: simulation requests are accepted.\n"
     assert operator("simulate", *MUONS, "--seed", "1").returncode == 0
     deeds = operator.data("admin", "audit", "--limit", "2")

@@ -170,7 +170,7 @@ def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> 
         assert "column hit_id" in done.stderr
         assert "column track_id" in done.stderr
         assert "for example" in done.stderr
-        assert "What to do: mend the file" in done.stderr
+        assert ("What to do: mend the file; `collidium check" in done.stderr) == (command == "submit")
 
 
 def test_the_same_problems_for_programs(alice: RunCommand, bad_file: Path) -> None:

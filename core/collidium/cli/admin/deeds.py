@@ -46,6 +46,7 @@ def freeze(what_for: str | None, yes: bool, as_json: bool) -> None:
 
 @click.command()
 @what_for
+@click.option("--yes", is_flag=True, help="Accepted as by freeze; nothing is asked.", expose_value=False)
 @json_option
 def unfreeze(what_for: str | None, as_json: bool) -> None:
     """Take simulation requests again.
