@@ -18,6 +18,8 @@ from collidium.saved_login import DEFAULT_BACKEND, saved_token, sendable
 
 #: Scoring answers when it is done; a large submission takes its time.
 SCORING_TIMEOUT_SECONDS = 3600.0
+#: Far more than a server answers; files are not fetched by calls.
+LONGEST_ANSWER_BYTES = 64 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +90,23 @@ class Connection:
             return httpx.Timeout(self.timeout)
         return httpx.Timeout(self.timeout, read=max(self.timeout, SCORING_TIMEOUT_SECONDS))
 
-    def answer(self, response: httpx.Response) -> Answer:
-        """A response that has been read, without httpx."""
+    def answer(self, response: httpx.Response, content: bytes) -> Answer:
+        """A response and its body, without httpx."""
         return Answer(
             self.backend,
             response.status_code,
             {name.lower(): value for name, value in response.headers.items()},
-            response.content,
+            content,
             response.links.get("next", {}).get("url"),
         )
+
+    def refuse_endless(self, size: int) -> None:
+        """Raise UpstreamError when this many bytes of a body are more than an answer has."""
+        if size > LONGEST_ANSWER_BYTES:
+            raise UpstreamError(
+                f"{self.backend} answered more than {LONGEST_ANSWER_BYTES // 1024**2} MiB, which is not an "
+                "answer of a Collidium server: check PLATFORM_BACKEND and any proxy on the way"
+            )
 
     def failure(self, error: httpx.RequestError, call: Call[Any]) -> CollidiumError:
         """What a failed exchange means to the caller."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
+from contextlib import aclosing, closing
 from functools import partial
 from typing import TypeVar
 
@@ -50,12 +50,20 @@ class BlockingTransport:
         while True:
             tries -= 1
             try:
-                response = self._http.send(request)
+                with closing(self._http.send(request, stream=True)) as response:
+                    content = self._body(response)
             except httpx.RequestError as error:
                 if tries and worth_another_try(call, error):
                     continue
                 raise self._connection.failure(error, call) from error
-            return call.read(self._connection.answer(response))
+            return call.read(self._connection.answer(response, content))
+
+    def _body(self, response: httpx.Response) -> bytes:
+        content = bytearray()
+        for piece in response.iter_bytes():
+            content += piece
+            self._connection.refuse_endless(len(content))
+        return bytes(content)
 
 
 class AsyncTransport:
@@ -91,12 +99,20 @@ class AsyncTransport:
         while True:
             tries -= 1
             try:
-                response = await self._http.send(request)
+                async with aclosing(await self._http.send(request, stream=True)) as response:
+                    content = await self._body(response)
             except httpx.RequestError as error:
                 if tries and worth_another_try(call, error):
                     continue
                 raise self._connection.failure(error, call) from error
-            return call.read(self._connection.answer(response))
+            return call.read(self._connection.answer(response, content))
+
+    async def _body(self, response: httpx.Response) -> bytes:
+        content = bytearray()
+        async for piece in response.aiter_bytes():
+            content += piece
+            self._connection.refuse_endless(len(content))
+        return bytes(content)
 
 
 def _on_this_loop(progress: Progress) -> Progress:

@@ -78,6 +78,15 @@ def dripping(connection: socket.socket) -> None:
                 return  # nobody listens any more
 
 
+def flooding(connection: socket.socket) -> None:
+    """Answers as fast as it can and never ends, as long as anybody listens."""
+    read_headers(connection)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+    with suppress(OSError):
+        while True:
+            connection.sendall(b" " * 1024**2)
+
+
 def relaying(backend: str, *, answer: bool = True) -> Behaviour:
     """Passes one request on to the server at ``backend``; without ``answer`` nobody hears what it said."""
 

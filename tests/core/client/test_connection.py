@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import socket
 from pathlib import Path
 
 import pytest
-from tests.core.client.servers import Behaviour, answering, hanging_up, response, serving
+from tests.core.client.servers import Behaviour, answering, flooding, hanging_up, response, serving
 
 from collidium.client import AsyncClient, Client, save_token
+from collidium.client.connection import LONGEST_ANSWER_BYTES
 from collidium.errors import ConfigurationError, Unauthenticated, Unreachable, UpstreamError
 
 TOKEN = "hf_very_secret_token"  # noqa: S105 -- of a test
@@ -188,3 +190,22 @@ def test_compressed_nonsense_is_an_error_of_ours() -> None:
     broken = response("200 OK", b"not gzip", "application/json", "Content-Encoding: gzip")
     with serving(answering(broken)) as url, Client(url) as client, pytest.raises(UpstreamError):
         client.health()
+
+
+def expanding(connection: socket.socket) -> None:
+    """Little on the wire, much in memory."""
+    body = gzip.compress(b" " * (LONGEST_ANSWER_BYTES + 1), compresslevel=1)
+    answering(response("200 OK", body, "application/json", "Content-Encoding: gzip"))(connection)
+
+
+@pytest.mark.parametrize("behave", [flooding, expanding])
+async def test_an_answer_that_does_not_end_is_not_read_on(behave: Behaviour) -> None:
+    with serving(behave, HEALTHY) as url, Client(url) as client:
+        with pytest.raises(UpstreamError, match=r"answered more than 64 MiB.*check PLATFORM_BACKEND"):
+            client.health()
+        assert client.health().status == "ok"
+    with serving(behave, HEALTHY) as url:
+        async with AsyncClient(url) as client_:
+            with pytest.raises(UpstreamError, match=r"answered more than 64 MiB.*check PLATFORM_BACKEND"):
+                await client_.health()
+            assert (await client_.health()).status == "ok"
