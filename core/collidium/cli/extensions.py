@@ -44,23 +44,19 @@ def declared() -> dict[str, EntryPoint]:
     }
 
 
-def summaries() -> tuple[dict[str, str], dict[str, str]]:
-    """A line of help for each declared command: those of the platform's own plugins, and all others.
+def summaries() -> dict[str, str]:
+    """A line of help for each declared command: its own, or of a stranger's where it is from.
 
     Only the platform's own plugins are imported for it.
     """
     from collidium.plugins import Plugins, is_own
 
-    own: dict[str, str] = {}
-    strange: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for name, point in declared().items():
-        line = f"From {point.dist.name if point.dist else 'unknown'}."
-        if is_own(point):
-            command = Plugins([point]).commands().things.get(name)
-            own[name] = command.get_short_help_str(limit=80) if command else line
-        else:
-            strange[name] = line
-    return own, strange
+        command = Plugins([point]).commands().things.get(name) if is_own(point) else None
+        origin = f"From {point.dist.name if point.dist else 'unknown'}."
+        lines[name] = command.get_short_help_str(limit=80) if command else origin
+    return lines
 
 
 def find(name: str) -> click.Command | None:

@@ -18,10 +18,9 @@ class LazyGroup(click.Group):
     def __init__(
         self, *args: Any, sections: Mapping[str, Mapping[str, str]] | None = None, **kwargs: Any
     ) -> None:
-        """``sections``: title -> command -> ``module:attribute``; the last one has the own plugins', too."""
+        """``sections``: title -> command -> ``module:attribute``, as the help shows them."""
         super().__init__(*args, **kwargs)
         self._sections = dict(sections or {})
-        self._section_of_own_plugins = next(reversed(self._sections), None)
         self._commands_at = {
             name: at for commands in self._sections.values() for name, at in commands.items()
         }
@@ -50,16 +49,15 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {meant}?")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        own, strange = extensions.summaries()
-        for title, commands in self._sections.items():
-            lines = {name: self._summary(ctx, name) for name in commands}
-            if title == self._section_of_own_plugins:
-                lines |= own
+        sections = {
+            title: {name: self._summary(ctx, name) for name in commands}
+            for title, commands in self._sections.items()
+        }
+        if of_plugins := extensions.summaries():
+            sections["Commands of plugins"] = of_plugins
+        for title, lines in sections.items():
             with formatter.section(title):
                 formatter.write_dl(sorted(lines.items()))
-        if strange:
-            with formatter.section("Commands of plugins"):
-                formatter.write_dl(sorted(strange.items()))
 
     def _summary(self, ctx: click.Context, name: str) -> str:
         command = self.get_command(ctx, name)

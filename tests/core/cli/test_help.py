@@ -69,12 +69,15 @@ def test_the_help_imports_nothing_heavy() -> None:
 
 
 def test_the_help_tells_clients_from_operators(collidium: RunCommand) -> None:
-    everybody, _, operators = collidium("--help").stdout.partition("Commands on the server's machine:")
+    shown, _, of_plugins = collidium("--help").stdout.partition("Commands of plugins:")
+    everybody, _, operators = shown.partition("Commands on the server's machine:")
     assert "Commands for everybody:" in everybody
     for name in ("submit", "tasks", "demo", "login"):
         assert f"\n  {name} " in everybody.partition("Commands for everybody:")[2]
-    for name in ("serve", "task", "truth", "user"):
+    for name in ("serve", "task", "truth"):
         assert f"\n  {name} " in operators
+    for name in ("jets", "tui", "user"):
+        assert f"\n  {name} " in of_plugins
 
 
 def test_a_typing_error_is_met_with_what_was_meant(collidium: RunCommand) -> None:
