@@ -14,10 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Final
 
 from collidium.errors import UnusableDataset
 
 _CONFIG = re.compile(r"(?P<config>.+_pu\d+)(?:_(?P<table>.+))?")
+
+#: What makes the tables that neither releases nor pipelines bring.
+_MADE_BY: Final = {"channels": "`collidium datasets mix` makes one of several datasets"}
 
 
 def configs(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -77,7 +81,8 @@ def shards(paths: Collection[str], table: str, config: str | None = None) -> lis
 
 def _absent(there: Mapping[str, Sequence[str]], table: str, config: str | None) -> str:
     """What to say where no file holds the table."""
-    message = f"there are no parquet files of table {table}"
+    made = f" ({_MADE_BY[table]})" if table in _MADE_BY else ""
+    message = f"there are no parquet files of table {table}{made}"
     if config and config not in there and there:
         return f"{message}: no config {config}; there are: {', '.join(map(_named, there))}"
     where = f" in config {config}" if config else ""

@@ -61,6 +61,11 @@ def test_a_table_that_is_not_there_is_named(table: str, config: str | None) -> N
         layout.shards(NEW, table, config)
 
 
+def test_what_makes_a_table_that_no_release_has_is_told() -> None:
+    with pytest.raises(UnusableDataset, match=r"table channels \(`collidium datasets mix` makes one"):
+        layout.shards(NEW, "channels")
+
+
 def test_several_configs_are_named() -> None:
     with pytest.raises(UnusableDataset, match="choose one of: ttbar_pu0, ttbar_pu200"):
         layout.shards([*NEW, *OLD], "particles")
