@@ -14,12 +14,19 @@ from typing import Any, Final
 
 from collidium import plugins, settings
 from collidium.cli.cards import column_cells
-from collidium.contracts.task import Column, Metric, Task
+from collidium.contracts.task import Column, EventRange, Metric, Task
 
 FOLDER: Final = Path(__file__).with_name("tasks")
 SCORES: Final = FOLDER / "baseline_scores.json"
 #: In the order in which they are shown.
 TASKS: Final = ("tracking", "jets", "anomaly", "tracking_latency", "tracking_small", "data_loading")
+
+#: Baselines that are only there with the extra `baselines`.
+LEARNING: Final = frozenset({"forest", "trees"})
+#: Events of the piece of code that runs a baseline.
+_SOME_EVENTS: Final = 10
+#: Tasks whose one row a command measures: that command, and the file that it writes.
+_MEASURED: Final = {"data_loading": ("collidium bench data-loading REPO", "data_loading.parquet")}
 
 _WRITTEN: Final = "Written by `docs/make_task_pages.py` from the cards; do not edit.\n"
 
@@ -53,6 +60,7 @@ def _page(task: Task, scores: Mapping[str, Any]) -> str:
         "Predictions": _table(("column", "type", "meaning"), [_column(column) for column in card.columns])
         + f"\n{card.left_out}\n",
         "Metrics": _metrics(task),
+        **({"Run a baseline": _running(task)} if task.baselines() else {}),
         "What the baselines score": _baselines(task, scores),
     }
     text = "".join(f"\n## {title}\n\n{section}" for title, section in sections.items())
@@ -62,14 +70,16 @@ def _page(task: Task, scores: Mapping[str, Any]) -> str:
 def _data(task: Task) -> str:
     card = task.card
     names = ", ".join(f"`{name}`" for name in card.inputs)
+    command, file = _MEASURED.get(card.name, ("", "predictions.parquet"))
     return (
         f"Dataset config `{card.dataset}`, events {card.eval_events.start} to {card.eval_events.stop - 1}, "
         f"unless an operator imports other truth. The baselines use the tables {names}; "
         "[Dataset tables](../datasets.md) lists their columns.\n\n"
         "```sh\n"
         f"collidium tasks {card.name}\n"
-        f"collidium check {card.name} predictions.parquet\n"
-        f"collidium submit {card.name} predictions.parquet\n"
+        + (f"{command}\n" if command else "")
+        + f"collidium check {card.name} {file}\n"
+        f"collidium submit {card.name} {file}\n"
         "```\n"
     )
 
@@ -109,6 +119,30 @@ def _formula(metric: Metric) -> str:
     source = f" ({metric.source})" if metric.source else ""
     missing = f" There is none when {metric.missing_when}." if metric.missing_when else ""
     return f"{metric.formula}{source}.{missing}"
+
+
+def _running(task: Task) -> str:
+    """A piece of code that runs a baseline, and what else must be known for it."""
+    card, kind = task.card, type(task)
+    first, *others = task.baselines()
+    events = EventRange(card.eval_events.start, card.eval_events.start + _SOME_EVENTS)
+    more = "".join(
+        f" `{name}` runs the same way{', with the extra `baselines`' if name in LEARNING else ''}."
+        for name in others
+    )
+    return (
+        "```python\n"
+        "from collidium import datasets\n"
+        "from collidium.client import write_predictions\n"
+        f"from {kind.__module__.rpartition('.')[0]} import {kind.__name__}\n\n"
+        f"task = {kind.__name__}()\n"
+        f'tables = datasets.load("REPO", "{card.dataset}", list(task.card.inputs), "{events}")\n'
+        f'baseline = task.baselines()["{first}"]\n'
+        'write_predictions(baseline(tables), "predictions.parquet")\n'
+        "```\n\n"
+        "`REPO` is a repository of the hub, or a directory. `PredictionsWriter` of "
+        f"`collidium.client.predictions` writes more events than fit in memory.{more}\n"
+    )
 
 
 def _baselines(task: Task, scores: Mapping[str, Any]) -> str:
