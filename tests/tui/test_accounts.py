@@ -67,7 +67,7 @@ async def test_only_the_banned_are_shown(backend: ServerProcess, operator: Clien
         await search(pilot, "kim")
         await says(pilot, "kim-good", "kim-bad", "all")
         await pilot.press("f")
-        await says(pilot, "ONLY BANNED", "1 accounts")
+        await says(pilot, "ONLY BANNED", "1 account━")
         assert "kim-good" not in text(pilot)
         await pilot.press("f")
         await says(pilot, "kim-good")

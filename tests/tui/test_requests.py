@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,15 @@ from typing import Any
 import pytest
 from tests.tui import seeding
 from tests.tui.conftest import ADMIN_TOKEN
-from tests.tui.consoles import console_of, holds, says, show, signed_in, text
+from tests.tui.consoles import answers, console_of, holds, says, show, signed_in, text
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Select
 
-from collidium.client import Client
+from collidium.client import Client, Page
 from collidium.testing.server import ServerProcess
 from collidium_tui.screens.requests.filters import Wanted
-from collidium_tui.screens.requests.listing import RequestsScreen
+from collidium_tui.screens.requests.listing import Listed, RequestsScreen
 from collidium_tui.widgets.table import PAGE, Table
 
 HOSTILE = "[red]eve[/]"
@@ -232,6 +233,14 @@ async def test_what_cannot_be_cancelled_any_more_is_told(busy: ServerProcess, ca
         seeding.seed(busy, seeding.fail(ordered.request_id))
         await pilot.press("y")
         await says(pilot, "Not done", "the request has failed already")
+
+
+async def test_what_is_being_cancelled_is_not_cancelled_twice(busy: ServerProcess) -> None:
+    async with signed_in(busy, "Requests") as pilot:
+        first = replace(table(pilot).records[0], state="running", cancel_requested=True)
+        await answers(pilot, Listed(Page((first,))))
+        await pilot.press("x")
+        await says(pilot, "is being cancelled already")
 
 
 # -- tables -------------------------------------------------------------------------------------------

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
+    from collidium_tui.app import Brought
 
 
 class Command(Protocol):
-    """What the ``collidium`` command hands to its commands, as far as it is asked for here.
+    """What the ``collidium`` command hands to its commands, as far as it is asked for here."""
 
-    ``screens`` are those that plugins bring, by label, and what was wrong with any of them.
-    """
-
-    def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]: ...
+    @property
+    def screens(self) -> Brought: ...
 
 
 @click.command()

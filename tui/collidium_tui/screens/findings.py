@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from collidium_tui.widgets.text import told
+from collidium_tui.widgets.text import counted, told
 from collidium_tui.widgets.times import Times, span
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def standing(overview: Overview, times: Times) -> list[tuple[str, str]]:
         ("running", f"{overview.running:,}"),
         (
             "node-hours today",
-            f"{told(overview.node_hours_today, times)}  ({overview.requests_today:,} requests)",
+            f"{told(overview.node_hours_today, times)}  ({counted(overview.requests_today, 'requests')})",
         ),
-        (f"node-hours in {overview.month}", f"{used}  ({overview.requests_month:,} requests)"),
+        (f"node-hours in {overview.month}", f"{used}  ({counted(overview.requests_month, 'requests')})"),
         ("", bar(percent_used(overview))),
         ("failed this month", rate),
         ("followed by", _followed(overview)),

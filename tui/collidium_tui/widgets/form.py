@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,6 +13,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label, Static
 
 from collidium_tui.widgets.text import TYPED, plain
+
+#: The server keeps no longer notes and reasons.
+LONGEST_NOTE: Final = 1000
 
 
 def needed(value: str) -> str | None:

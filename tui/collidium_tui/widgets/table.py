@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widgets import DataTable
 
 from collidium_tui.widgets.csv_file import write_csv
-from collidium_tui.widgets.text import cell
+from collidium_tui.widgets.text import cell, counted
 
 if TYPE_CHECKING:
     from collidium.client import Page
@@ -186,7 +186,7 @@ class Table(DataTable[Text], Generic[Row]):
             self.notify(f"Not exported: {error}", severity="error", markup=False)
         else:
             page = f" of page {len(self._cursors)}" if self._is_paged else ""
-            self.notify(f"{len(rows)} {self.of}{page} written to {path}", markup=False)
+            self.notify(f"{counted(len(rows), self.of)}{page} written to {path}", markup=False)
 
     def _head(self) -> None:
         for number, column in enumerate(self._columns):
@@ -229,6 +229,6 @@ class Table(DataTable[Text], Generic[Row]):
 
     def _where(self) -> str:
         if not self._is_paged:
-            return f"{len(self.records)} {self.of}"
+            return counted(len(self.records), self.of)
         turns = [*(["p: previous"] if len(self._cursors) > 1 else []), *(["n: next"] if self._next else [])]
         return f"page {len(self._cursors)} of {self.of} ({', '.join(turns)})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from datetime import datetime
 from decimal import Decimal
@@ -33,6 +34,13 @@ def printable(text: str, *, one_line: bool = False) -> str:
 def cell(value: Any, times: Times) -> Text:
     """A value as a cell of a table: numbers without needless zeros, times in the zone that is shown."""
     return Text(printable(told(value, times), one_line=True), no_wrap=True, overflow="ellipsis")
+
+
+def counted(number: int, things: str) -> str:
+    """How many there are of what is given in the plural: ``1 request``, ``2 audit entries``."""
+    if number == 1:
+        things = re.sub("s$", "", re.sub("ies$", "ys", things))
+    return f"{number:,} {things}"
 
 
 def told(value: Any, times: Times) -> str:

@@ -9,10 +9,7 @@ from collidium.errors import NotFound
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.accounts.amounts import amount, problem_with
 from collidium_tui.widgets.ask import Question
-from collidium_tui.widgets.form import Field, Form, needed
-
-#: The server keeps no longer notes.
-LONGEST_NOTE = 1000
+from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, needed
 
 
 async def grant(screen: ConsoleScreen[Any], name: str) -> None:

@@ -12,7 +12,8 @@ from textual.widgets import Static
 
 from collidium_tui.screens.accounts import deeds
 from collidium_tui.screens.benchmarks.leaderboard import open_leaderboard
-from collidium_tui.screens.lists import ListsScreen
+from collidium_tui.screens.lists import ListsScreen, Shown
+from collidium_tui.screens.opened import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from collidium.client import Account, AsyncClient, Page, SimulationRequest, Submission, Transaction
 
 
-class AccountScreen(ListsScreen["Account"]):
-    """An account by its name; escape goes back to where it was opened."""
+class AccountScreen(OpenedScreen[Shown["Account"]], ListsScreen["Account"]):
+    """An account by its name."""
 
     label = "Accounts"
     about = "One account: balance, ledger, requests and submissions; grant, deduct, ban, unban."
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back"),
         Binding("g", "grant", "Grant"),
         Binding("b", "ban", "Ban"),
     ]
@@ -69,9 +69,6 @@ class AccountScreen(ListsScreen["Account"]):
             self.app.push_screen(RequestScreen(event.row.request_id))
         elif event.table.id == "submissions":
             self.act(partial(open_leaderboard, self, event.row.task))
-
-    def action_back(self) -> None:
-        self.app.pop_screen()
 
     def action_grant(self) -> None:
         self.act(partial(deeds.grant, self, self.account_name))

@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.benchmarks import deeds
+from collidium_tui.screens.opened import OpenedScreen
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
 
@@ -35,14 +36,13 @@ async def open_leaderboard(screen: ConsoleScreen[Any], task: str) -> None:
     screen.app.push_screen(LeaderboardScreen(card))
 
 
-class LeaderboardScreen(ConsoleScreen[Board]):
-    """Places with standard errors; what was self-reported is marked; escape goes back."""
+class LeaderboardScreen(OpenedScreen[Board]):
+    """Places with standard errors; what was self-reported is marked."""
 
     label = "Benchmarks"
     about = "The leaderboard of one task; v verifies what a submission reports of itself."
     AUTO_FOCUS = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back"),
         Binding("v", "verify", "Verify"),
         Binding("x", "close_phase", "Close phase"),
     ]
@@ -64,9 +64,6 @@ class LeaderboardScreen(ConsoleScreen[Board]):
         self.card = data.card
         self.query_one("#card", Static).update(plain(" · ".join(_about(data.card)), one_line=True))
         self.query_one(Table).show_page(data.page)
-
-    def action_back(self) -> None:
-        self.app.pop_screen()
 
     def action_verify(self) -> None:
         table: Table[Place] = self.query_one(Table)

@@ -11,9 +11,10 @@ from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.incident.window import Window, WindowForm
-from collidium_tui.widgets.form import Field, Form, needed
+from collidium_tui.screens.opened import OpenedScreen
+from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, needed
 from collidium_tui.widgets.table import Column, Table
-from collidium_tui.widgets.text import plain
+from collidium_tui.widgets.text import counted, plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Refund, Refunds
@@ -21,21 +22,26 @@ if TYPE_CHECKING:
 
 async def open_refunds(screen: ConsoleScreen[Any], window: Window) -> None:
     """Ask for a window, that one being proposed, and show its refunds on top."""
+    chosen = await _ask_window(screen, window)
+    if chosen is not None:
+        screen.app.push_screen(RefundsScreen(chosen))
+
+
+async def _ask_window(screen: ConsoleScreen[Any], window: Window) -> Window | None:
+    """The window that is typed in, that one being proposed; None when it was given up."""
     form = WindowForm(window, screen.times)
     filled = await screen.fill_in(form)
-    if filled is not None:
-        screen.app.push_screen(RefundsScreen(form.window(filled)))
+    return None if filled is None else form.window(filled)
 
 
-class RefundsScreen(ConsoleScreen["Refunds"]):
-    """A preview that stays true while it is looked at; what is paid is what was seen. Escape goes back."""
+class RefundsScreen(OpenedScreen["Refunds"]):
+    """A preview that stays true while it is looked at; what is paid is what was seen."""
 
     label = "Incident"
     about = "Simulation requests that failed in a time and were not refunded in full; a gives back the rest."
     refresh_seconds = 15.0
     AUTO_FOCUS = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back"),
         Binding("a", "apply", "Refund all"),
         Binding("w", "window", "Other time"),
     ]
@@ -55,9 +61,6 @@ class RefundsScreen(ConsoleScreen["Refunds"]):
         self.query_one("#refunds", Static).update(plain(f"{self._when()}: {told(data)}", one_line=True))
         self.query_one(Table).show_rows(data.requests)
 
-    def action_back(self) -> None:
-        self.app.pop_screen()
-
     def action_window(self) -> None:
         self.act(self._other_window)
 
@@ -68,13 +71,14 @@ class RefundsScreen(ConsoleScreen["Refunds"]):
             self.notify("There is nothing to refund.")
 
     async def _apply(self, seen: Refunds) -> None:
-        accounts = _counted(len({refund.hub_username for refund in seen.requests}), "account")
+        accounts = counted(len({refund.hub_username for refund in seen.requests}), "accounts")
         about = (
             f"{told(seen).capitalize()} of {accounts}: given back at once. What is paid is "
             "what you saw: if it has changed since, nothing is, and you see it anew. It cannot be taken back "
             "but by deducting."
         )
-        note = Field("note", "Note", needed, hint="why; kept in the ledgers and the audit log")
+        hint = "why; kept in the ledgers and the audit log"
+        note = Field("note", "Note", needed, hint=hint, most_characters=LONGEST_NOTE)
         filled = await self.fill_in(Form(f"Refund what failed {self._when()}", [note], "Refund all", about))
         if filled is None:
             return
@@ -88,10 +92,9 @@ class RefundsScreen(ConsoleScreen["Refunds"]):
         self.refresh_now()
 
     async def _other_window(self) -> None:
-        form = WindowForm(self.window, self.times)
-        filled = await self.fill_in(form)
-        if filled is not None:
-            self.window = form.window(filled)
+        chosen = await _ask_window(self, self.window)
+        if chosen is not None:
+            self.window = chosen
             self.refresh_now()
 
     def _when(self) -> str:
@@ -100,11 +103,7 @@ class RefundsScreen(ConsoleScreen["Refunds"]):
 
 def told(refunds: Refunds) -> str:
     """How much of how many."""
-    return f"{refunds.total:,} credits of {_counted(len(refunds.requests), 'request')}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return f"{refunds.total:,} credits of {counted(len(refunds.requests), 'requests')}"
 
 
 _COLUMNS: list[Column[Refund]] = [

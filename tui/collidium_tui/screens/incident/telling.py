@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from collidium_tui.screens.incident.procedure import Incident, Mark, Step
+from collidium_tui.widgets.text import counted
 from collidium_tui.widgets.times import Times, span
 
 #: What to do in each step; ``{back}`` is the key of the checklist.
@@ -55,5 +56,7 @@ def _by_server(step: Step, incident: Incident, times: Times) -> list[str]:
         return ["banned: " + ", ".join(incident.banned)]
     if step is Step.REFUND and (refunds := incident.refunds):
         last = refunds[0]
-        return [f"{len(refunds):,} requests refunded, the last {times.time(last.at)} by {last.actor}"]
+        return [
+            f"{counted(len(refunds), 'requests')} refunded, the last {times.time(last.at)} by {last.actor}"
+        ]
     return []

@@ -17,6 +17,9 @@ async def cancel(screen: ConsoleScreen[Any], request: SimulationRequest) -> None
     if request.has_ended:
         screen.notify(f"The request has {_ended(request)} already: there is nothing to cancel.", markup=False)
         return
+    if request.cancel_requested:
+        screen.notify("It is being cancelled already.")
+        return
     if not await screen.confirm(_question(request)):
         return
     cancelled = await screen.perform(lambda client: client.admin_cancel(request.request_id))

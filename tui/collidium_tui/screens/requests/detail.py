@@ -12,7 +12,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium.client import Moment, OperatedRequest, OutputFile, Page
-from collidium_tui.screens.lists import ListsScreen
+from collidium_tui.screens.lists import ListsScreen, Shown
+from collidium_tui.screens.opened import OpenedScreen
 from collidium_tui.screens.requests.cancelling import cancel
 from collidium_tui.screens.requests.record import record
 from collidium_tui.widgets.table import Column, Table
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collidium.client import AsyncClient
 
 
-class RequestScreen(ListsScreen[OperatedRequest]):
+class RequestScreen(OpenedScreen[Shown[OperatedRequest]], ListsScreen[OperatedRequest]):
     """A request as operators see it, renewed while it is looked at."""
 
     label = "Requests"
@@ -35,7 +36,6 @@ class RequestScreen(ListsScreen[OperatedRequest]):
     """
     AUTO_FOCUS = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back"),
         Binding("x", "cancel", "Cancel it"),
         Binding("i", "copy_id", "Copy its id"),
     ]
@@ -77,9 +77,6 @@ class RequestScreen(ListsScreen[OperatedRequest]):
 
     def show_head(self, head: OperatedRequest) -> None:
         self.query_one("#record", Static).update(record(head, self.times))
-
-    def action_back(self) -> None:
-        self.app.pop_screen()
 
     def action_cancel(self) -> None:
         if self.data is not None:

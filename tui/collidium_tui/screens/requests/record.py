@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rich.table import Table as Grid
 
 from collidium_tui.screens.requests import words
-from collidium_tui.widgets.text import cell, told
+from collidium_tui.widgets.text import cell, counted, told
 from collidium_tui.widgets.times import Times
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _next(request: OperatedRequest, times: Times) -> str:
     if not request.step:
         return ""
     due = f" at {times.brief(request.due_at)}" if request.due_at is not None else ""
-    failed = f"; failed {request.attempts} times" if request.attempts else ""
+    failed = f"; failed {counted(request.attempts, 'times')}" if request.attempts else ""
     return _STEPS.get(request.step, request.step) + due + failed
 
 

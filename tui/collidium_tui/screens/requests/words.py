@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from collidium_tui.widgets.text import counted
+
 if TYPE_CHECKING:
     from collidium.client import SimulationRequest
 
@@ -17,5 +19,5 @@ def state(request: SimulationRequest) -> str:
 
 def order(request: SimulationRequest) -> str:
     """What was ordered."""
-    events = "1 event" if request.events == 1 else f"{request.events:,} events"
+    events = counted(request.events, "events")
     return f"{events} of {request.channel} at pileup {request.pileup}, seed {request.seed}"
