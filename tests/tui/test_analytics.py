@@ -50,7 +50,14 @@ async def test_months_are_chosen_and_none_that_is_to_come(used: ServerProcess) -
         await pilot.press("right_square_bracket")
         await pilot.press("left_square_bracket", "left_square_bracket")
         other = (EARLIER - timedelta(days=1)).replace(day=1)
-        await says(pilot, f"{other:%Y-%m}: 0 of 0 that ended failed", "0 channels")
+        await says(pilot, f"{other:%Y-%m}: nothing was ordered, and nothing ended", "0 channels")
+
+
+async def test_days_without_requests_are_told_in_words(used: ServerProcess) -> None:
+    async with signed_in(used, "Analytics") as pilot:
+        days = tuple(DayUsage(f"2026-01-{day:02}", Decimal(0), 0) for day in range(1, 31))
+        await answers(pilot, Analysis(Failures("2026-01", 0.0, 0, 0), (), days))
+        await says(pilot, "2026-01: nothing was ordered", "last 30 days: nothing was ordered", "(UTC): none")
 
 
 async def test_days_are_bars_or_a_table_that_is_exported(

@@ -47,7 +47,7 @@ def used(backend: ServerProcess) -> ServerProcess:
 
 async def test_the_accounts_that_used_most_are_shown_with_their_share(used: ServerProcess) -> None:
     async with signed_in(used, "Usage") as pilot:
-        await says(pilot, "60 requests, 1,830.0 node-hours", f"these {MOST} accounts: 1,775.0")
+        await says(pilot, "60 requests, 1,830.0 node-hours", f"of {MOST} accounts below: 1,775.0")
         await says(pilot, "user60", "3.3", "60.0", f"{MOST} accounts")
         found = bars(pilot)
         assert found["user60"] > found["user50"] > 0
@@ -97,6 +97,12 @@ USAGE = Usage(
         UserUsage("lise", Decimal(0), 0),
     ),
 )
+
+
+async def test_a_month_without_requests_is_told_in_words(backend: ServerProcess) -> None:
+    async with signed_in(backend, "Usage") as pilot:
+        await answers(pilot, Usage("2026-01", Decimal(0), 0, ()))
+        await says(pilot, "2026-01 (UTC): nobody has ordered anything yet.", "0 accounts")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])

@@ -16,7 +16,7 @@ from textual.widgets import ContentSwitcher, Static
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.widgets.charts import DailyChart, barred, room_of_last_column
 from collidium_tui.widgets.table import Column, Table
-from collidium_tui.widgets.text import plain
+from collidium_tui.widgets.text import counted, plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, ChannelUsage, DayUsage, Failures
@@ -134,6 +134,8 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
 
 def _told_month(data: Analysis) -> str:
     failures = data.failures
+    if not data.channels and not failures.finished:
+        return f"{failures.month}: nothing was ordered, and nothing ended."
     used = sum((channel.node_hours for channel in data.channels), Decimal(0))
     ordered = sum(channel.requests for channel in data.channels)
     return (
@@ -145,4 +147,6 @@ def _told_month(data: Analysis) -> str:
 def _told_days(data: Analysis) -> str:
     used = sum((day.node_hours for day in data.days), Decimal(0))
     ordered = sum(day.requests for day in data.days)
-    return f"last {len(data.days)} days: {ordered:,} requests, {used:,.1f} node-hours"
+    if not ordered:
+        return f"last {len(data.days)} days: nothing was ordered."
+    return f"last {len(data.days)} days: {counted(ordered, 'requests')}, {used:,.1f} node-hours"

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.widgets.charts import barred, room_of_last_column
 from collidium_tui.widgets.table import Column, Table
-from collidium_tui.widgets.text import plain
+from collidium_tui.widgets.text import counted, plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Usage, UserUsage
@@ -52,12 +52,7 @@ class UsageScreen(ConsoleScreen["Usage"]):
         return await client.admin_usage(limit=MOST)
 
     def show(self, data: Usage) -> None:
-        listed = sum((user.node_hours for user in data.users), Decimal(0))
-        told = (
-            f"{data.month} (UTC): {data.total_requests:,} requests, {data.total_node_hours:,.1f} node-hours; "
-            f"these {len(data.users)} accounts: {listed:,.1f}"
-        )
-        self.query_one("#totals", Static).update(plain(told, one_line=True))
+        self.query_one("#totals", Static).update(plain(_told(data), one_line=True))
         self._most = max((user.node_hours for user in data.users), default=Decimal(0))
         self.query_one(Table).show_rows(data.users)
 
@@ -72,3 +67,13 @@ class UsageScreen(ConsoleScreen["Usage"]):
 
     def _barred(self, user: UserUsage) -> Text:
         return barred(user.node_hours, self._most, room_of_last_column(self.query_one(Table)))
+
+
+def _told(data: Usage) -> str:
+    if not data.total_requests:
+        return f"{data.month} (UTC): nobody has ordered anything yet."
+    listed = sum((user.node_hours for user in data.users), Decimal(0))
+    return (
+        f"{data.month} (UTC): {counted(data.total_requests, 'requests')}, {data.total_node_hours:,.1f} "
+        f"node-hours; of {counted(len(data.users), 'accounts')} below: {listed:,.1f}"
+    )

@@ -81,7 +81,7 @@ class DailyChart(PlotextPlot):
             dated = range(0, days, _DATED)
             self.plt.xticks([centres[day] for day in dated], [names[day][5:10] for day in dated])
             self._scale(max(values) or 1.0)
-            self.plt.title(self._title)
+            self.plt.title(self._title if any(values) else f"{self._title}: none")
         self.refresh()
 
     def _scale(self, top: float) -> None:
