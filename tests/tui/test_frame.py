@@ -45,9 +45,10 @@ async def test_a_wrong_token_is_told_and_asked_for_again(backend: ServerProcess)
         await says(pilot, "Sign in as operator")
         await types(pilot, "token", "wrong")
         await pilot.press("enter")
-        await says(pilot, "X-Admin-Token is missing or wrong", "Sign in as operator")
+        await says(pilot, "The server does not take this secret.", "Sign in as operator", "admin-token")
         await pilot.press(*backend.admin_token, "enter")  # in place of the wrong one
         await says(pilot, "connected", "open")
+        assert "last error" not in text(pilot)
 
 
 async def test_two_keys_freeze_and_two_keys_open_again(backend: ServerProcess) -> None:

@@ -62,13 +62,14 @@ async def test_a_backend_that_dies_leaves_its_data_marked_and_is_found_again(tmp
             server.start(port=port)
             await holds(pilot, lambda: console_of(pilot).session.standing.link is Link.UP)
             await holds(pilot, lambda: "STALE" not in text(pilot))
+            await says(pilot, "last error, at", "cannot reach")
 
 
 async def test_a_backend_that_is_not_there_is_told() -> None:
     async with console_on(NOBODY, ADMIN_TOKEN) as pilot:
         await says(pilot, "BACKEND AWAY", "cannot reach http://127.0.0.1:9")
         await pilot.press("ctrl+f", "y")
-        await says(pilot, "Not done")
+        await says(pilot, "No answer", "It may be done all the same")
 
 
 async def test_no_address_ends_the_console_with_a_word() -> None:
@@ -160,7 +161,7 @@ async def test_a_novel_pasted_into_a_field_is_not_taken(backend: ServerProcess) 
         await pilot.pause()
         assert field.value == ""
         await pilot.press("x", "enter")
-        await says(pilot, "X-Admin-Token is missing or wrong")
+        await says(pilot, "does not take this secret")
 
 
 async def test_the_secret_is_shown_nowhere(backend: ServerProcess) -> None:

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
 
-from collidium.errors import CollidiumError, ConfigurationError
+from collidium.errors import CollidiumError, ConfigurationError, Unreachable
 from collidium_tui.frame import faults, freezing
 from collidium_tui.frame.help import Help
 from collidium_tui.frame.keys import keys_of
@@ -31,6 +31,9 @@ Brought = Callable[[], tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]]
 
 #: Keys of screens, in their order; those after the tenth are in the palette.
 KEYS: Final = "1234567890"
+
+#: What is told when the connection broke: a grant that is repeated is paid twice.
+_PERHAPS_DONE: Final = "It may be done all the same: see the ledger or the audit log before you do it again."
 
 
 class Console(App[None]):
@@ -136,6 +139,10 @@ class Console(App[None]):
         """Make a call that changes something, tell how it went, and show what is so now; None: refused."""
         try:
             result = await self.session.ask(call)
+        except Unreachable as error:
+            told = f"{error}\n{_PERHAPS_DONE}"
+            self.notify(told, title="No answer", severity="error", timeout=20, markup=False)
+            return None
         except CollidiumError as error:
             self.tell_refused(error)
             return None

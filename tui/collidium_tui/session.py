@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import Enum
 from importlib import import_module
 from time import monotonic
@@ -19,6 +20,9 @@ Result = TypeVar("Result")
 
 #: Longest wait for a whole answer; a thousand refunds at once take some of it.
 MOST_SECONDS: Final = 60.0
+
+#: What is told instead of the words that the server has for a program.
+NOT_TAKEN: Final = "The server does not take this secret."
 
 #: What is to be asked: ``lambda client: client.admin_usage(limit=50)``.
 Call = Callable[["AsyncClient"], Awaitable[Result]]
@@ -50,8 +54,9 @@ class Standing:
     overview: Overview | None = None
     #: What to tell of its version, if it is another than the console's.
     mismatch: str | None = None
-    #: What went wrong last; stays until something else does.
+    #: What went wrong last, and when; stays until something else does, or somebody signs in.
     last_error: str = ""
+    last_error_at: datetime | None = None
 
     @property
     def frozen(self) -> bool | None:
@@ -107,6 +112,7 @@ class Session:
         if old is not None:
             await old.close()
         await self.look()
+        self._set(last_error="", last_error_at=None)
 
     async def ask(self, call: Call[Result]) -> Result:
         """What the server answers; raises CollidiumError, which is then told in ``standing``, too."""
@@ -115,14 +121,24 @@ class Session:
         try:
             return await self._answered(call(self._client))
         except CollidiumError as error:
-            self._set(link=_LINKS.get(type(error), self.standing.link), last_error=error.detail)
+            self._set(
+                link=_LINKS.get(type(error), self.standing.link),
+                last_error=error.detail,
+                last_error_at=datetime.now(UTC),
+            )
             raise
 
     async def _answered(self, answer: Awaitable[Result]) -> Result:
-        """The client waits for each piece of an answer; that the pieces end is seen to here."""
+        """The client waits for each piece of an answer; that the pieces end is seen to here.
+
+        A secret that is not taken is told in an operator's words.
+        """
         try:
             async with asyncio.timeout(self._most_seconds):
                 return await answer
+        except Unauthenticated as error:
+            # The server's words are for programs: they name a header.
+            raise Unauthenticated(NOT_TAKEN) from error
         except TimeoutError:
             told = f"{self.standing.backend} did not answer within {self._most_seconds:g} s"
             raise Unreachable(told) from None

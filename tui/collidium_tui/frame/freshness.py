@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Freshness(Static):
-    """The age of the data, the zone of times; STALE, and the error, when they cannot be renewed."""
+    """The age of the data, the zone of times, the last error; STALE, and why, when they cannot be renewed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,8 +42,15 @@ class Freshness(Static):
             said = trouble or "waiting for the first answer"
         else:
             age = f"data {span(times.now() - self._at)} old"
-            said = f"STALE: {age} · {trouble}" if trouble else f"{age} · times in {times.zone}"
+            said = f"STALE: {age} · {trouble}" if trouble else f"{age} · times in {times.zone}{self._past()}"
         self.update(plain(said, one_line=True))
+
+    def _past(self) -> str:
+        """What went wrong last, though all is well now."""
+        times, standing = self._application.times, self._application.session.standing
+        if standing.last_error_at is None:
+            return ""
+        return f" · last error, at {times.brief(standing.last_error_at)}: {standing.last_error}"
 
     @property
     def _application(self) -> Console:

@@ -19,7 +19,10 @@ class Login(Form):
 
     def __init__(self, reason: str = "") -> None:
         field = Field("token", "Admin token", needed, secret=True, most_characters=500)
-        about = "The secret that the server knows as ADMIN_TOKEN. It is kept in memory alone."
+        about = (
+            "The secret that the server knows as ADMIN_TOKEN; where none is set, `collidium serve` keeps one "
+            "in the file admin-token of its data directory. Here it is kept in memory alone."
+        )
         super().__init__(
             "Sign in as operator", [field], "Sign in", f"{reason}\n\n{about}" if reason else about
         )

@@ -45,6 +45,4 @@ def parts(standing: Standing) -> list[str]:
         said.append(f"{standing.unfinished:,} unfinished")
     if standing.mismatch:
         said.append(standing.mismatch)
-    if standing.last_error:
-        said.append(f"last error: {standing.last_error}")
     return said
