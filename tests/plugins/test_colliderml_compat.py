@@ -327,8 +327,7 @@ def test_pages_go_on_below_the_mount(caller: httpx.Client, operator: httpx.Clien
 
 
 def test_tasks_and_leaderboard_have_the_clients_shapes(caller: httpx.Client) -> None:
-    (card,) = caller.get("/v1/benchmark/tasks").json()
-    assert card["name"] == "tracking"
+    card = next(card for card in caller.get("/v1/benchmark/tasks").json() if card["name"] == "tracking")
     assert card["dataset"] == CONFIG
     assert card["metrics"] == ["trackml_eff", "fake_rate", "dup_rate", "physics_eff_pt1"]
     assert card["higher_is_better"] == {

@@ -79,7 +79,7 @@ def test_the_loop(alone: httpx.Client, oracle: pa.Table) -> None:
 
 
 def test_the_card_shows_the_truths_events_and_floors(alice: httpx.Client) -> None:
-    (card,) = alice.get("/v1/benchmark/tasks").json()
+    card = next(card for card in alice.get("/v1/benchmark/tasks").json() if card["name"] == "tracking")
     assert card == alice.get("/v1/benchmark/tracking").json()
     assert card["eval_events"] == {"start": 3, "stop": 5}
     assert card["dataset"] == "ttbar_pu0"
