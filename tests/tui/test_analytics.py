@@ -53,13 +53,6 @@ async def test_months_are_chosen_and_none_that_is_to_come(used: ServerProcess) -
         await says(pilot, f"{other:%Y-%m}: nothing was ordered, and nothing ended", "0 channels")
 
 
-async def test_days_without_requests_are_told_in_words(used: ServerProcess) -> None:
-    async with signed_in(used, "Analytics") as pilot:
-        days = tuple(DayUsage(f"2026-01-{day:02}", Decimal(0), 0) for day in range(1, 31))
-        await answers(pilot, Analysis(Failures("2026-01", 0.0, 0, 0), (), days))
-        await says(pilot, "2026-01: nothing was ordered", "last 30 days: nothing was ordered", "(UTC): none")
-
-
 async def test_days_are_bars_or_a_table_that_is_exported(
     used: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,9 +110,10 @@ async def test_it_is_shown(backend: ServerProcess, size: tuple[int, int]) -> Non
         await matches(pilot, f"analytics-days-{size[0]}")
 
 
-async def test_days_without_anything_are_an_empty_chart(backend: ServerProcess) -> None:
+async def test_days_without_anything_are_told_in_words_above_an_empty_chart(backend: ServerProcess) -> None:
     nothing = Analysis(Failures("2026-01", 0.0, 0, 0), (), _days([0] * DAYS))
     async with signed_in(backend, "Analytics", now=lambda: NOON) as pilot:
         await answers(pilot, nothing)
-        await says(pilot, "0 of 0 that ended failed (0.0 %)", "0 channels", "0.0┤")
+        await says(pilot, "2026-01: nothing was ordered, and nothing ended", "0 channels")
+        await says(pilot, "last 30 days: nothing was ordered", "(UTC): none", "0.0┤")
         assert "█" not in text(pilot)
