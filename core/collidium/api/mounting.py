@@ -17,6 +17,9 @@ logger = logging.getLogger(__name__)
 #: First path segments that belong to the platform; no plugin may mount there.
 RESERVED: Final = frozenset({"v1", "admin", "healthz", "readyz", "metrics", "docs", "openapi.json"})
 
+#: The front page: one plugin may have this address, and nothing below it.
+FRONT: Final = "/"
+
 #: No empty segments, no variables, and none that leads upwards.
 _PREFIX: Final = re.compile(r"(/(?!\.+(/|\Z))[A-Za-z0-9._~-]+)+")
 
@@ -28,8 +31,7 @@ def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
     for prefix, blueprint in provided.things.items():
         try:
             _check(blueprint, prefix, mounted)
-            # Once aside: what breaks off in the middle must leave nothing behind in the real application.
-            _scratch(app).register_blueprint(blueprint)
+            _try_aside(app, blueprint, prefix)
             Isolation(app, blueprint, loaded, provided.origins[prefix]).register()
         except (Exception, SystemExit) as error:
             # Whatever a stranger's blueprint raises is that plugin's failure alone.
@@ -43,13 +45,27 @@ def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
 def _check(blueprint: object, prefix: str, mounted: list[str]) -> None:
     if not isinstance(blueprint, Blueprint):
         raise TypeError(f"{type(blueprint).__name__} is no quart.Blueprint")
+    if prefix == FRONT:
+        return
     if not _PREFIX.fullmatch(prefix):
         raise ValueError("a url_prefix is written /name or /name/name")
     if prefix.split("/")[1] in RESERVED:
         raise ValueError("the address is the platform's own")
     for other in mounted:
-        if f"{prefix}/".startswith(f"{other}/") or f"{other}/".startswith(f"{prefix}/"):
+        if other != FRONT and _overlap(prefix, other):
             raise ValueError(f"the address overlaps with {other}, which another blueprint has")
+
+
+def _overlap(prefix: str, other: str) -> bool:
+    return f"{prefix}/".startswith(f"{other}/") or f"{other}/".startswith(f"{prefix}/")
+
+
+def _try_aside(app: Quart, blueprint: Blueprint, prefix: str) -> None:
+    """Mount it elsewhere first: what breaks off in the middle leaves nothing in the application."""
+    scratch = _scratch(app)
+    scratch.register_blueprint(blueprint)
+    if prefix == FRONT and any(rule.rule != FRONT for rule in scratch.url_map.iter_rules()):
+        raise ValueError("a blueprint at / has the front page alone: mount the rest under names of its own")
 
 
 def _scratch(app: Quart) -> Quart:

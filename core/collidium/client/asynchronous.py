@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -36,6 +37,8 @@ from collidium.client.uploads import Progress
 from collidium.client.waiting import PASSING, OnChange, Waiting
 
 if TYPE_CHECKING:
+    import httpx
+
     from collidium.client.sending import Predictions
 
 
@@ -51,9 +54,22 @@ class AsyncClient(AsyncOperation):
         token: str | None = None,
         admin_token: str | None = None,
         timeout: float = 30.0,
+        *,
+        way: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        """``way`` replaces the network: ``httpx.ASGITransport(app)`` calls a server in this very process.
+
+        Uploads go by the network all the same.
+        """
         self._connection = Connection.choose(backend, token, admin_token, timeout)
-        self._transport = AsyncTransport(self._connection)
+        self._transport = AsyncTransport.open(self._connection, way)
+
+    def acting_as(self, token: str) -> AsyncClient:
+        """A client for another account, over the same connections: closing one closes both."""
+        connection = self._connection.acting_as(token)
+        other = copy(self)
+        vars(other).update(_connection=connection, _transport=self._transport.acting_as(connection))
+        return other
 
     @property
     def backend(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -43,6 +43,10 @@ class Connection:
         if admin_token is None:
             admin_token = os.environ.get("ADMIN_TOKEN")
         return cls(address, token and token.strip(), admin_token and admin_token.strip(), timeout)
+
+    def acting_as(self, token: str) -> Connection:
+        """The same server for an account, without an operator's secret."""
+        return replace(self, token=token.strip(), admin_token=None)
 
     @property
     def trust_environment(self) -> bool:

@@ -23,9 +23,13 @@ TRIES = 3
 class BlockingTransport:
     """Sends calls and waits."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, http: httpx.Client | None = None) -> None:
         self._connection = connection
-        self._http = httpx.Client(trust_env=connection.trust_environment)
+        self._http = http or httpx.Client(trust_env=connection.trust_environment)
+
+    def acting_as(self, connection: Connection) -> BlockingTransport:
+        """The same pool for another caller."""
+        return BlockingTransport(connection, self._http)
 
     def close(self) -> None:
         self._http.close()
@@ -73,10 +77,20 @@ class AsyncTransport:
     loop that sees the connection break drops the answer of a server that refused early.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, http: httpx.AsyncClient, uploads: BlockingTransport) -> None:
         self._connection = connection
-        self._http = httpx.AsyncClient(trust_env=connection.trust_environment)
-        self._uploads = BlockingTransport(connection)
+        self._http = http
+        self._uploads = uploads
+
+    @classmethod
+    def open(cls, connection: Connection, way: httpx.AsyncBaseTransport | None = None) -> AsyncTransport:
+        """With pools of its own; ``way`` replaces the network."""
+        http = httpx.AsyncClient(transport=way, trust_env=way is None and connection.trust_environment)
+        return cls(connection, http, BlockingTransport(connection))
+
+    def acting_as(self, connection: Connection) -> AsyncTransport:
+        """The same pools for another caller."""
+        return AsyncTransport(connection, self._http, self._uploads.acting_as(connection))
 
     async def close(self) -> None:
         await self._http.aclose()

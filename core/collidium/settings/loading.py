@@ -14,13 +14,14 @@ from collidium.settings.general import GeneralSettings
 from collidium.settings.runners import RunnerSettings
 from collidium.settings.scoring import ScoringSettings
 from collidium.settings.simulations import SimulationSettings
+from collidium.settings.web import WebSettings
 
 PREFIX: Final = "PLATFORM_"
 #: Read by clients, not by the server, so no setting; still a name that may stand in the environment.
 CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
 
 
-class Settings(RunnerSettings, SimulationSettings, ScoringSettings, GeneralSettings):
+class Settings(WebSettings, RunnerSettings, SimulationSettings, ScoringSettings, GeneralSettings):
     """The platform's settings; :func:`load` reads them."""
 
     model_config = SettingsConfigDict(

@@ -50,6 +50,21 @@ def collidium_blueprints(settings):
     return [greeting]
 """
 
+EVERYWHERE = """
+from quart import Blueprint
+from collidium.hookspecs import hookimpl
+
+everywhere = Blueprint("everywhere", __name__, url_prefix="/")
+
+@everywhere.get("/half")
+async def not_the_front_page():
+    return {}
+
+@hookimpl
+def collidium_blueprints(settings):
+    return [everywhere]
+"""
+
 BREAKS_OFF = """
 from quart import Blueprint
 from collidium.hookspecs import hookimpl
@@ -108,7 +123,7 @@ BAD = {
     "doubled": HOOK.format(blueprint='Blueprint("b", __name__, url_prefix="//admin")'),
     "ending": HOOK.format(blueprint='Blueprint("c", __name__, url_prefix="/ending/")'),
     "variable": HOOK.format(blueprint='Blueprint("d", __name__, url_prefix="/<path:all>")'),
-    "everything": HOOK.format(blueprint='Blueprint("e", __name__, url_prefix="/")'),
+    "everywhere": EVERYWHERE,
     "nowhere": HOOK.format(blueprint='Blueprint("f", __name__)'),
     "taken_name": HOOK.format(blueprint='Blueprint("health", __name__, url_prefix="/taken")'),
     "below_the_hub": HOOK.format(blueprint='Blueprint("g", __name__, url_prefix="/hub/api")'),
@@ -184,13 +199,15 @@ def get(server: ServerProcess, path: str) -> httpx.Response:
 def test_a_blueprint_is_mounted_and_bad_ones_stop_nobody(start_server: StartServer, tmp_path: Path) -> None:
     site = tmp_path / "site"
     install(site, "strangers", {"greeting": GREETING, **BAD})
-    server = start_server({"PYTHONPATH": str(site)})
+    # Without the pages that come with the platform the front page is anybody's.
+    server = start_server({"PYTHONPATH": str(site), "PLATFORM_PLUGINS_BLOCKED": "webapps"})
     assert get(server, "/greeting/").json() == {"hello": "world"}
     assert get(server, "/healthz").status_code == 200
-    for path in ("/half/", "/taken", "/odd", "/admin/mine"):
+    for path in ("/half", "/half/", "/taken", "/odd", "/admin/mine"):
         assert get(server, path).status_code == 404
     failed = get(server, "/readyz").json()["plugins_failed"]
     assert len(failed) == len(BAD)
+    assert sum("front page alone" in line for line in failed) == 1
     log = (server.directory / "server.log").read_text()
     for name in BAD:
         assert any(f"plugin {name!r} of strangers" in line for line in failed)

@@ -1,0 +1,55 @@
+"""Settings of signing in with the hub and of the pages for browsers."""
+
+from __future__ import annotations
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings
+
+from collidium.settings.values import CommaList, words
+
+
+class WebSettings(BaseSettings):
+    """How browsers reach the platform, and how people sign in there."""
+
+    public_url: str = Field(
+        "",
+        pattern=r"^(https?://[^/?#@\s]+/?)?$",
+        description="Address under which browsers reach the pages, such as https://collidium.example.org; "
+        "empty: whichever they asked for.",
+    )
+    oauth_client_id: str = Field(
+        "collidium-web",
+        min_length=1,
+        description="Name under which the hub knows the pages as an application.",
+    )
+    oauth_client_secret: SecretStr | None = Field(
+        None, description="Secret of that application; not set: a public client, protected by PKCE alone."
+    )
+    oauth_scopes: CommaList = Field(
+        ("openid", "profile", "read-repos", "write-repos", "manage-repos"),
+        description="What signing in asks the hub for.",
+    )
+    oauth_redirect_uris: CommaList = Field(
+        (),
+        description="Addresses beside its own to which the local hub sends people back after they signed in: "
+        "those of pages that are served apart, ending in /web/callback.",
+    )
+    session_idle_hours: float = Field(
+        24, gt=0, le=24 * 31, description="How long somebody stays signed in without opening a page."
+    )
+    session_hours: float = Field(
+        24 * 7, gt=0, le=24 * 31, description="How long somebody stays signed in at all."
+    )
+    sign_ins_per_minute: int = Field(
+        20, ge=1, le=10_000, description="Beginnings of a sign-in taken from one address in a minute."
+    )
+
+    @field_validator("oauth_scopes", "oauth_redirect_uris", mode="before")
+    @classmethod
+    def _split_words(cls, value: object) -> object:
+        return words(value)
+
+    @field_validator("public_url")
+    @classmethod
+    def _bare_origin(cls, value: str) -> str:
+        return value.rstrip("/")
