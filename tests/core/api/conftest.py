@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
@@ -12,13 +12,12 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.hub import token_on
 
 from collidium.contracts.tables import flatten
 from collidium.testing.databases import Databases
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
-from collidium_plugins.local_hub import accounts
-from collidium_plugins.local_hub.store import Store
 
 EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
 #: The demo's eval events.
@@ -51,14 +50,9 @@ def import_truth(server: ServerProcess) -> None:
 
 def signed_in(server: ServerProcess, name: str) -> httpx.Client:
     """A client that calls as a new account of that name."""
-    headers = {"Authorization": f"Bearer {_token_of(server, name)}"}
+    token = token_on(server.data_dir / "hub", name)
+    headers = {"Authorization": f"Bearer {token}"}
     return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
-
-
-def _token_of(server: ServerProcess, name: str) -> str:
-    """A token of a new account on the server's hub; a process for each would take a third of a second."""
-    with closing(Store(server.data_dir / "hub")) as store, store.database.writing() as db:
-        return accounts.make_token(db, accounts.add(db, name))
 
 
 _serial = count()

@@ -1,0 +1,86 @@
+"""A platform with its web apps, and people who visit it with a browser.
+
+A module's tests share one server (``web``) and one browser; each test has a profile of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+from tests.hub import token_on
+
+from collidium.testing.server import ServerProcess
+
+from .browsing import PATIENCE, Watch, chromium
+
+SignIn = Callable[[Page, str], None]
+
+
+@pytest.fixture(scope="module")
+def web_environment() -> Mapping[str, str]:
+    """Settings of the module's server; a module overrides it where the defaults do not do."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def web(
+    tmp_path_factory: pytest.TempPathFactory, web_environment: Mapping[str, str]
+) -> Iterator[ServerProcess]:
+    """A server on embedded defaults: SQLite, a local hub, the mock runner, the web apps."""
+    with ServerProcess(tmp_path_factory.mktemp("web"), env=web_environment) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def context(browser: Browser, web: ServerProcess) -> Iterator[BrowserContext]:
+    """A profile that nobody used before, at home on the server's address."""
+    with browser.new_context(base_url=web.base_url, viewport={"width": 1280, "height": 800}) as context:
+        context.set_default_timeout(PATIENCE)
+        yield context
+
+
+@pytest.fixture
+def watch(context: BrowserContext, web: ServerProcess) -> Watch:
+    """What went wrong on the pages of the profile, so far."""
+    return Watch(context, web.base_url)
+
+
+@pytest.fixture
+def page(context: BrowserContext, watch: Watch) -> Iterator[Page]:
+    """A page; the test fails when anything went wrong on it that ``watch`` was not told to allow."""
+    yield context.new_page()
+    assert watch.problems == []
+
+
+@pytest.fixture(scope="module")
+def token(web: ServerProcess) -> Callable[[str], str]:
+    """The hub token of an account, which is made when it is first asked for."""
+    known: dict[str, str] = {}
+
+    def of(name: str) -> str:
+        if name not in known:
+            known[name] = token_on(web.data_dir / "hub", name)
+        return known[name]
+
+    return of
+
+
+@pytest.fixture
+def sign_in(token: Callable[[str], str]) -> SignIn:
+    """Signs somebody in on a page as people do: by the button, through the hub's consent page."""
+
+    def by(page: Page, name: str) -> None:
+        page.goto("/web/sign-in")
+        page.get_by_label("token").fill(token(name))
+        page.get_by_role("button", name="Allow").click()
+        page.wait_for_url(lambda url: "/hub/" not in url and "/web/" not in url)
+
+    return by
