@@ -67,6 +67,8 @@ def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     mounting.mount(app, settings, loaded)
+    if not mounting.has_front_page(app):
+        openapi.lead_to_docs(app)
     if settings.cors_origins:
         app = cors(
             app,

@@ -42,6 +42,11 @@ def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
             mounted.append(prefix)
 
 
+def has_front_page(app: Quart) -> bool:
+    """Whether a plugin brought one."""
+    return any(rule.rule == FRONT for rule in app.url_map.iter_rules())
+
+
 def _check(blueprint: object, prefix: str, mounted: list[str]) -> None:
     if not isinstance(blueprint, Blueprint):
         raise TypeError(f"{type(blueprint).__name__} is no quart.Blueprint")

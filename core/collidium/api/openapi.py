@@ -103,16 +103,19 @@ def install(app: Quart, version: str) -> None:
         openapi_provider_class=Provider,
     )
 
-    @app.get("/")
-    @hide
-    async def front() -> ResponseReturnValue:
-        """The printed address leads somewhere."""
-        return redirect("/docs")
-
     @app.get("/docs")
     @hide
     async def docs() -> str:
         return await render_template("docs.html", document=schema.openapi_provider.schema())
+
+
+def lead_to_docs(app: Quart) -> None:
+    """Let the printed address lead somewhere, where nobody brings a front page."""
+
+    @app.get("/")
+    @hide
+    async def front() -> ResponseReturnValue:
+        return redirect("/docs")
 
 
 def _file_body(part: str) -> dict[str, Any]:

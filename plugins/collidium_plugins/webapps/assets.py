@@ -1,0 +1,86 @@
+"""Styles, scripts and pictures: read once, named by their content, kept by browsers for good."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import mimetypes
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from quart import Response, request
+
+from collidium.errors import NotFound
+from collidium_plugins.webapps.routes import Route
+
+_FOREVER: Final = "public, max-age=31536000, immutable"
+_TEXT: Final = {
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file as it is sent."""
+
+    content: bytes
+    #: None where it would be hardly smaller.
+    gzipped: bytes | None
+    media_type: str
+    digest: str
+
+
+def address(path: str) -> str:
+    """Where a file below ``static`` is had; another content has another address. Raises KeyError."""
+    return f"/web/static/{path}?v={_assets()[path].digest}"
+
+
+async def show(path: str) -> Response:
+    """``GET /web/static/<path>``"""
+    asset = _assets().get(path)
+    if asset is None:
+        raise NotFound(f"there is no file {path!r}")
+    packed = asset.gzipped is not None and request.accept_encodings.quality("gzip") > 0
+    response = Response(asset.gzipped if packed else asset.content, content_type=asset.media_type)
+    if packed:
+        response.headers["Content-Encoding"] = "gzip"
+    response.headers["Vary"] = "Accept-Encoding"
+    # An address without the right digest is somebody's own, and may show something else tomorrow.
+    response.headers["Cache-Control"] = _FOREVER if request.args.get("v") == asset.digest else "no-cache"
+    response.set_etag(asset.digest)
+    return await response.make_conditional(request)
+
+
+@cache
+def _assets() -> dict[str, Asset]:
+    """All files below ``static`` by their paths."""
+    root = files("collidium_plugins.webapps") / "static"
+    return {path: _read(path, file) for path, file in _walk(root, "")}
+
+
+def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
+    found = []
+    for child in folder.iterdir():
+        path = f"{prefix}{child.name}"
+        found += _walk(child, f"{path}/") if child.is_dir() else [(path, child)]
+    return found
+
+
+def _read(path: str, file: Traversable) -> Asset:
+    content = file.read_bytes()
+    suffix = path[path.rfind(".") :]
+    text = _TEXT.get(suffix)
+    media_type = (
+        f"{text}; charset=utf-8" if text else mimetypes.guess_type(path)[0] or "application/octet-stream"
+    )
+    gzipped = gzip.compress(content, mtime=0) if text else None
+    return Asset(content, gzipped, media_type, hashlib.sha256(content).hexdigest()[:16])
+
+
+ROUTES: Final[list[Route]] = [("GET", "/static/<path:path>", show)]

@@ -1,0 +1,17 @@
+"""The event display."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quart import Response
+
+from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.routes import Route
+
+
+async def show() -> Response:
+    return await render("events.html")
+
+
+ROUTES: Final[list[Route]] = [("GET", "", show)]

@@ -1,0 +1,17 @@
+"""The simulation form."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quart import Response
+
+from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.routes import Route
+
+
+async def show() -> Response:
+    return await render("simulate.html")
+
+
+ROUTES: Final[list[Route]] = [("GET", "", show)]

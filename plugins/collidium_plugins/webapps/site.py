@@ -1,0 +1,64 @@
+"""All addresses of the pages, and what they share while a server serves them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Final
+
+from quart import Blueprint, Response, current_app
+
+from collidium.errors import NotFound
+from collidium.settings import Settings
+from collidium_plugins.webapps import (
+    assets,
+    context,
+    errors,
+    events,
+    forwarding,
+    front,
+    headers,
+    leaderboard,
+    models,
+    sign_in,
+    simulate,
+)
+from collidium_plugins.webapps.routes import Route
+
+#: What is mounted where: the prefix, and the routes below it. The blueprint is named for its prefix.
+PAGES: Final[dict[str, Sequence[Route]]] = {
+    "/": front.ROUTES,
+    "/events": events.ROUTES,
+    "/simulate": simulate.ROUTES,
+    "/leaderboard": leaderboard.ROUTES,
+    "/models": models.ROUTES,
+    "/web": [*assets.ROUTES, *sign_in.ROUTES, *forwarding.ROUTES],
+}
+
+
+def make_blueprints(settings: Settings, backend: str | None = None) -> Sequence[Blueprint]:
+    """The pages, asking the server that they are mounted on, or else the one at the address ``backend``."""
+    blueprints = {prefix: _blueprint(prefix, routes) for prefix, routes in PAGES.items()}
+
+    @blueprints["/web"].while_app_serving
+    async def serve() -> AsyncGenerator[None]:
+        async with context.opened(current_app, settings, backend):
+            yield
+
+    return list(blueprints.values())
+
+
+def _blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
+    name = f"webapps{prefix.rstrip('/').replace('/', '_')}"
+    blueprint = Blueprint(name, __name__, url_prefix=prefix, template_folder="templates")
+    for number, (method, rule, handler) in enumerate(routes):
+        blueprint.add_url_rule(rule, f"{handler.__name__}_{number}", handler, methods=[method])
+    if prefix != "/":
+        blueprint.add_url_rule("/<path:rest>", "nothing", _nothing)
+    blueprint.before_request(sign_in.recognise)
+    blueprint.after_request(headers.protect)
+    errors.install(blueprint)
+    return blueprint
+
+
+async def _nothing(**_: Any) -> Response:
+    raise NotFound("there is no such page")
