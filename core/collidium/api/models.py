@@ -1,0 +1,36 @@
+"""``/v1/models``: models that their owners share on the hub."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response
+from quart_schema import document_response, tag, validate_querystring
+
+from collidium.api.answers import page_of
+from collidium.api.context import platform
+from collidium.api.schemas import HubModelModel, ModelsQuery
+from collidium.model_zoo import Question
+
+blueprint = Blueprint("models", __name__, url_prefix="/v1")
+
+
+@blueprint.get("/models")
+@tag(["models"])
+@validate_querystring(ModelsQuery)
+@document_response(list[HubModelModel])
+async def listed(query_args: ModelsQuery) -> Response:
+    """Models on the hub that carry the platform's tag, the latest first.
+
+    The tag is all it takes to be listed; the tag `<platform's tag>-task:NAME` says what task a model is for.
+    A page may be shorter than `limit` and still have a next one.
+    """
+    question = Question(
+        search=query_args.search,
+        tag=query_args.tag,
+        task=query_args.task,
+        limit=query_args.limit,
+        cursor=query_args.cursor or "",
+    )
+    found = await platform().model_zoo.models(question)
+    return page_of(
+        [HubModelModel.model_validate(model) for model in found.models], query_args, found.cursor
+    ).response()

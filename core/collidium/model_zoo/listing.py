@@ -1,0 +1,173 @@
+"""Asks the hub which models there are, and remembers its answers for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs, urlsplit
+
+from cachetools import TTLCache
+
+from collidium.errors import CollidiumError, Unavailable, UnknownCursor, UpstreamError
+from collidium.http_client import HttpClient
+from collidium.model_zoo.reading import HubModel, read_models, task_prefix
+
+if TYPE_CHECKING:
+    import httpx
+
+#: How long an answer is kept, and how many models in all.
+KEPT_SECONDS: Final = 30.0
+KEPT_MODELS: Final = 10_000
+#: Calls to the hub at one time; further ones wait their turn until the timeout.
+CONNECTIONS: Final = 4
+#: Seconds that an answer may take.
+TIMEOUT_SECONDS: Final = 10.0
+#: Models asked for at once; and more bytes than so many take.
+PAGE: Final = 200
+ANSWER_BYTES: Final = 8 * 1024 * 1024
+#: Characters of a cursor, at the most.
+CURSOR_LENGTH: Final = 512
+
+#: What the hub is to tell of each; it leaves out the rest, such as all files.
+_TOLD: Final = (
+    *("cardData", "disabled", "downloads", "lastModified", "library_name", "likes", "private", "tags"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which models are asked for; an empty text asks for all."""
+
+    #: Part of the repository's name.
+    search: str = ""
+    tag: str = ""
+    #: A benchmark task that they say they are for.
+    task: str = ""
+    limit: int = 100
+    #: Where to go on, as the page before told.
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page of models, the latest first, and where the next one begins."""
+
+    models: tuple[HubModel, ...]
+    cursor: str | None
+
+
+class ModelZoo:
+    """The hub's models with a tag, as somebody without a token sees them.
+
+    However many ask the same at once, the hub is asked once.
+    """
+
+    def __init__(self, hub: str, tag: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        """``hub`` is its address; ``tag`` the platform's."""
+        self._hub = hub
+        self._tag = tag
+        self._timeout_seconds = timeout_seconds
+        self._http = HttpClient(timeout_seconds, CONNECTIONS)
+        self._asking: dict[Question, asyncio.Task[Found]] = {}
+        self._known: TTLCache[Question, Found] = TTLCache(
+            KEPT_MODELS, KEPT_SECONDS, getsizeof=lambda found: 1 + len(found.models)
+        )
+
+    async def models(self, question: Question) -> Found:
+        """A page of models; it may have fewer than asked for and still not be the last.
+
+        Raises Unavailable while the hub is away, UpstreamError for nonsense, UnknownCursor.
+        """
+        if (known := self._known.get(question)) is not None:
+            return known
+        # Shielded: one caller that gives up must not take the answer from the others.
+        return await asyncio.shield(self._asking.get(question) or self._start(question))
+
+    async def close(self) -> None:
+        """Give back connections. Idempotent."""
+        for task in list(self._asking.values()):
+            task.cancel()
+            with suppress(asyncio.CancelledError, CollidiumError):
+                await task
+        await self._http.close()
+
+    def _start(self, question: Question) -> asyncio.Task[Found]:
+        task = self._asking[question] = asyncio.create_task(self._ask(question))
+        task.add_done_callback(lambda done: self._finish(question, done))
+        return task
+
+    def _finish(self, question: Question, task: asyncio.Task[Found]) -> None:
+        del self._asking[question]
+        # Asking for the error takes it as seen, also where every caller has gone.
+        if not task.cancelled() and task.exception() is None:
+            self._known[question] = task.result()
+
+    async def _ask(self, question: Question) -> Found:
+        client = await self._http.get()
+        import httpx
+
+        try:
+            async with (
+                asyncio.timeout(self._timeout_seconds),
+                client.stream("GET", f"{self._hub}/api/models", params=self._query(question)) as response,
+            ):
+                self._refuse(response, question)
+                # Thousands of models are too many to be read between other requests.
+                return await asyncio.to_thread(self._found, await _read(response), response)
+        except TimeoutError:
+            reason = f"did not answer within {self._timeout_seconds:g} s"
+            raise Unavailable(f"the hub {self._hub} {reason}: try again later") from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            kind = type(error).__name__
+            raise Unavailable(f"the hub {self._hub} cannot be reached ({kind}): try again later") from error
+
+    def _query(self, question: Question) -> tuple[tuple[str, str], ...]:
+        tags = [self._tag, question.tag, question.task and task_prefix(self._tag) + question.task]
+        return (
+            *(("filter", tag) for tag in tags if tag),
+            *(("expand", name) for name in _TOLD),
+            *((name, text) for name in ("search", "cursor") if (text := getattr(question, name))),
+            ("sort", "lastModified"),
+            ("limit", str(min(question.limit, PAGE))),
+        )
+
+    def _refuse(self, response: httpx.Response, question: Question) -> None:
+        status = response.status_code
+        if status == 200:
+            return
+        if status == 400 and question.cursor:
+            # All else that is asked for has a shape that every hub takes.
+            raise UnknownCursor
+        told = f"the hub {self._hub} answered {status} about models"
+        if status in {408, 429} or status >= 500:
+            raise Unavailable(f"{told}: try again later")
+        raise UpstreamError(told)
+
+    def _found(self, content: bytes, response: httpx.Response) -> Found:
+        try:
+            models = read_models(json.loads(content), self._hub, self._tag)
+        except (ValueError, RecursionError) as error:
+            raise UpstreamError(f"the hub {self._hub} answered nonsense about models") from error
+        return Found(models, _cursor(response))
+
+
+async def _read(response: httpx.Response) -> bytes:
+    content = bytearray()
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > ANSWER_BYTES:
+            break
+    return bytes(content)
+
+
+def _cursor(response: httpx.Response) -> str | None:
+    """What to ask for the next page; the rest of the address that the hub gives is not to be trusted."""
+    try:
+        query = urlsplit(response.links.get("next", {}).get("url", "")).query
+    except ValueError:
+        return None
+    cursor = next(iter(parse_qs(query).get("cursor", [])), None)
+    return cursor if cursor and len(cursor) <= CURSOR_LENGTH else None
