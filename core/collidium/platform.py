@@ -15,6 +15,7 @@ from collidium.contracts.identity import IdentityProvider
 from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import Task
+from collidium.model_zoo import ModelZoo
 from collidium.plugins import Plugins, Provided
 from collidium.secrets import Secrets, open_secrets
 
@@ -40,6 +41,7 @@ class Platform:
     #: The one that new requests are handed to.
     runner: Runner
     secrets: Secrets
+    model_zoo: ModelZoo
 
     @classmethod
     @asynccontextmanager
@@ -65,6 +67,7 @@ class Platform:
             runners=runners,
             runner=runners.get(settings.runner_name),
             secrets=await asyncio.to_thread(open_secrets, settings),
+            model_zoo=ModelZoo(settings.hub, settings.platform_tag),
         )
         if not settings.database_url:
             await database.migrate(settings.database)
@@ -75,7 +78,7 @@ class Platform:
                 yield platform
             finally:
                 await asyncio.to_thread(loaded.observers.finish, OBSERVERS_SECONDS)
-                for part in (platform.executor, platform.identity, platform.storage):
+                for part in (platform.executor, platform.identity, platform.storage, platform.model_zoo):
                     await part.close()
                 for runner in runners.things.values():
                     await runner.close()

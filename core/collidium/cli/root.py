@@ -25,6 +25,7 @@ FOR_EVERYBODY = {
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
     "login": "collidium.cli.login:login",
     "me": "collidium.cli.me:me",
+    "models": "collidium.cli.models:models",
     "presets": "collidium.cli.estimate:presets",
     "requests": "collidium.cli.requests:requests",
     "simulate": "collidium.cli.simulate:simulate",

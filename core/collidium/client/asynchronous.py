@@ -18,6 +18,7 @@ from collidium.client.records import (
     Checked,
     Estimate,
     Health,
+    HubModel,
     Page,
     Place,
     Preset,
@@ -229,6 +230,24 @@ class AsyncClient(AsyncOperation):
     async def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""
         return await self._transport.send(calls.submission(submission_id))
+
+    # -- models on the hub ----------------------------------------------------------------------------
+
+    async def models(
+        self,
+        *,
+        search: str = "",
+        tag: str = "",
+        task: str = "",
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[HubModel]:
+        """A page of the models on the hub that carry the platform's tag, the latest first.
+
+        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` one that they say they are for.
+        A page may be shorter than ``limit`` and still have a next one.
+        """
+        return await self._transport.send(calls.models(search, tag, task, limit, cursor))
 
     # -- the server -----------------------------------------------------------------------------------
 

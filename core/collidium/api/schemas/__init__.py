@@ -28,6 +28,7 @@ from collidium.api.schemas.benchmarks import (
     TaskModel,
 )
 from collidium.api.schemas.health import Health, Readiness
+from collidium.api.schemas.models import HubModelModel, ModelsQuery
 from collidium.api.schemas.overview import FollowerModel, OverviewModel, SilentTask
 from collidium.api.schemas.problems import FieldProblem, Problem
 from collidium.api.schemas.refunds import RefundModel, RefundsBody, RefundsModel
@@ -95,11 +96,13 @@ __all__ = [
     "GrantBody",
     "Granted",
     "Health",
+    "HubModelModel",
     "HubUsername",
     "KnobsBody",
     "LeaderboardQuery",
     "Me",
     "MetricModel",
+    "ModelsQuery",
     "MomentModel",
     "MonthQuery",
     "OperatedSimulation",

@@ -7,6 +7,7 @@ transports' business.
 from collidium.client.calls.accounts import me, transactions
 from collidium.client.calls.benchmarks import check, leaderboard, submission, submit, task, tasks
 from collidium.client.calls.call import PARQUET, Call, Credential
+from collidium.client.calls.models import models
 from collidium.client.calls.operation import (
     admin_account,
     admin_accounts,
@@ -66,6 +67,7 @@ __all__ = [
     "health",
     "leaderboard",
     "me",
+    "models",
     "presets",
     "ready",
     "remove_webhook",

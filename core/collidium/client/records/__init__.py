@@ -16,6 +16,7 @@ from collidium.client.records.benchmarks import (
     Submission,
     TaskCard,
 )
+from collidium.client.records.models import HubModel
 from collidium.client.records.operation import (
     AuditEntry,
     Banned,
@@ -59,6 +60,7 @@ __all__ = [
     "Frozen",
     "Granted",
     "Health",
+    "HubModel",
     "Metric",
     "Moment",
     "OperatedRequest",
