@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 from tests.hub import token_on
 
+from collidium.testing import browser as browsing
+from collidium.testing.browser import PATIENCE, Watch, chromium
 from collidium.testing.server import ServerProcess
-
-from .browsing import PATIENCE, Watch, chromium
 
 SignIn = Callable[[Page, str], None]
 
@@ -75,12 +75,5 @@ def token(web: ServerProcess) -> Callable[[str], str]:
 
 @pytest.fixture
 def sign_in(token: Callable[[str], str]) -> SignIn:
-    """Signs somebody in on a page as people do: by the button, through the hub's consent page."""
-
-    def by(page: Page, name: str) -> None:
-        page.goto("/web/sign-in")
-        page.get_by_label("token").fill(token(name))
-        page.get_by_role("button", name="Allow").click()
-        page.wait_for_url(lambda url: "/hub/" not in url and "/web/" not in url)
-
-    return by
+    """Signs the account of that name in on a page."""
+    return lambda page, name: browsing.sign_in(page, token(name))

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 from tests.waiting import eventually
 
-from .browsing import Watch
+from collidium.testing.browser import Watch
 
 
 @pytest.mark.parametrize(

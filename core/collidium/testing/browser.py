@@ -1,4 +1,7 @@
-"""Chromium, and a watch on what pages do in it that no page of the platform may do."""
+"""Chromium, people in it, and a watch on what pages do that no page of the platform may do.
+
+Needs Playwright, which the extra ``test`` brings, and Chromium from wherever the machine has its programs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,15 @@ from contextlib import contextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Request, WebError, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    WebError,
+    sync_playwright,
+)
 
 #: Nothing that it does by itself, no other machine, and WebGL in software.
 ARGUMENTS: Final = (
@@ -82,3 +93,11 @@ class Watch:
         origin = f"{address.scheme}://{address.netloc}"
         if address.scheme not in ("blob", "data") and origin not in self._origins:
             self._seen.append(f"a request to another host: {request.url}")
+
+
+def sign_in(page: Page, token: str) -> None:
+    """Sign in as people do: by the pages' own link and the local hub's consent page."""
+    page.goto("/web/sign-in")
+    page.get_by_label("token").fill(token)
+    page.get_by_role("button", name="Allow").click()
+    page.wait_for_url(lambda url: "/hub/" not in url and "/web/" not in url)
