@@ -73,9 +73,3 @@ def test_the_docs_page_lists_every_path_and_loads_nothing_from_elsewhere(platfor
         assert field in page
     assert "http://" not in page
     assert "https://" not in page
-
-
-def test_the_printed_address_leads_to_the_docs(platform: ServerProcess) -> None:
-    answer = httpx.get(platform.base_url, follow_redirects=True, trust_env=False)
-    assert answer.url.path == "/docs"
-    assert answer.status_code == 200
