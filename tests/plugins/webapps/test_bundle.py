@@ -1,0 +1,85 @@
+"""The vendored modules are what the lock file says, with their licences."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[3]
+WEB: Final = ROOT / "web"
+VENDOR: Final = ROOT / "plugins/collidium_plugins/webapps/static/vendor"
+#: What npm says when it cannot reach the registry, which is not the bundle's fault.
+UNREACHABLE: Final = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH")
+
+
+@pytest.fixture(scope="module")
+def manifest() -> dict[str, dict[str, Any]]:
+    return json.loads((VENDOR / "manifest.json").read_text())
+
+
+def test_every_module_has_the_hash_that_the_manifest_tells(manifest: dict[str, dict[str, Any]]) -> None:
+    files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in VENDOR.glob("*.js")}
+
+    assert files == {name: entry["sha256"] for name, entry in manifest.items()}
+
+
+def test_versions_are_those_of_the_lock_file_and_licences_are_there(
+    manifest: dict[str, dict[str, Any]],
+) -> None:
+    locked = json.loads((WEB / "package-lock.json").read_text())["packages"]
+    licences = (VENDOR / "licences.txt").read_text()
+
+    for entry in manifest.values():
+        assert entry["packages"]
+        for package, version in entry["packages"].items():
+            assert locked[f"node_modules/{package}"]["version"] == version
+            assert f"{package} {version} (" in licences
+
+
+def test_the_lock_file_names_packages_by_content_and_no_host() -> None:
+    text = (WEB / "package-lock.json").read_text()
+    packages = json.loads(text)["packages"]
+
+    assert "://" not in text
+    assert all("integrity" in entry for name, entry in packages.items() if name)
+
+
+@pytest.mark.parametrize("name", ["three.js", "flechette.js", "hyparquet.js"])
+def test_nothing_in_it_makes_code_out_of_text(name: str) -> None:
+    """The content security policy would refuse it, in the middle of somebody's work."""
+    text = (VENDOR / name).read_text()
+
+    assert "new Function(" not in text
+    assert "eval(" not in text
+
+
+def test_building_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    npm = shutil.which("npm", path=path)
+    if npm is None:
+        pytest.skip("NOT TESTED that the vendored modules come from web/: there is no npm")
+    source, built = tmp_path / "web", tmp_path / "built"
+    shutil.copytree(WEB, source, ignore=shutil.ignore_patterns("node_modules"))
+    environment = {**os.environ, "PATH": path, "npm_config_update_notifier": "false"}
+
+    installed = subprocess.run(
+        [npm, "ci"], cwd=source, env=environment, capture_output=True, text=True, check=False
+    )
+    if installed.returncode and any(code in installed.stderr for code in UNREACHABLE):
+        pytest.skip("NOT TESTED that the vendored modules come from web/: no package registry is reached")
+    assert installed.returncode == 0, installed.stderr
+    subprocess.run(
+        [npm, "run", "build", "--", str(built)], cwd=source, env=environment, check=True, capture_output=True
+    )
+
+    assert {path.name: path.read_bytes() for path in built.iterdir()} == {
+        path.name: path.read_bytes() for path in VENDOR.iterdir()
+    }
