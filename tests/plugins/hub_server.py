@@ -10,7 +10,11 @@ from hypercorn.config import Config
 from quart import Quart
 
 from collidium.api import bodies
+from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.web import make_blueprint
+
+#: Pages that are served apart; nobody listens there.
+CLIENT = Client("collidium-web", redirect_uris=("http://pages.test:8443/web/callback",))
 
 
 async def main(directory: Path, port: int) -> None:
@@ -18,7 +22,7 @@ async def main(directory: Path, port: int) -> None:
     app.config["MAX_CONTENT_LENGTH"] = 100_000
     app.url_map.merge_slashes = False
     bodies.install(app)
-    app.register_blueprint(make_blueprint(directory))
+    app.register_blueprint(make_blueprint(directory, CLIENT))
     listener = socket.create_server(("127.0.0.1", port))
     config = Config()
     config.bind = [f"fd://{listener.fileno()}"]

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @hookspecs.hookimpl
 def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:
+    from collidium_plugins.local_hub.openid.clients import client_of
     from collidium_plugins.local_hub.web import make_blueprint
 
-    return [make_blueprint(settings.data_dir / "hub")]
+    return [make_blueprint(settings.data_dir / "hub", client_of(settings))]
 
 
 @hookspecs.hookimpl

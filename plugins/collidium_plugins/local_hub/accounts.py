@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from collidium.errors import Conflict, InvalidInput
 from collidium_plugins.local_hub.database import now
 from collidium_plugins.local_hub.names import is_account_name
+from collidium_plugins.local_hub.scopes import Scopes, allow, read_scopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,21 @@ class Account:
     id: int
     name: str
     created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caller(Account):
+    """An account, by one of its tokens."""
+
+    #: Of a token that came of a sign-in: the application's name; else the word for how it was made.
+    token_label: str
+    token_created_at: str
+    #: What the token may do; None: everything.
+    scopes: Scopes | None
+
+    def may(self, scope: str) -> bool:
+        """Whether the token may do that."""
+        return allow(self.scopes, scope)
 
 
 def add(db: sqlite3.Connection, name: str) -> Account:
@@ -49,25 +65,35 @@ def every(db: sqlite3.Connection) -> list[Account]:
 
 
 def make_token(db: sqlite3.Connection, account: Account) -> str:
-    """A new token, told this once; the account's earlier ones stop working."""
+    """A new token, told this once; the account's earlier ones stop working.
+
+    So do its sign-ins: whoever had the earlier token may have made some.
+    """
     token = f"hub_{secrets.token_urlsafe(30)}"
+    db.execute("DELETE FROM grants WHERE account_id = ?", (account.id,))
     db.execute("DELETE FROM tokens WHERE account_id = ?", (account.id,))
     db.execute(
         "INSERT INTO tokens (sha256, account_id, label, created_at) VALUES (?, ?, 'user add', ?)",
-        (_digest(token), account.id, now()),
+        (digest(token), account.id, now()),
     )
     return token
 
 
-def owner_of(db: sqlite3.Connection, token: str) -> Account | None:
+def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
     """Whose token it is; None for one that is not valid or has expired."""
     row = db.execute(
-        "SELECT a.id, a.name, a.created_at FROM tokens t JOIN accounts a ON a.id = t.account_id "
+        "SELECT a.id, a.name, a.created_at, t.label, t.created_at, t.scopes "
+        "FROM tokens t JOIN accounts a ON a.id = t.account_id "
         "WHERE t.sha256 = ? AND (t.expires_at IS NULL OR t.expires_at > ?)",
-        (_digest(token), now()),
+        (digest(token), now()),
     ).fetchone()
-    return Account(*row) if row else None
+    if row is None:
+        return None
+    identity, name, created_at, label, token_created_at, scopes = row
+    granted = None if scopes is None else read_scopes(scopes)
+    return Caller(identity, name, created_at, label, token_created_at, granted)
 
 
-def _digest(token: str) -> str:
+def digest(token: str) -> str:
+    """By which a secret is kept and found."""
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()

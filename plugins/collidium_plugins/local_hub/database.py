@@ -9,22 +9,23 @@ import queue
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from collidium.write_ahead_log import use_write_ahead_log
 
-SCHEMA_VERSION: Final = 1
 BUSY_SECONDS: Final = 30.0
 
-SCHEMA: Final = """
+#: What each version added to the one before it. A version that was released is never changed.
+VERSIONS: Final = {
+    1: """
 CREATE TABLE accounts (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE COLLATE NOCASE,
     created_at TEXT NOT NULL
 );
--- A token is known by its hash alone. Those of sign-ins through OAuth will stand here too, and expire.
+-- A token is known by its hash alone.
 CREATE TABLE tokens (
     sha256 TEXT PRIMARY KEY,
     account_id INTEGER NOT NULL REFERENCES accounts ON DELETE CASCADE,
@@ -85,7 +86,40 @@ CREATE TABLE objects (
 ) WITHOUT ROWID;
 CREATE INDEX objects_by_content ON objects (sha256);
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-"""
+""",
+    2: """
+-- What somebody allowed an application, once. Whatever came of it ends with it.
+CREATE TABLE grants (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    account_id INTEGER NOT NULL REFERENCES accounts ON DELETE CASCADE,
+    client_id TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    nonce TEXT,
+    granted_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL
+);
+CREATE INDEX grants_of_account ON grants (account_id);
+CREATE INDEX grants_by_expiry ON grants (expires_at);
+-- What an application gives once for tokens: a code, or a refresh token. Used ones stay, to be recognised.
+CREATE TABLE vouchers (
+    sha256 TEXT PRIMARY KEY,
+    grant_id INTEGER NOT NULL REFERENCES grants ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('code', 'refresh')),
+    redirect_uri TEXT,
+    code_challenge TEXT,
+    expires_at TEXT NOT NULL,
+    used_at TEXT
+) WITHOUT ROWID;
+CREATE INDEX vouchers_of_grant ON vouchers (grant_id);
+-- Of tokens that came of a grant: what they may do. The others may do everything.
+ALTER TABLE tokens ADD COLUMN scopes TEXT;
+ALTER TABLE tokens ADD COLUMN grant_id INTEGER REFERENCES grants ON DELETE CASCADE;
+CREATE INDEX tokens_of_grant ON tokens (grant_id);
+""",
+}
+
+
+SCHEMA_VERSION: Final = max(VERSIONS)
 
 
 class Database:
@@ -143,17 +177,24 @@ class Database:
 
 
 def _lay_out(db: sqlite3.Connection) -> None:
+    """Bring the file to this version, new or of an earlier one; a later one is refused."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version == 0:
-        for statement in SCHEMA.split(";"):
-            db.execute(statement)
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    elif version != SCHEMA_VERSION:
+    if version > SCHEMA_VERSION:
         raise RuntimeError(
-            f"the local hub's files are of version {version}; this release reads {SCHEMA_VERSION}"
+            f"the local hub's files are of version {version}; this release reads {SCHEMA_VERSION} and earlier"
         )
+    for number in range(version + 1, SCHEMA_VERSION + 1):
+        for statement in VERSIONS[number].split(";"):
+            db.execute(statement)
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def now() -> str:
     """The present, as the hub writes times: ``2026-01-01T00:00:00.000Z``."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return later(0)
+
+
+def later(seconds: float) -> str:
+    """The time in so many seconds."""
+    time = datetime.now(UTC) + timedelta(seconds=seconds)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -6,14 +6,19 @@ import json
 import sqlite3
 from typing import Any
 
-from collidium_plugins.local_hub.accounts import Account
+from collidium_plugins.local_hub.accounts import Caller
 from collidium_plugins.local_hub.history import Commit
 from collidium_plugins.local_hub.repositories import Repo
 from collidium_plugins.local_hub.trees import Entry, Path, Trees
 
 
-def account_document(account: Account) -> dict[str, Any]:
+def account_document(account: Caller) -> dict[str, Any]:
     """The answer to whoami."""
+    token = {
+        "displayName": account.token_label,
+        "role": _role(account),
+        "createdAt": account.token_created_at,
+    }
     return {
         "type": "user",
         "id": str(account.id),
@@ -25,11 +30,14 @@ def account_document(account: Account) -> dict[str, Any]:
         "isPro": False,
         "avatarUrl": "",
         "orgs": [],
-        "auth": {
-            "type": "access_token",
-            "accessToken": {"displayName": "token", "role": "write", "createdAt": account.created_at},
-        },
+        "auth": {"type": "access_token", "accessToken": token},
     }
+
+
+def _role(account: Caller) -> str:
+    if account.may("manage-repos"):
+        return "write"
+    return "fineGrained" if account.may("write-repos") else "read"
 
 
 def repo_document(db: sqlite3.Connection, repo: Repo, commit: Commit) -> dict[str, Any]:

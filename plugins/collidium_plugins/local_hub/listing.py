@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from collidium_plugins.local_hub.accounts import Account
+from collidium_plugins.local_hub.accounts import Caller
 from collidium_plugins.local_hub.documents import repo_document
 from collidium_plugins.local_hub.failures import invalid
 from collidium_plugins.local_hub.names import Kind
-from collidium_plugins.local_hub.repositories import MAIN, branch_head, repo_of_row, select
+from collidium_plugins.local_hub.repositories import MAIN, branch_head, repo_of_row, sees_private_of, select
 
 PAGE: Final = 1000
 FILTERS: Final = 20
@@ -43,7 +43,7 @@ class Query:
 
 
 def list_repos(
-    db: sqlite3.Connection, caller: Account | None, query: Query
+    db: sqlite3.Connection, caller: Caller | None, query: Query
 ) -> tuple[list[dict[str, Any]], str | None]:
     """One page of the repositories that the caller may see, and where the next one begins."""
     key = _SORTS.get(query.sort)
@@ -70,9 +70,9 @@ def list_repos(
     return [repo_document(db, repo, branch_head(db, repo, MAIN)) for repo in page], cursor
 
 
-def _conditions(caller: Account | None, query: Query) -> tuple[list[str], list[Any]]:
+def _conditions(caller: Caller | None, query: Query) -> tuple[list[str], list[Any]]:
     conditions = ["r.kind = ?", "(r.private = 0 OR r.owner_id = ?)"]
-    values: list[Any] = [query.kind, caller.id if caller else -1]
+    values: list[Any] = [query.kind, sees_private_of(caller)]
     if query.author:
         conditions.append("a.name = ?")
         values.append(query.author)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from collidium_plugins.local_hub.accounts import Account
+from collidium_plugins.local_hub.accounts import Caller
 from collidium_plugins.local_hub.database import now
 from collidium_plugins.local_hub.failures import (
     HubError,
@@ -64,7 +64,7 @@ class Address:
     kind: Kind
     namespace: str
     name: str
-    caller: Account | None
+    caller: Caller | None
 
 
 def find(db: sqlite3.Connection, kind: Kind, namespace: str, name: str) -> Repo | None:
@@ -81,19 +81,30 @@ def readable(db: sqlite3.Connection, address: Address) -> Repo:
     """The repository, if the caller may see it."""
     repo = find(db, address.kind, address.namespace, address.name)
     caller = address.caller
-    if repo is None or (repo.private and (caller is None or caller.id != repo.owner_id)):
+    if repo is None or (repo.private and repo.owner_id != sees_private_of(caller)):
         raise repo_not_found(anonymous=caller is None)
     return repo
 
 
-def writable(db: sqlite3.Connection, address: Address) -> Repo:
-    """The repository, if the caller may change it: its owner alone."""
+def sees_private_of(caller: Caller | None) -> int | None:
+    """The account whose private repositories the caller may see, if any."""
+    return caller.id if caller is not None and caller.may("read-repos") else None
+
+
+def writable(db: sqlite3.Connection, address: Address, scope: str = "write-repos") -> Repo:
+    """The repository, if the caller may change it: its owner alone, by a token that may."""
     repo = readable(db, address)
     if address.caller is None:
         raise not_signed_in()
     if address.caller.id != repo.owner_id:
         raise HubError(403, f"Only {repo.namespace} may change {repo.full_name}")
+    _check_scope(address.caller, scope)
     return repo
+
+
+def _check_scope(caller: Caller, scope: str) -> None:
+    if not caller.may(scope):
+        raise HubError(403, f"This sign-in does not include {scope}: sign in again and allow it")
 
 
 # -- their life --------------------------------------------------------------------------------------------
@@ -101,7 +112,7 @@ def writable(db: sqlite3.Connection, address: Address) -> Repo:
 
 def create(
     db: sqlite3.Connection,
-    caller: Account | None,
+    caller: Caller | None,
     kind: object,
     namespace: object,
     name: object,
@@ -116,6 +127,7 @@ def create(
         raise invalid("A repository needs another name: letters, digits and single - _ . inside")
     if namespace and (not isinstance(namespace, str) or namespace.lower() != caller.name.lower()):
         raise HubError(403, f"{caller.name} cannot make repositories for others")
+    _check_scope(caller, "manage-repos")
     address = Address(kind, caller.name, name, caller)
     time = now()
     made = db.execute(
@@ -132,7 +144,7 @@ def create(
 
 def delete(db: sqlite3.Connection, address: Address) -> list[str]:
     """Delete the repository with all its history; returns the contents that it named."""
-    repo = writable(db, address)
+    repo = writable(db, address, "manage-repos")
     contents = [row[0] for row in db.execute("SELECT sha256 FROM objects WHERE repo_id = ?", (repo.id,))]
     db.execute("DELETE FROM repos WHERE id = ?", (repo.id,))
     return contents

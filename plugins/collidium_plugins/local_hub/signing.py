@@ -45,8 +45,8 @@ class Signer:
         return hmac.digest(self._key, text.encode(), hashlib.sha256).hex()
 
 
-def shared_key(db: sqlite3.Connection) -> bytes:
-    """The key, made when it is first needed."""
-    db.execute("INSERT OR IGNORE INTO secrets VALUES ('uploads', ?)", (secrets.token_bytes(32),))
-    (key,) = db.execute("SELECT value FROM secrets WHERE name = 'uploads'").fetchone()
+def shared_key(db: sqlite3.Connection, name: str) -> bytes:
+    """The key of that name, made when it is first needed."""
+    db.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?)", (name, secrets.token_bytes(32)))
+    (key,) = db.execute("SELECT value FROM secrets WHERE name = ?", (name,)).fetchone()
     return bytes(key)

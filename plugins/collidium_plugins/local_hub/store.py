@@ -26,7 +26,8 @@ class Store:
         self.database = Database(directory / "hub.sqlite3")
         self.blobs = Blobs(directory / "blobs", directory / "uploads")
         with self.database.writing() as db:
-            self.signer = Signer(shared_key(db))
+            self.signer = Signer(shared_key(db, "uploads"))
+            self.ticket_key = shared_key(db, "tickets")
 
     def tidy(self) -> None:
         """Remove what killed processes left."""

@@ -18,12 +18,17 @@ from werkzeug.routing import BaseConverter
 
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.failures import HubError
+from collidium_plugins.local_hub.openid.attempts import Attempts
+from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.store import Store
-from collidium_plugins.local_hub.web import account, files, repos, uploads
+from collidium_plugins.local_hub.web import account, consent, files, pages, provider, repos, tokens, uploads
 from collidium_plugins.local_hub.web.context import (
+    ATTEMPTS,
+    CLIENT,
     EXTENSION,
     PREFIX,
     READERS,
+    TOKEN_PATH,
     WRITERS,
     authenticate,
     failure,
@@ -63,6 +68,14 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("POST", f"{_LFS}/verify", uploads.lfs_verify_model),
     ("POST", f"/{_PAGES}{_LFS}/verify", uploads.lfs_verify),
     ("PUT", "/lfs/<int:repo_id>/<oid>", uploads.put_content),
+    ("GET", "/.well-known/openid-configuration", provider.configuration),
+    ("GET", "/oauth/authorize", consent.ask),
+    ("POST", "/oauth/authorize", consent.answer),
+    ("GET", "/oauth/pages.css", pages.style),
+    ("POST", TOKEN_PATH, tokens.token),
+    ("GET", "/oauth/jwks", provider.jwks),
+    ("GET", "/oauth/userinfo", provider.userinfo),
+    ("POST", "/oauth/userinfo", provider.userinfo),
 ]
 
 
@@ -73,9 +86,12 @@ class Anything(BaseConverter):
     part_isolating = False
 
 
-def make_blueprint(directory: Path) -> Blueprint:
-    """The hub, keeping its files below ``directory``, which it makes when the server starts."""
-    blueprint = Blueprint("local_hub", __name__, url_prefix=PREFIX)
+def make_blueprint(directory: Path, client: Client) -> Blueprint:
+    """The hub, keeping its files below ``directory``, which it makes when the server starts.
+
+    ``client`` is the application that may ask people to sign in.
+    """
+    blueprint = Blueprint("local_hub", __name__, url_prefix=PREFIX, template_folder="templates")
     blueprint.record(lambda state: state.app.url_map.converters.update(anything=Anything))
     for number, (method, rule, handler) in enumerate(ROUTES):
         endpoint = f"{handler.__name__}_{number}"
@@ -96,6 +112,7 @@ def make_blueprint(directory: Path) -> Blueprint:
         await asyncio.to_thread(opened.tidy)
         current_app.extensions[EXTENSION] = opened
         current_app.extensions.update(open_threads())
+        current_app.extensions.update({CLIENT: client, ATTEMPTS: Attempts()})
 
     @blueprint.after_app_serving
     async def close_store() -> None:

@@ -14,16 +14,24 @@ from urllib.parse import unquote, urlencode, urlsplit
 
 from quart import Response, current_app, g, request
 
-from collidium_plugins.local_hub.accounts import Account, owner_of
+from collidium_plugins.local_hub.accounts import Caller, owner_of
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
 from collidium_plugins.local_hub.names import Kind
+from collidium_plugins.local_hub.openid.attempts import Attempts
+from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store
 
 PREFIX: Final = "/hub"
 EXTENSION: Final = "collidium_local_hub"
+CLIENT: Final = "collidium_local_hub.client"
+ATTEMPTS: Final = "collidium_local_hub.attempts"
+#: Here applications give credentials of their own, where others give a token.
+TOKEN_PATH: Final = "/oauth/token"  # noqa: S105 -- an address
 #: Largest JSON document or form: 256 files with their beginnings, or some thousand paths.
 DOCUMENT_BYTES: Final = 4 * 1024**2
+#: Largest form of a sign-in.
+FORM_BYTES: Final = 32 * 1024
 
 READERS: Final = "collidium_local_hub.readers"
 WRITERS: Final = "collidium_local_hub.writers"
@@ -36,6 +44,18 @@ def store() -> Store:
     """The store of this server."""
     opened: Store = current_app.extensions[EXTENSION]
     return opened
+
+
+def client() -> Client:
+    """The application that may ask people to sign in."""
+    known: Client = current_app.extensions[CLIENT]
+    return known
+
+
+def attempts() -> Attempts:
+    """What was tried with this server's process."""
+    counted: Attempts = current_app.extensions[ATTEMPTS]
+    return counted
 
 
 # -- work in threads ---------------------------------------------------------------------------------------
@@ -103,7 +123,7 @@ async def authenticate() -> None:
     """Find out who calls; a token that is not valid is refused everywhere."""
     header = request.headers.get("Authorization", "")
     g.hub_caller = None
-    if header:
+    if header and request.path != f"{PREFIX}{TOKEN_PATH}":
         scheme, _, token = header.partition(" ")
         caller = await reading(lambda db: owner_of(db, token.strip()))
         if scheme.lower() != "bearer" or caller is None:
@@ -111,9 +131,9 @@ async def authenticate() -> None:
         g.hub_caller = caller
 
 
-def caller() -> Account | None:
+def caller() -> Caller | None:
     """Who calls, if they said."""
-    account: Account | None = g.hub_caller
+    account: Caller | None = g.hub_caller
     return account
 
 
@@ -124,7 +144,12 @@ def address(kind: Kind, namespace: str, name: str) -> Address:
 
 def base_url() -> str:
     """The hub's own address, as the caller reached it."""
-    return f"{request.scheme}://{request.host}{request.root_path}{PREFIX}"
+    return f"{own_url()}{PREFIX}"
+
+
+def own_url() -> str:
+    """The server's own address, as the caller reached it."""
+    return f"{request.scheme}://{request.host}{request.root_path}"
 
 
 def next_address(cursor: str) -> str:
@@ -160,6 +185,17 @@ async def sent_document() -> dict[str, Any]:
     if not isinstance(document, dict):
         raise invalid("The body is a JSON object")
     return document
+
+
+async def sent_form() -> dict[str, str]:
+    """The fields of the body's form, each there once; raises HubError 400."""
+    if request.mimetype != "application/x-www-form-urlencoded":
+        raise invalid("The body is a form: application/x-www-form-urlencoded")
+    request.max_content_length = FORM_BYTES
+    form = await request.form
+    if any(len(values) > 1 for values in form.listvalues()):
+        raise invalid("A field is there more than once")
+    return dict(form.items())
 
 
 def flag(value: object) -> bool:

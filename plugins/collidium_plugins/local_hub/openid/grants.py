@@ -1,0 +1,138 @@
+"""What people allowed, and the codes and tokens that come of it. Every function is part of a transaction."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from collidium_plugins.local_hub.accounts import Account, digest
+from collidium_plugins.local_hub.database import later, now
+from collidium_plugins.local_hub.openid.requests import AuthorizationRequest
+from collidium_plugins.local_hub.scopes import Scopes, read_scopes, write_scopes
+
+CODE_SECONDS: Final = 60
+ACCESS_SECONDS: Final = 8 * 3600
+#: For how long an application that is not used stays signed in.
+REFRESH_SECONDS: Final = 30 * 24 * 3600
+
+_SECRET_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What somebody allowed an application, once."""
+
+    id: int
+    account: Account
+    client_id: str
+    scopes: Scopes
+    nonce: str | None
+    granted_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Voucher:
+    """What is exchanged once for tokens: a code, which is bound to more, or a refresh token."""
+
+    client_id: str
+    redirect_uri: str | None
+    code_challenge: str | None
+
+    def is_of(self, client_id: str, redirect_uri: str, verifier: str) -> bool:
+        """Whether a code was made for this application, address and PKCE verifier (RFC 7636, section 4.6)."""
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
+        return (
+            self.client_id == client_id
+            and self.redirect_uri == redirect_uri
+            and hmac.compare_digest((self.code_challenge or "").encode(), challenge)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What an application is given, this once."""
+
+    access: str
+    refresh: str
+    scopes: Scopes
+
+
+def allow(db: sqlite3.Connection, account: Account, request: AuthorizationRequest) -> str:
+    """Keep what somebody allowed; the code for it."""
+    _sweep(db)
+    expires_at = later(CODE_SECONDS)
+    grant_id = db.execute(
+        "INSERT INTO grants (account_id, client_id, scopes, nonce, granted_at, expires_at) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (account.id, request.client_id, write_scopes(request.scopes), request.nonce, now(), expires_at),
+    ).lastrowid
+    code = secrets.token_urlsafe(_SECRET_BYTES)
+    db.execute(
+        "INSERT INTO vouchers (sha256, grant_id, kind, redirect_uri, code_challenge, expires_at) "
+        "VALUES (?, ?, 'code', ?, ?, ?)",
+        (digest(code), grant_id, request.redirect_uri, request.code_challenge, expires_at),
+    )
+    return code
+
+
+def redeem(db: sqlite3.Connection, kind: str, text: str, fits: Callable[[Voucher], bool]) -> Grant | None:
+    """The grant that a code or refresh token stands for, which is used by this; None if it is worth nothing.
+
+    One that comes a second time, or from the wrong place, was stolen from somebody: whatever came of its
+    grant ends (RFC 6749, section 4.1.2; RFC 9700, section 4.14.2). So keep the transaction in either case.
+    """
+    row = db.execute(
+        "SELECT v.redirect_uri, v.code_challenge, v.expires_at, v.used_at, g.id AS grant_id, g.client_id, "
+        "g.scopes, g.nonce, g.granted_at, a.id AS account_id, a.name, a.created_at "
+        "FROM vouchers v JOIN grants g ON g.id = v.grant_id JOIN accounts a ON a.id = g.account_id "
+        "WHERE v.sha256 = ? AND v.kind = ?",
+        (digest(text), kind),
+    ).fetchone()
+    if row is None:
+        return None
+    voucher = Voucher(row["client_id"], row["redirect_uri"], row["code_challenge"])
+    if row["used_at"] is not None or row["expires_at"] <= now() or not fits(voucher):
+        db.execute("DELETE FROM grants WHERE id = ?", (row["grant_id"],))
+        return None
+    db.execute("UPDATE vouchers SET used_at = ? WHERE sha256 = ?", (now(), digest(text)))
+    account = Account(row["account_id"], row["name"], row["created_at"])
+    scopes = read_scopes(row["scopes"])
+    return Grant(row["grant_id"], account, row["client_id"], scopes, row["nonce"], row["granted_at"])
+
+
+def issue(db: sqlite3.Connection, grant: Grant) -> Tokens:
+    """New tokens of a grant; its earlier access tokens stay until they expire."""
+    access = f"hub_oauth_{secrets.token_urlsafe(_SECRET_BYTES)}"
+    refresh = f"hub_refresh_{secrets.token_urlsafe(_SECRET_BYTES)}"
+    refresh_until = later(REFRESH_SECONDS)
+    db.execute(
+        "INSERT INTO tokens (sha256, account_id, label, created_at, expires_at, scopes, grant_id) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            digest(access),
+            grant.account.id,
+            grant.client_id,
+            now(),
+            later(ACCESS_SECONDS),
+            write_scopes(grant.scopes),
+            grant.id,
+        ),
+    )
+    db.execute(
+        "INSERT INTO vouchers (sha256, grant_id, kind, expires_at) VALUES (?, ?, 'refresh', ?)",
+        (digest(refresh), grant.id, refresh_until),
+    )
+    db.execute("UPDATE grants SET expires_at = ? WHERE id = ?", (refresh_until, grant.id))
+    return Tokens(access, refresh, grant.scopes)
+
+
+def _sweep(db: sqlite3.Connection) -> None:
+    """Remove what has expired; used codes and refresh tokens stay as long as their grant."""
+    db.execute("DELETE FROM grants WHERE expires_at <= ?", (now(),))
+    db.execute("DELETE FROM tokens WHERE expires_at <= ?", (now(),))

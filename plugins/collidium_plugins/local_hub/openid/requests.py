@@ -1,0 +1,146 @@
+"""What an application asks of a person, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from collidium_plugins.local_hub.openid.clients import Client
+from collidium_plugins.local_hub.scopes import SCOPES, Scopes, read_scopes
+
+Parameters = Mapping[str, Sequence[str]]
+
+#: The hub remembers no browser, so that "none" has but one answer.
+_PROMPTS: Final = frozenset({"none", "login", "consent", "select_account"})
+
+_STATE: Final = re.compile(r"[\x20-\x7e]{1,2000}")
+_NONCE: Final = re.compile(r"[\x20-\x7e]{1,500}")
+#: A SHA-256 in base64url without padding.
+_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class NoWayBack(Exception):
+    """The request may be anybody's: it is told to the person, and nobody is sent anywhere."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Refusal(Exception):
+    """What the application is told, at the address that it may return to (RFC 6749, section 4.1.2.1)."""
+
+    def __init__(self, error: str, description: str, redirect_uri: str, state: str | None) -> None:
+        super().__init__(description)
+        self.address = with_query(
+            redirect_uri, {"error": error, "error_description": description, "state": state}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationRequest:
+    """A request that a person may be asked about."""
+
+    client_id: str
+    redirect_uri: str
+    scopes: Scopes
+    code_challenge: str
+    state: str | None
+    nonce: str | None
+
+
+def read_request(sent: Parameters, client: Client, own: str) -> AuthorizationRequest:
+    """The request of an address's query; ``own`` is where people reach this server.
+
+    Raises NoWayBack for an unknown application or address to return to, Refusal for whatever else is wrong.
+    """
+    redirect_uri = check_way_back(_single(sent, "client_id"), _single(sent, "redirect_uri"), client, own)
+    state = _single(sent, "state")
+    if state is not None and not _STATE.fullmatch(state):
+        state = None
+    problem = _problem(sent)
+    if problem is not None:
+        raise Refusal(*problem, redirect_uri, state)
+    return AuthorizationRequest(
+        client.id,
+        redirect_uri,
+        read_scopes(_single(sent, "scope") or ""),
+        _single(sent, "code_challenge") or "",
+        state,
+        _single(sent, "nonce"),
+    )
+
+
+def check_way_back(client_id: str | None, redirect_uri: str | None, client: Client, own: str) -> str:
+    """The address to return to, if it is one of the application that is named; raises NoWayBack."""
+    if client_id != client.id:
+        raise NoWayBack("This hub does not know the application that sent you here.")
+    if redirect_uri is None or not client.may_return_to(redirect_uri, own):
+        raise NoWayBack(
+            "The application wants you to be sent to an address that is not one of its own on this server. "
+            "Open its pages under the address that you reach the hub by, and sign in from there."
+        )
+    return redirect_uri
+
+
+def with_query(address: str, values: Mapping[str, str | None]) -> str:
+    """The address with these values in its query; None is left out."""
+    query = urlencode({name: value for name, value in values.items() if value is not None})
+    return f"{address}?{query}"
+
+
+def _problem(sent: Parameters) -> tuple[str, str] | None:
+    """What is wrong, as the protocol calls it, and in words."""
+    for name, values in sent.items():
+        if len(values) > 1:
+            shown = name if name.isascii() and name.isidentifier() else "a parameter"
+            return "invalid_request", f"{shown} is there more than once"
+    for name in ("request", "request_uri"):
+        if _single(sent, name) is not None:
+            return f"{name}_not_supported", f"This hub takes no {name}"
+    if (state := _single(sent, "state")) is not None and not _STATE.fullmatch(state):
+        return "invalid_request", "state is printable ASCII, 2000 characters at most"
+    return _problem_of_kind(sent) or _problem_of_proof(sent) or _problem_of_prompt(sent)
+
+
+def _problem_of_kind(sent: Parameters) -> tuple[str, str] | None:
+    response_type = _single(sent, "response_type")
+    if response_type is None:
+        return "invalid_request", "response_type is missing"
+    if response_type != "code":
+        return "unsupported_response_type", "This hub gives codes alone: response_type=code"
+    if _single(sent, "response_mode") not in {None, "query"}:
+        return "invalid_request", "This hub answers in the query alone"
+    scopes = read_scopes(_single(sent, "scope") or "")
+    if not scopes or not scopes <= SCOPES.keys():
+        return "invalid_scope", f"scope is some of: {' '.join(SCOPES)}"
+    return None
+
+
+def _problem_of_proof(sent: Parameters) -> tuple[str, str] | None:
+    if _single(sent, "code_challenge_method") != "S256":
+        return "invalid_request", "PKCE is needed: code_challenge_method=S256"
+    if not _CHALLENGE.fullmatch(_single(sent, "code_challenge") or ""):
+        return "invalid_request", "PKCE is needed: code_challenge is a SHA-256 in base64url, 43 characters"
+    nonce = _single(sent, "nonce")
+    if nonce is not None and not _NONCE.fullmatch(nonce):
+        return "invalid_request", "nonce is printable ASCII, 500 characters at most"
+    return None
+
+
+def _problem_of_prompt(sent: Parameters) -> tuple[str, str] | None:
+    prompts = frozenset((_single(sent, "prompt") or "").split())
+    if not prompts <= _PROMPTS or ("none" in prompts and len(prompts) > 1):
+        return "invalid_request", "prompt is none, or some of: login consent select_account"
+    if "none" in prompts:
+        return "login_required", "Somebody has to be asked"
+    return None
+
+
+def _single(sent: Parameters, name: str) -> str | None:
+    """The value of that name; None for none, an empty one (RFC 6749, section 3.1) and several."""
+    values = sent.get(name, ())
+    return values[0] or None if len(values) == 1 else None

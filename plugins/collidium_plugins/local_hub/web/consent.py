@@ -1,0 +1,129 @@
+"""The page on which somebody allows an application to act for them, or does not."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sqlite3
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Final
+
+from quart import Response, request
+from werkzeug.exceptions import HTTPException
+
+from collidium_plugins.local_hub import accounts
+from collidium_plugins.local_hub.failures import HubError
+from collidium_plugins.local_hub.openid import grants
+from collidium_plugins.local_hub.openid.attempts import WINDOW_SECONDS
+from collidium_plugins.local_hub.openid.clients import origin_of
+from collidium_plugins.local_hub.openid.requests import (
+    AuthorizationRequest,
+    NoWayBack,
+    Refusal,
+    check_way_back,
+    read_request,
+    with_query,
+)
+from collidium_plugins.local_hub.openid.tickets import seal, unseal
+from collidium_plugins.local_hub.scopes import SCOPES
+from collidium_plugins.local_hub.web.context import attempts, client, own_url, sent_form, store, writing
+from collidium_plugins.local_hub.web.pages import page
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[], Awaitable[Response]]
+
+#: What can be a token at all; the rest is not looked for.
+_TOKEN: Final = re.compile(r"[\x21-\x7e]{1,500}")
+
+
+def for_people(handler: Handler) -> Handler:
+    """A handler whose failures are pages, or told to the application where that is safe."""
+
+    @wraps(handler)
+    async def answer() -> Response:
+        try:
+            return await handler()
+        except Refusal as refusal:
+            return _send_to(refusal.address)
+        except NoWayBack as error:
+            return await page("refused.html", 400, message=error.message)
+        except HubError as error:
+            return await page("refused.html", error.status, message=error.message)
+        except HTTPException as error:
+            return await page("refused.html", error.code or 500, message=error.description or error.name)
+        except sqlite3.OperationalError as error:
+            logger.error("the hub's database: %s", error)
+            return await page("refused.html", 503, message="The hub is busy. Try again in a moment.")
+
+    return answer
+
+
+@for_people
+async def ask() -> Response:
+    """``GET /oauth/authorize``"""
+    sent = {name: request.args.getlist(name) for name in request.args}
+    return await _consent(read_request(sent, client(), own_url()))
+
+
+@for_people
+async def answer() -> Response:
+    """``POST /oauth/authorize``: the form of the page"""
+    form = await sent_form()
+    wanted = unseal(store().ticket_key, form.get("ticket", ""))
+    # Settings may have changed, and the ticket may have been given under another name of this machine.
+    check_way_back(wanted.client_id, wanted.redirect_uri, client(), own_url())
+    if form.get("decision") != "allow":
+        description = "The person did not allow it"
+        raise Refusal("access_denied", description, wanted.redirect_uri, wanted.state)
+    return await _allow(wanted, form.get("token", "").strip())
+
+
+async def _allow(wanted: AuthorizationRequest, token: str) -> Response:
+    whence = request.remote_addr or ""
+    if attempts().are_too_many(whence):
+        problem = "Too many tokens that are not valid. Wait a minute, then try again."
+        response = await _consent(wanted, 429, problem)
+        response.headers["Retry-After"] = str(WINDOW_SECONDS)
+        return response
+    code = await writing(lambda db: _code(db, wanted, token)) if _TOKEN.fullmatch(token) else None
+    if code is None:
+        attempts().count(whence)
+        problem = "This is not a token of an account here. Paste the whole token, or make a new one."
+        return await _consent(wanted, 401, problem)
+    return _send_to(with_query(wanted.redirect_uri, {"code": code, "state": wanted.state}))
+
+
+def _code(db: sqlite3.Connection, wanted: AuthorizationRequest, token: str) -> str | None:
+    caller = accounts.owner_of(db, token)
+    # What an application was given must not become more than somebody allowed it.
+    if caller is None or caller.scopes is not None:
+        return None
+    return grants.allow(db, caller, wanted)
+
+
+async def _consent(wanted: AuthorizationRequest, status: int = 200, problem: str = "") -> Response:
+    origin = origin_of(wanted.redirect_uri)
+    response = await page(
+        "consent.html",
+        status,
+        leads_to=origin,
+        ticket=seal(store().ticket_key, wanted),
+        application=wanted.client_id,
+        origin=origin,
+        permissions=[words for scope, words in SCOPES.items() if scope in wanted.scopes],
+        problem=problem,
+    )
+    if status == 401:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="hub"'
+    return response
+
+
+def _send_to(address: str) -> Response:
+    """303: the form's content goes to nobody else (RFC 9700, section 4.12)."""
+    response = Response("", 303)
+    response.headers.update(
+        {"Location": address, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    )
+    return response

@@ -1,0 +1,73 @@
+"""What applications ask the hub as an OpenID provider, beside tokens."""
+
+from __future__ import annotations
+
+import json
+
+from quart import Response
+
+from collidium_plugins.local_hub.openid.keys import ALGORITHM, about, public_keys
+from collidium_plugins.local_hub.scopes import SCOPES
+from collidium_plugins.local_hub.web.context import (
+    PREFIX,
+    WRITERS,
+    base_url,
+    caller,
+    client,
+    in_thread,
+    json_response,
+    store,
+)
+
+
+async def configuration() -> Response:
+    """``GET /.well-known/openid-configuration`` (OpenID Connect Discovery, section 3)"""
+    hub, public = base_url(), client().public_url
+    methods = ["client_secret_basic", "client_secret_post"] if client().secret else ["none"]
+    document = {
+        "issuer": hub,
+        # The one address that browsers visit; applications call the others.
+        "authorization_endpoint": f"{public + PREFIX if public else hub}/oauth/authorize",
+        "token_endpoint": f"{hub}/oauth/token",
+        "userinfo_endpoint": f"{hub}/oauth/userinfo",
+        "jwks_uri": f"{hub}/oauth/jwks",
+        "scopes_supported": list(SCOPES),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": methods,
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": [ALGORITHM],
+        "claims_supported": [
+            "sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "name", "preferred_username",
+        ],
+        "request_parameter_supported": False,
+        "request_uri_parameter_supported": False,
+    }  # fmt: skip
+    return json_response(json.dumps(document))
+
+
+async def jwks() -> Response:
+    """``GET /oauth/jwks``"""
+    # Among the writers: the first who asks makes the key.
+    return json_response(json.dumps(await in_thread(WRITERS, public_keys, store().database)))
+
+
+async def userinfo() -> Response:
+    """``GET`` and ``POST /oauth/userinfo`` (OpenID Connect Core, section 5.3)"""
+    account = caller()
+    if account is None:
+        return _challenge(401, "")
+    if not account.may("openid"):
+        return _challenge(403, ', error="insufficient_scope", scope="openid"')
+    claims = about(str(account.id), account.name, account.scopes)
+    response = json_response(json.dumps(claims | {"orgs": []}))
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _challenge(status: int, error: str) -> Response:
+    response = json_response(json.dumps({"error": "A token with the scope openid is needed"}), status)
+    response.headers["WWW-Authenticate"] = f'Bearer realm="hub"{error}'
+    return response

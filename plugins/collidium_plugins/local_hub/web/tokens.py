@@ -1,0 +1,161 @@
+"""Tokens, for a code or for the refresh token that came with the last ones."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sqlite3
+from binascii import Error as NotBase64
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import unquote_plus
+
+from quart import Response, request
+
+from collidium_plugins.local_hub.failures import HubError
+from collidium_plugins.local_hub.openid.grants import (
+    ACCESS_SECONDS,
+    Grant,
+    Tokens,
+    Voucher,
+    issue,
+    redeem,
+)
+from collidium_plugins.local_hub.openid.keys import id_token, signing_key
+from collidium_plugins.local_hub.scopes import write_scopes
+from collidium_plugins.local_hub.web.context import (
+    WRITERS,
+    base_url,
+    client,
+    in_thread,
+    json_response,
+    sent_form,
+    store,
+    writing,
+)
+
+#: RFC 7636, section 4.1.
+_VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+
+
+class TokenError(Exception):
+    """What is answered when nothing is given (RFC 6749, section 5.2)."""
+
+    def __init__(self, error: str, description: str) -> None:
+        super().__init__(description)
+        self.error = error
+        self.description = description
+
+
+async def token() -> Response:
+    """``POST /oauth/token``"""
+    try:
+        response = json_response(json.dumps(await _give()))
+    except TokenError as error:
+        response = _refuse(error)
+    response.headers.update({"Cache-Control": "no-store", "Pragma": "no-cache"})
+    return response
+
+
+async def _give() -> dict[str, Any]:
+    try:
+        form = await sent_form()
+    except HubError as error:
+        raise TokenError("invalid_request", error.message) from None
+    _authenticate(form)
+    kind = _needed(form, "grant_type")
+    if kind == "authorization_code":
+        return await _for_code(form)
+    if kind == "refresh_token":
+        return await _for_refresh_token(form)
+    raise TokenError("unsupported_grant_type", "grant_type is authorization_code or refresh_token")
+
+
+async def _for_code(form: dict[str, str]) -> dict[str, Any]:
+    code, redirect_uri = _needed(form, "code"), _needed(form, "redirect_uri")
+    verifier = _needed(form, "code_verifier")
+    if not _VERIFIER.fullmatch(verifier):
+        raise TokenError("invalid_request", "code_verifier has 43 to 128 characters: A-Z a-z 0-9 - . _ ~")
+    name = client().id
+    grant, tokens = await _exchange("code", code, lambda made: made.is_of(name, redirect_uri, verifier))
+    document = _document(tokens)
+    if "openid" in grant.scopes:
+        document["id_token"] = await in_thread(WRITERS, _signed, base_url(), grant, tokens)
+    return document
+
+
+async def _for_refresh_token(form: dict[str, str]) -> dict[str, Any]:
+    # A scope that is sent along is not heeded: the answer tells which ones the token has (section 3.3).
+    name = client().id
+    _, tokens = await _exchange(
+        "refresh", _needed(form, "refresh_token"), lambda made: made.client_id == name
+    )
+    return _document(tokens)
+
+
+async def _exchange(kind: str, text: str, fits: Callable[[Voucher], bool]) -> tuple[Grant, Tokens]:
+    def work(db: sqlite3.Connection) -> tuple[Grant, Tokens] | None:
+        grant = redeem(db, kind, text, fits)
+        return (grant, issue(db, grant)) if grant else None
+
+    # Refused outside the transaction: what a stolen code ends is kept.
+    given = await writing(work)
+    if given is None:
+        raise TokenError("invalid_grant", "It was used before, has expired, or was made for another request")
+    return given
+
+
+def _signed(issuer: str, grant: Grant, tokens: Tokens) -> str:
+    return id_token(signing_key(store().database), issuer, grant, tokens.access)
+
+
+def _document(tokens: Tokens) -> dict[str, Any]:
+    return {
+        "access_token": tokens.access,
+        "token_type": "bearer",
+        "expires_in": ACCESS_SECONDS,
+        "refresh_token": tokens.refresh,
+        "scope": write_scopes(tokens.scopes),
+    }
+
+
+# -- the application ---------------------------------------------------------------------------------------
+
+
+def _authenticate(form: dict[str, str]) -> None:
+    """Check which application asks (section 2.3.1); a public one gives its name and no secret."""
+    header = request.headers.get("Authorization", "")
+    if header and "client_secret" in form:
+        raise TokenError("invalid_request", "The application proves itself in one way, not in two")
+    given = _basic(header) if header else (_needed(form, "client_id"), form.get("client_secret", ""))
+    if given is None or not client().is_proved_by(*given):
+        raise TokenError("invalid_client", "The hub does not know this application, or its secret is another")
+    if form.get("client_id", client().id) != client().id:
+        raise TokenError("invalid_request", "client_id is not the one of the Authorization header")
+
+
+def _basic(header: str) -> tuple[str, str] | None:
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        name, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except (NotBase64, ValueError):
+        return None
+    return (unquote_plus(name), unquote_plus(secret)) if colon else None
+
+
+def _needed(form: dict[str, str], name: str) -> str:
+    if not form.get(name):
+        raise TokenError("invalid_request", f"{name} is missing")
+    return form[name]
+
+
+def _refuse(error: TokenError) -> Response:
+    document = {"error": error.error, "error_description": error.description}
+    unknown = error.error == "invalid_client"
+    response = json_response(json.dumps(document), 401 if unknown else 400)
+    if unknown:
+        response.headers["WWW-Authenticate"] = 'Basic realm="hub"'
+    return response
