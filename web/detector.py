@@ -2,8 +2,8 @@
 
     python web/detector.py DIRECTORY > plugins/collidium_plugins/webapps/static/detectors/odd.json
 
-DIRECTORY holds ``tracker_hits.parquet`` and ``calo_hits.parquet`` of events in the Open Data Detector; the
-committed file comes from the built-in sample, and a test makes it again. A layer of a barrel is where radii of
+DIRECTORY has ``tracker_hits.parquet`` and ``calo_hits.parquet`` of events in the Open Data Detector; the
+committed file is that of the sample, and a test makes it again. A layer of a barrel is where radii of
 hits cluster, a disc where their |z| do; both endcaps are drawn alike.
 """
 
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 FIELD: Final = 2.0
 #: Volume ids of the negative endcap, the barrel and the positive endcap.
 PARTS: Final = {"pixels": (16, 17, 18), "short strips": (23, 24, 25), "long strips": (28, 29, 30)}
-#: Hits further apart than this belong to different layers, mm: modules of one layer overlap, and the two sides
+#: Hits further apart than this are of different layers, mm: modules of one layer overlap, and the two sides
 #: of the long strips' discs are 51 mm apart.
 BARREL_GAP: Final = 25.0
 DISC_GAP: Final = 60.0
