@@ -39,6 +39,11 @@ class Order:
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
+def limits(max_events: int, max_pileup: int) -> dict[str, tuple[int, int]]:
+    """What the numbers of an order may be, both ends included."""
+    return {"events": (1, max_events), "pileup": (0, max_pileup), "seed": (0, LARGEST_SEED)}
+
+
 def check(
     order: Order,
     channels: Collection[str] | None,
@@ -51,12 +56,8 @@ def check(
     if channels is not None and order.channel not in channels:
         known = ", ".join(sorted(channels))
         problems.append(("channel", f"there is no channel {order.channel[:100]!r}; there are: {known}"))
-    for field, value, least, most in (
-        ("events", order.events, 1, max_events),
-        ("pileup", order.pileup, 0, max_pileup),
-        ("seed", order.seed, 0, LARGEST_SEED),
-    ):
-        if not least <= value <= most:
+    for field, (least, most) in limits(max_events, max_pileup).items():
+        if not least <= getattr(order, field) <= most:
             problems.append((field, f"a number from {least} to {most}"))
     if problems:
         raise InvalidInput(

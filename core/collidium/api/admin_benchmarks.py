@@ -6,11 +6,12 @@ from quart import Blueprint, Response
 from quart_schema import document_response, security_scheme, tag, validate_querystring
 
 from collidium import accounts
-from collidium.api.answers import answer, answer_list, cut, page_of
+from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import only_operators, request_id, require_operator
 from collidium.api.context import platform
 from collidium.api.schemas import Closed, SubmissionModel, SubmissionsQuery, TaskStatusModel
-from collidium.benchmarks import listing, phases, tasklist, verification
+from collidium.api.submissions import listed
+from collidium.benchmarks import phases, tasklist, verification
 
 blueprint = Blueprint("admin_benchmarks", __name__, url_prefix="/admin")
 blueprint.before_request(only_operators)
@@ -33,17 +34,7 @@ async def tasks() -> Response:
 async def submissions(query_args: SubmissionsQuery) -> Response:
     """Everybody's submissions, newest first, without their earlier scores."""
     account = None if query_args.user is None else await accounts.find(query_args.user)
-    found = await listing.list_submissions(
-        platform(),
-        limit=query_args.limit + 1,
-        task=query_args.task,
-        account_id=account.id if account else None,
-        unverified=query_args.unverified,
-        after=query_args.cursor,
-    )
-    page, last = cut(found, query_args.limit)
-    items = [SubmissionModel.model_validate(submission) for submission in page]
-    return page_of(items, query_args, last.submission_id if last else None).response()
+    return await listed(query_args, account, unverified=query_args.unverified)
 
 
 @blueprint.post("/submissions/<submission_id>/verify")

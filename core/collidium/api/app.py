@@ -27,6 +27,7 @@ from collidium.api import (
     reports,
     requests,
     simulations,
+    submissions,
     webhooks,
 )
 from collidium.plugins import Plugins
@@ -38,6 +39,7 @@ BLUEPRINTS: Final = (
     simulations.blueprint,
     webhooks.blueprint,
     benchmarks.blueprint,
+    submissions.blueprint,
     models.blueprint,
     admin.blueprint,
     admin_accounts.blueprint,

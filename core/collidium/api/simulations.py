@@ -26,6 +26,7 @@ from collidium.api.schemas import (
     EstimateModel,
     EstimateQuery,
     KnobsBody,
+    KnobsModel,
     Ordered,
     PresetBody,
     PresetModel,
@@ -84,6 +85,14 @@ async def estimate(query_args: EstimateQuery) -> Response:
             node_seconds=price.node_seconds,
         )
     )
+
+
+@blueprint.get("/knobs")
+@tag(["simulation"])
+@document_response(KnobsModel)
+async def knobs() -> Response:
+    """The channels that can be ordered, and how far the other knobs of an order turn."""
+    return answer(KnobsModel.model_validate(simulations.knobs(platform().settings)))
 
 
 @blueprint.get("/presets")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from collidium.benchmarks import tasklist, truth_versions
 from collidium.benchmarks.parts import Part
 from collidium.benchmarks.rewards import floor_of, reward_of
+from collidium.benchmarks.submissions import largest_against
 from collidium.contracts.task import Column, EventRange, Task
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class ListedCard:
     phase: Literal["public", "final"] | None
     public_percent: int | None
     accepts_submissions: bool
+    #: Bytes that a file of predictions may have; None while there is no truth.
+    largest_file_bytes: int | None
 
 
 async def listed_cards(platform: Platform) -> list[ListedCard]:
@@ -91,6 +94,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> ListedCard:
         phase=part.kind if part else None,
         public_percent=part.public_percent if part else None,
         accepts_submissions=status.reason is None,
+        largest_file_bytes=largest_against(task, truth, platform.settings) if truth else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Submissions in lists, for operators."""
+"""Submissions in lists, for their accounts and for operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``collidium estimate`` and ``presets``: what orders of events cost."""
+"""``collidium estimate``, ``knobs`` and ``presets``: what can be ordered, and what it costs."""
 
 from __future__ import annotations
 
@@ -44,6 +44,29 @@ def estimate(
                 "credits": found.credits,
                 "node-hours": found.node_hours,
                 "on one node": f"{found.node_seconds:.0f} s",
+            }
+        )
+
+
+@click.command()
+@json_option
+def knobs(as_json: bool) -> None:
+    """Show the channels that can be ordered, and how many events, how much pileup and which seeds.
+
+    \b
+    collidium knobs
+    """
+    with client() as server:
+        found = server.knobs()
+    if as_json:
+        print_json(found)
+    else:
+        print_record(
+            {
+                "channels": found.channels,
+                "events": f"{found.events.least} to {found.events.most}",
+                "pileup": f"{found.pileup.least} to {found.pileup.most}",
+                "seed": f"{found.seed.least} to {found.seed.most}; {found.default_seed} unless given",
             }
         )
 

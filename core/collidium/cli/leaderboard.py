@@ -12,7 +12,7 @@ from collidium.cli.listing import limit_option
 from collidium.cli.output import cell, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from collidium.client import Place, TaskCard
+    from collidium.client import Place, Submission, TaskCard
 
 
 @click.command()
@@ -50,7 +50,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
             (
                 place.rank,
                 place.hub_username,
-                *(_score(place, metric) for metric in metrics),
+                *(score_cell(place, metric) for metric in metrics),
                 *("yes" if place.pareto else "" for _ in front),
                 *(place.verified_at is not None for _ in verified),
                 place.credits_earned,
@@ -63,7 +63,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
     )
 
 
-def _score(place: Place, metric: str) -> str:
+def score_cell(scored: Place | Submission, metric: str) -> str:
     """A score and its standard error, of which two digits say enough."""
-    score, error = place.scores.get(metric), place.uncertainties.get(metric)
+    score, error = scored.scores.get(metric), scored.uncertainties.get(metric)
     return cell(score) if score is None or error is None else f"{cell(score)} ± {error:.2g}"

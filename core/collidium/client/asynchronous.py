@@ -19,6 +19,7 @@ from collidium.client.records import (
     Estimate,
     Health,
     HubModel,
+    Knobs,
     Page,
     Place,
     Preset,
@@ -167,6 +168,10 @@ class AsyncClient(AsyncOperation):
         """What an order would cost."""
         return await self._transport.send(calls.estimate(channel, events, pileup))
 
+    async def knobs(self) -> Knobs:
+        """What may be ordered: channels, and how many events, how much pileup and which seeds."""
+        return await self._transport.send(calls.knobs())
+
     async def presets(self) -> Page[Preset]:
         """Orders that have a name."""
         return await self._transport.send(calls.presets())
@@ -226,6 +231,12 @@ class AsyncClient(AsyncOperation):
     ) -> Page[Place]:
         """A page of the task's leaderboard, best first; with ``pareto`` only the places on its front."""
         return await self._transport.send(calls.leaderboard(task, limit, cursor, pareto=pareto))
+
+    async def submissions(
+        self, *, task: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Submission]:
+        """A page of the account's submissions, newest first, without their earlier scores."""
+        return await self._transport.send(calls.submissions(task, limit, cursor))
 
     async def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""

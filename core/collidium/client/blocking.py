@@ -15,6 +15,7 @@ from collidium.client.records import (
     Estimate,
     Health,
     HubModel,
+    Knobs,
     Page,
     Place,
     Preset,
@@ -149,6 +150,10 @@ class Client(Operation):
         """What an order would cost."""
         return self._transport.send(calls.estimate(channel, events, pileup))
 
+    def knobs(self) -> Knobs:
+        """What may be ordered: channels, and how many events, how much pileup and which seeds."""
+        return self._transport.send(calls.knobs())
+
     def presets(self) -> Page[Preset]:
         """Orders that have a name."""
         return self._transport.send(calls.presets())
@@ -211,6 +216,12 @@ class Client(Operation):
     ) -> Page[Place]:
         """A page of the task's leaderboard, best first; with ``pareto`` only the places on its front."""
         return self._transport.send(calls.leaderboard(task, limit, cursor, pareto=pareto))
+
+    def submissions(
+        self, *, task: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Submission]:
+        """A page of the account's submissions, newest first, without their earlier scores."""
+        return self._transport.send(calls.submissions(task, limit, cursor))
 
     def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""

@@ -3,7 +3,7 @@
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
 from collidium.simulations.follower import following
-from collidium.simulations.orders import Estimate, estimate
+from collidium.simulations.orders import Estimate, Knob, Knobs, estimate, knobs
 from collidium.simulations.placing import Placed, Wishes, place
 from collidium.simulations.requests import (
     cancel,
@@ -20,6 +20,8 @@ from collidium.simulations.views import OperatorView, RequestView, as_json
 __all__ = [
     "PRESETS",
     "Estimate",
+    "Knob",
+    "Knobs",
     "OperatorView",
     "Order",
     "Placed",
@@ -36,6 +38,7 @@ __all__ = [
     "find",
     "find_as_operator",
     "following",
+    "knobs",
     "list_requests",
     "output_of",
     "place",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
-from collidium.order import Order
+from collidium.order import DEFAULT_SEED, Order, limits
 from collidium.order import check as refuse
 
 if TYPE_CHECKING:
@@ -34,6 +34,35 @@ def estimate(order: Order, settings: Settings) -> Estimate:
     seconds = settings.channel_overheads.get(order.channel, 0.0) + per_event * order.events
     hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(LEAST, ROUND_HALF_UP)
     return Estimate(seconds, max(hours, LEAST))
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """The whole numbers that a knob of an order may be set to, both ends included."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """What may be ordered on this platform; channels by name."""
+
+    channels: tuple[str, ...]
+    events: Knob
+    pileup: Knob
+    seed: Knob
+    default_seed: int
+
+
+def knobs(settings: Settings) -> Knobs:
+    """What :func:`check` lets pass."""
+    ranges = limits(settings.max_events, settings.max_pileup)
+    return Knobs(
+        channels=tuple(sorted(settings.channels)),
+        default_seed=DEFAULT_SEED,
+        **{name: Knob(least, most) for name, (least, most) in ranges.items()},
+    )
 
 
 def check(order: Order, settings: Settings) -> None:

@@ -84,6 +84,7 @@ def test_the_card_shows_the_truths_events_and_floors(alice: httpx.Client) -> Non
     assert card["eval_events"] == {"start": 3, "stop": 5}
     assert card["dataset"] == "ttbar_pu0"
     assert card["accepts_submissions"] is True
+    assert 0 < card["largest_file_bytes"] < 256 * 1024**2
     metrics = {metric["name"]: metric for metric in card["metrics"]}
     assert list(metrics) == ["trackml_weighted_efficiency", "fake_rate", "duplicate_rate", "physics_eff_pt1"]
     assert 0 < metrics["trackml_weighted_efficiency"]["floor"] < 1
@@ -289,6 +290,7 @@ def test_without_truth_the_task_says_so(server: ServerProcess) -> None:
     assert "truth" in answer.json()["detail"]
     card = httpx.get(f"{server.base_url}/v1/benchmark/tracking", trust_env=False).json()
     assert card["accepts_submissions"] is False
+    assert card["largest_file_bytes"] is None
     assert card["eval_events"] == {"start": 90000, "stop": 100000}
 
 

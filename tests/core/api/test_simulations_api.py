@@ -394,6 +394,19 @@ def test_an_estimate_of_nothing_is_422(quick: ServerProcess, query: str, fields:
     assert {item["field"] for item in answer.json()["errors"]} <= fields
 
 
+def test_the_knobs_turn_as_far_as_orders_are_taken(slow: ServerProcess, patient: httpx.Client) -> None:
+    knobs = httpx.get(f"{slow.base_url}/v1/knobs", trust_env=False).json()
+    assert "single_muon" in knobs["channels"]
+    assert knobs["events"] == {"least": 1, "most": 10}
+    assert knobs["seed"]["least"] <= knobs["default_seed"] <= knobs["seed"]["most"]
+    for name in ("events", "pileup", "seed"):
+        ends = knobs[name]
+        beyond = order(patient, **{name: ends["most"] + 1}), order(patient, **{name: ends["least"] - 1})
+        assert [[e["field"] for e in answer.json()["errors"]] for answer in beyond] == [[name]] * 2
+    furthest = {name: knobs[name]["most"] for name in ("events", "pileup", "seed")}
+    assert order(patient, **furthest).status_code == 202
+
+
 def test_presets_that_cannot_be_ordered_are_not_offered(slow: ServerProcess) -> None:
     found = httpx.get(f"{slow.base_url}/v1/presets", trust_env=False).json()
     assert found

@@ -128,6 +128,9 @@ def test_what_is_there_is_listed(alice: Alice) -> None:
     presets = {preset["name"]: preset for preset in alice.data("presets")}
     assert presets["ttbar-quick"]["credits"] == 0.333
     assert "ttbar-quick" in alice("presets").stdout
+    knobs = alice.data("knobs")
+    assert {preset["channel"] for preset in presets.values()} <= set(knobs["channels"])
+    assert f"1 to {knobs['events']['most']}" in alice("knobs").stdout
 
 
 def test_estimates(alice: Alice) -> None:

@@ -83,6 +83,8 @@ def test_check_submit_leaderboard_and_ledger(client: Client, oracle: Path) -> No
     kept = client.submission(receipt.submission_id)
     assert (kept.task, kept.hub_username, kept.model_repo) == ("tracking", "alice", "alice/oracle")
     assert kept.rows == rows
+    (mine, *_) = client.submissions(task="tracking", limit=1)
+    assert (mine.submission_id, mine.scores) == (kept.submission_id, kept.scores)
     place = next(p for p in client.leaderboard("tracking") if p.submission_id == receipt.submission_id)
     assert place.scores == receipt.scores
     earned = [e for e in client.transactions() if e.reason == "benchmark_best"]
@@ -205,6 +207,7 @@ async def test_the_async_client_does_the_same(server: ServerProcess, token: str,
         assert receipt.scores["trackml_weighted_efficiency"] == 1.0
         assert steps[-1] == oracle.stat().st_size
         assert (await client.submission(receipt.submission_id)).sha256 == receipt.sha256
+        assert (await client.submissions(limit=1)).items[0].submission_id == receipt.submission_id
         assert len(await client.leaderboard("tracking", limit=1)) == 1
         assert len(await client.transactions(limit=1)) == 1
         assert (await client.admin_grant("alice", Decimal(1), "x")).new_balance > 0

@@ -27,6 +27,8 @@ EXPORTED = {
     "Frozen",
     "Granted",
     "Health",
+    "Knob",
+    "Knobs",
     "Metric",
     "Moment",
     "OperatedRequest",

@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from collidium.api.answers import Page
 from collidium.api.schemas.base import Answer
+from collidium.api.schemas.benchmarks import MySubmissionsQuery
 from collidium.benchmarks.parts import Part
 from collidium.benchmarks.tasklist import TaskStatus
 
@@ -46,9 +46,8 @@ class TaskStatusModel(Answer):
         )
 
 
-class SubmissionsQuery(Page):
+class SubmissionsQuery(MySubmissionsQuery):
     """Which submissions are listed."""
 
-    task: str | None = Field(None, max_length=64, description="Only those to this task.")
     user: str | None = Field(None, max_length=96, description="Only those of this account.")
     unverified: bool = Field(False, description="Only self-reported ones that nobody has verified.")

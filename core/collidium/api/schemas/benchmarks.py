@@ -97,6 +97,9 @@ class TaskModel(Answer):
     )
     public_percent: int | None = Field(description="How much of the events is public, where they are split.")
     accepts_submissions: bool
+    largest_file_bytes: int | None = Field(
+        description="Bytes that a file of predictions may have; null while there is no truth."
+    )
 
 
 class Closed(Answer):
@@ -187,6 +190,12 @@ class LeaderboardQuery(Page):
     model_config = ConfigDict(frozen=True)  # pages are kept by what was asked for
 
     pareto: bool = Field(False, description="Only the places on the Pareto front.")
+
+
+class MySubmissionsQuery(Page):
+    """Which of an account's submissions are listed."""
+
+    task: str | None = Field(None, max_length=64, description="Only those to this task.")
 
 
 class SubmitQuery(BaseModel):

@@ -152,6 +152,23 @@ class EstimateModel(BaseModel):
     node_seconds: float
 
 
+class KnobModel(Answer):
+    """The whole numbers that a knob may be set to, both ends included."""
+
+    least: int
+    most: int
+
+
+class KnobsModel(Answer):
+    """What may be ordered here; channels by name."""
+
+    channels: list[str]
+    events: KnobModel
+    pileup: KnobModel
+    seed: KnobModel
+    default_seed: int
+
+
 class PresetModel(BaseModel):
     """A named bundle of the three knobs, and what it takes."""
 

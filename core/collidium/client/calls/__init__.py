@@ -5,7 +5,15 @@ transports' business.
 """
 
 from collidium.client.calls.accounts import me, transactions
-from collidium.client.calls.benchmarks import check, leaderboard, submission, submit, task, tasks
+from collidium.client.calls.benchmarks import (
+    check,
+    leaderboard,
+    submission,
+    submissions,
+    submit,
+    task,
+    tasks,
+)
 from collidium.client.calls.call import PARQUET, Call, Credential
 from collidium.client.calls.models import models
 from collidium.client.calls.operation import (
@@ -33,7 +41,15 @@ from collidium.client.calls.operation import (
     health,
     ready,
 )
-from collidium.client.calls.simulations import cancel, estimate, presets, request, requests, simulate
+from collidium.client.calls.simulations import (
+    cancel,
+    estimate,
+    knobs,
+    presets,
+    request,
+    requests,
+    simulate,
+)
 from collidium.client.calls.webhooks import remove_webhook, set_webhook, webhook, webhook_deliveries
 
 __all__ = [
@@ -65,6 +81,7 @@ __all__ = [
     "check",
     "estimate",
     "health",
+    "knobs",
     "leaderboard",
     "me",
     "models",
@@ -76,6 +93,7 @@ __all__ = [
     "set_webhook",
     "simulate",
     "submission",
+    "submissions",
     "submit",
     "task",
     "tasks",

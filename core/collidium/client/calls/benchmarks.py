@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from collidium.client.answers import listed, single
-from collidium.client.calls.call import Call, Credential, paging, segment
+from collidium.client.calls.call import Call, Credential, filtered, paging, segment
 from collidium.client.records import Checked, Page, Place, Receipt, Submission, TaskCard
 
 
@@ -32,6 +32,11 @@ def leaderboard(task_name: str, limit: int | None, cursor: str | None, *, pareto
     where = f"/v1/leaderboard/{segment(task_name)}"
     query = {**paging(limit, cursor), **({"pareto": "true"} if pareto else {})}
     return Call("GET", where, listed(Place), Credential.NONE, query=query)
+
+
+def submissions(task_name: str | None, limit: int | None, cursor: str | None) -> Call[Page[Submission]]:
+    query = filtered(limit, cursor, task=task_name)
+    return Call("GET", "/v1/me/submissions", listed(Submission), query=query)
 
 
 def submission(submission_id: str) -> Call[Submission]:

@@ -51,6 +51,11 @@ def paging(limit: int | None, cursor: str | None) -> dict[str, str]:
     return query if cursor is None else {**query, "cursor": cursor}
 
 
+def filtered(limit: int | None, cursor: str | None, **filters: str | None) -> dict[str, str]:
+    """The query of a list of which only a part is asked for."""
+    return paging(limit, cursor) | {name: value for name, value in filters.items() if value is not None}
+
+
 def segment(name: str) -> str:
     """A name as one segment of a path, whatever characters it has."""
     segment = quote(name, safe="")

@@ -8,8 +8,7 @@ from math import isfinite
 
 from collidium import __version__
 from collidium.client.answers import PROBLEM, Answer, listed, readiness, single
-from collidium.client.calls.call import Call, Credential, paging, segment
-from collidium.client.calls.simulations import filtered
+from collidium.client.calls.call import Call, Credential, filtered, paging, segment
 from collidium.client.records import (
     Account,
     AuditEntry,

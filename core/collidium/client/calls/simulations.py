@@ -7,8 +7,8 @@ import uuid
 from typing import Final
 
 from collidium.client.answers import listed, single
-from collidium.client.calls.call import IDEMPOTENCY_KEY, Call, Credential, paging, segment
-from collidium.client.records import Estimate, Page, Preset, SimulationRequest
+from collidium.client.calls.call import IDEMPOTENCY_KEY, Call, Credential, filtered, segment
+from collidium.client.records import Estimate, Knobs, Page, Preset, SimulationRequest
 from collidium.errors import InvalidInput
 
 KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
@@ -59,10 +59,9 @@ def estimate(channel: str, events: int, pileup: int) -> Call[Estimate]:
     return Call("GET", "/v1/estimate", single(Estimate), Credential.NONE, query=query)
 
 
+def knobs() -> Call[Knobs]:
+    return Call("GET", "/v1/knobs", single(Knobs), Credential.NONE)
+
+
 def presets() -> Call[Page[Preset]]:
     return Call("GET", "/v1/presets", listed(Preset), Credential.NONE)
-
-
-def filtered(limit: int | None, cursor: str | None, **filters: str | None) -> dict[str, str]:
-    """The query of a list of which only a part is asked for."""
-    return paging(limit, cursor) | {name: value for name, value in filters.items() if value is not None}

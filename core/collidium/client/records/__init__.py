@@ -36,6 +36,8 @@ from collidium.client.records.pages import Page
 from collidium.client.records.refunds import Refund, Refunds
 from collidium.client.records.simulations import (
     Estimate,
+    Knob,
+    Knobs,
     Moment,
     OperatedRequest,
     OutputFile,
@@ -61,6 +63,8 @@ __all__ = [
     "Granted",
     "Health",
     "HubModel",
+    "Knob",
+    "Knobs",
     "Metric",
     "Moment",
     "OperatedRequest",

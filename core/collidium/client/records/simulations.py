@@ -97,6 +97,25 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Knob:
+    """The whole numbers that a knob of an order may be set to, both ends included."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """What may be ordered from a server; channels by name."""
+
+    channels: tuple[str, ...]
+    events: Knob
+    pileup: Knob
+    seed: Knob
+    default_seed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Preset:
     """A named bundle of channel, events and pileup, and what it costs."""
 
