@@ -255,8 +255,8 @@ class AsyncClient(AsyncOperation):
     ) -> Page[HubModel]:
         """A page of the models on the hub that carry the platform's tag, the latest first.
 
-        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` one that they say they are for.
-        A page may be shorter than ``limit`` and still have a next one.
+        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` one that they say they are
+        for. A page may be shorter than ``limit`` and still have a next one.
         """
         return await self._transport.send(calls.models(search, tag, task, limit, cursor))
 

@@ -240,8 +240,8 @@ class Client(Operation):
     ) -> Page[HubModel]:
         """A page of the models on the hub that carry the platform's tag, the latest first.
 
-        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` one that they say they are for.
-        A page may be shorter than ``limit`` and still have a next one.
+        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` one that they say they are
+        for. A page may be shorter than ``limit`` and still have a next one.
         """
         return self._transport.send(calls.models(search, tag, task, limit, cursor))
 
