@@ -11,11 +11,13 @@ import asyncio
 import fcntl
 import functools
 import os
+import re
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
@@ -111,6 +113,16 @@ def connection() -> BaseDBAsyncClient:
 async def ping() -> None:
     """Ask the database something; raises when it does not answer."""
     await connection().execute_query("SELECT 1")
+
+
+async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:
+    """The rows of a SELECT that has a ``?`` for each value, on either database."""
+    client = connection()
+    if not isinstance(client, SqliteClient):
+        number = count(1)
+        query = re.sub(r"\?", lambda _: f"${next(number)}", query)
+    _, rows = await client.execute_query(query, list(values))
+    return rows
 
 
 # -- schema ------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ class WrittenPage:
     """Many things as JSON, and the Link to the next page if there is one."""
 
     body: str
-    link: str | None
+    link: str | None = None
 
     def response(self) -> Response:
         """The page as an answer."""
@@ -63,15 +63,16 @@ def page_of(models: Sequence[BaseModel], page: Page, next_cursor: str | int | No
         # With whatever else was asked for: the next page is of the same list.
         query = urlencode({**page.model_dump(exclude_none=True), "cursor": next_cursor})
         link = f'<{request.path}?{query}>; rel="next"'
-    return WrittenPage(_array(models), link)
+    return WrittenPage(array(models), link)
 
 
 def answer_list(models: Sequence[BaseModel]) -> Response:
     """Many things as JSON, all of them."""
-    return Response(_array(models), content_type=JSON)
+    return Response(array(models), content_type=JSON)
 
 
-def _array(models: Sequence[BaseModel]) -> str:
+def array(models: Sequence[BaseModel]) -> str:
+    """Many things, written as JSON."""
     return f"[{','.join(model.model_dump_json() for model in models)}]"
 
 

@@ -19,6 +19,7 @@ from collidium.api import (
     benchmarks,
     bodies,
     health,
+    leaderboards,
     metrics,
     models,
     mounting,
@@ -27,7 +28,6 @@ from collidium.api import (
     reports,
     requests,
     simulations,
-    submissions,
     webhooks,
 )
 from collidium.plugins import Plugins
@@ -39,7 +39,7 @@ BLUEPRINTS: Final = (
     simulations.blueprint,
     webhooks.blueprint,
     benchmarks.blueprint,
-    submissions.blueprint,
+    leaderboards.blueprint,
     models.blueprint,
     admin.blueprint,
     admin_accounts.blueprint,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
@@ -15,17 +16,44 @@ from tortoise.expressions import Q
 from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import SUBMISSION_ID, SubmissionView, view
+from collidium.database import rows_of
 from collidium.errors import UnknownCursor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tortoise.queryset import QuerySet
 
     from collidium.benchmarks.fronts import Front
 
 #: No leaderboard is longer.
 MAX_RANK: Final = 2**53
+
+#: Submissions among which a selection is looked for at once.
+_CHUNK: Final = 1000
+
+#: Read from the leaderboard's index alone, down to the lowest of those that are asked for.
+_RANKS: Final = """
+SELECT id, place FROM (
+    SELECT id, row_number() OVER (ORDER BY rank_score DESC, submitted_at, id) AS place
+    FROM submissions WHERE task = ? AND truth_version = ? AND rank_score >= ?
+) AS board WHERE id IN ({ids})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Whose places are asked for; None: anybody's."""
+
+    hub_username: str | None = None
+    model_repo: str | None = None
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """What rows must have."""
+        named = {"hub_username": self.hub_username, "model_repo": self.model_repo}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+EVERYBODY: Final = Selection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +128,20 @@ def ranked(edition: Edition) -> QuerySet[Submission]:
 
 
 async def places(
-    edition: Edition, *, limit: int, cursor: str | None = None, front: Front | None = None
+    edition: Edition,
+    *,
+    limit: int,
+    cursor: str | None = None,
+    front: Front | None = None,
+    selection: Selection = EVERYBODY,
 ) -> tuple[list[RankedSubmission], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
-    ``front`` is the edition's own, where it has one. Raises UnknownCursor.
+    Those of a ``selection`` have the ranks that they have among all. ``front`` is the edition's own, where
+    it has one. Raises UnknownCursor.
     """
     after = Cursor.decode(cursor) if cursor else None
-    query = ranked(edition)
+    query = ranked(edition).filter(**selection.conditions)
     if after is not None:
         query = query.filter(
             Q(rank_score__lt=after.rank_score)
@@ -115,36 +149,54 @@ async def places(
             | Q(rank_score=after.rank_score, submitted_at=after.submitted_at, id__gt=after.id)
         )
     rows = await query.limit(limit + 1)
-    first_rank = after.rank + 1 if after else 1
+    page = rows[:limit]
+    if selection == EVERYBODY:
+        first_rank = after.rank + 1 if after else 1
+        ranks = {row.id: rank for rank, row in enumerate(page, first_rank)}
+    else:
+        ranks = await _ranks(edition, page)
+        page = [row for row in page if row.id in ranks]
     found = [
-        RankedSubmission(first_rank + i, view(row), None if front is None else row.id in front)
-        for i, row in enumerate(rows[:limit])
+        RankedSubmission(ranks[row.id], view(row), None if front is None else row.id in front) for row in page
     ]
-    if len(rows) <= limit:
+    if len(rows) <= limit or not found:
         return found, None
-    return found, _cursor(found[-1].rank, rows[limit - 1])
+    return found, _cursor(found[-1].rank, page[-1])
+
+
+async def _ranks(edition: Edition, rows: Sequence[Submission]) -> dict[str, int]:
+    """The rank of each among all; what lost its own meanwhile is left out."""
+    scores = [row.rank_score for row in rows if row.rank_score is not None]
+    if not scores:
+        return {}
+    query = _RANKS.format(ids=", ".join("?" * len(rows)))
+    values = edition.task, edition.truth_version, min(scores), *(row.id for row in rows)
+    return {row["id"]: row["place"] for row in await rows_of(query, *values)}
 
 
 async def places_on_front(
-    front: Front, *, limit: int, cursor: str | None = None
+    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = EVERYBODY
 ) -> tuple[list[RankedSubmission], str | None]:
     """The same of the submissions on a front alone; their ranks are those among all."""
     after = Cursor.decode(cursor) if cursor else None
     # Ranks may have changed since the last page; that of its last place is looked up.
     begin = front.get(after.id, after.rank) if after else 0
-    rows = await _still_ranked([id_ for id_, rank in front.items() if rank > begin], limit + 1)
+    ids = [id_ for id_, rank in front.items() if rank > begin]
+    rows = await _still_ranked(ids, limit + 1, selection)
     found = [RankedSubmission(front[row.id], view(row), True) for row in rows[:limit]]
     if len(rows) <= limit:
         return found, None
     return found, _cursor(found[-1].rank, rows[limit - 1])
 
 
-async def _still_ranked(ids: Sequence[str], most: int) -> list[Submission]:
-    """The first ``most`` of these submissions in their order, but those that lost their rank meanwhile."""
+async def _still_ranked(ids: Sequence[str], most: int, selection: Selection) -> list[Submission]:
+    """The first ``most`` selected of these in their order, but those that lost their rank meanwhile."""
     found: list[Submission] = []
-    for begin in range(0, len(ids), most):
-        chunk = ids[begin : begin + most]
-        rows = {row.id: row for row in await Submission.filter(id__in=chunk, rank_score__isnull=False)}
+    size = most if selection == EVERYBODY else max(most, _CHUNK)
+    for begin in range(0, len(ids), size):
+        chunk = ids[begin : begin + size]
+        kept = Submission.filter(id__in=chunk, rank_score__isnull=False, **selection.conditions)
+        rows = {row.id: row for row in await kept}
         found += [rows[id_] for id_ in chunk if id_ in rows]
         if len(found) >= most:
             break

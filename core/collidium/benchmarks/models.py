@@ -67,6 +67,8 @@ class Submission(Model):
         unique_together = (("account_id", "task", "sha256", "scorer_version", "truth_version"),)
         indexes = (
             ("task", "truth_version", "rank_score", "submitted_at", "id"),
+            ("task", "truth_version", "hub_username", "rank_score"),
+            ("task", "truth_version", "model_repo", "rank_score"),
             ("submitted_at", "id"),
             ("task", "submitted_at", "id"),
             ("account_id", "submitted_at", "id"),

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import Task
     from collidium.platform import Platform
-    from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +70,10 @@ class SubmissionView:
     truth_version: str
     #: When an operator verified what the submitter measured; None: nobody has.
     verified_at: datetime | None
-    #: What other scorers and truths made of the file before, the latest first; for who asks for it alone.
+    #: What the truth is from; for who asks for one submission alone, as what follows.
+    dataset: str | None = None
+    dataset_revision: str | None = None
+    #: What other scorers and truths made of the file before, the latest first.
     earlier_scores: Sequence[EarlierScores] = ()
 
 
@@ -89,13 +91,8 @@ async def largest_file(platform: Platform, task_name: str) -> int:
     Raises NotFound and Unavailable for a task that takes no submissions.
     """
     task, truth_version = await tasklist.accepting(platform, task_name)
-    return largest_against(task, await truth_versions.find(task_name, truth_version), platform.settings)
-
-
-def largest_against(task: Task, truth: TruthRecord, settings: Settings) -> int:
-    """The same for truth that is known already."""
-    rows = truth.rows[task.card.rows_of]
-    return min(settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
+    rows = (await truth_versions.find(task_name, truth_version)).rows[task.card.rows_of]
+    return min(platform.settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
 
 
 async def check(
@@ -158,13 +155,14 @@ async def find(submission_id: str) -> SubmissionView:
         row = await Submission.get_or_none(id=submission_id)
     if row is None:
         raise NotFound(f"there is no submission {submission_id[:100]!r}")
-    return view(row, await scorings.earlier(row))
+    truth = await truth_versions.find(row.task, row.truth_version)
+    return view(row, truth, await scorings.earlier(row))
 
 
 async def _keep(platform: Platform, task: Task, submission: Submission, evaluation: Evaluation) -> Outcome:
-    floors = (await truth_versions.find(task.card.name, submission.truth_version)).floors
+    truth = await truth_versions.find(task.card.name, submission.truth_version)
     try:
-        return await _keep_once(platform, task, submission, evaluation, floors)
+        return await _keep_once(platform, task, submission, evaluation, truth)
     except IntegrityError:
         # Another request of this account kept the same file first: theirs is the submission.
         first = await _same_file(submission)
@@ -179,7 +177,7 @@ async def _keep_once(
     task: Task,
     submission: Submission,
     evaluation: Evaluation,
-    floors: Mapping[str, float],
+    truth: TruthRecord,
 ) -> Outcome:
     # The task's row first, then the account's, as everywhere: nobody waits in a circle.
     listed = await ListedTask.select_for_update().get(name=submission.task)
@@ -200,14 +198,14 @@ async def _keep_once(
     submission.warnings = [*evaluation.warnings, *evaluation.missing]
     rules = RewardRules.of(settings, submission.truth_version)
     submission.credits_earned = await reward_bests(
-        task.card, submission, floors, evaluation.replicates, rules
+        task.card, submission, truth.floors, evaluation.replicates, rules
     )
     await submission.save(force_create=True)
     versions = submission.scorer_version, submission.truth_version
     await scorings.keep(submission.id, versions, evaluation, scored_at=submission.submitted_at, applied=True)
     listed.revision += 1
     await listed.save(update_fields=["revision"])
-    return Outcome(view(submission), deduplicated=False)
+    return Outcome(view(submission, truth), deduplicated=False)
 
 
 async def _same_file(submission: Submission) -> Submission | None:
@@ -231,7 +229,9 @@ def as_json(submission: SubmissionView) -> dict[str, Any]:
     return {**record, "credits_earned": float(submission.credits_earned)}
 
 
-def view(row: Submission, earlier: Sequence[EarlierScores] = ()) -> SubmissionView:
+def view(
+    row: Submission, truth: TruthRecord | None = None, earlier: Sequence[EarlierScores] = ()
+) -> SubmissionView:
     """What everybody may see of a row."""
     return SubmissionView(
         submission_id=row.id,
@@ -249,5 +249,7 @@ def view(row: Submission, earlier: Sequence[EarlierScores] = ()) -> SubmissionVi
         scorer_version=row.scorer_version,
         truth_version=row.truth_version,
         verified_at=row.verified_at,
+        dataset=truth.dataset if truth else None,
+        dataset_revision=truth.revision if truth else None,
         earlier_scores=earlier,
     )

@@ -32,18 +32,19 @@ async def verify(
     task = tasklist.installed(platform, found.task)
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {found.task!r} has no self-reported metric: there is nothing to verify")
-    return await _verify_once(platform.settings, task, submission_id, actor, http_request_id)
+    await _verify_once(platform.settings, task, submission_id, actor, http_request_id)
+    return await submissions.find(submission_id)
 
 
 @transactional
 async def _verify_once(
     settings: Settings, task: Task, submission_id: str, actor: str, http_request_id: str
-) -> SubmissionView:
+) -> None:
     # The task's row first, as wherever bests are decided.
     listed = await ListedTask.select_for_update().get(name=task.card.name)
     submission = await Submission.select_for_update().get(id=submission_id)
     if submission.verified_at is not None:
-        return submissions.view(submission)
+        return
     try:
         await accounts.require_not_banned(submission.account_id)
     except Forbidden as error:
@@ -60,4 +61,3 @@ async def _verify_once(
     await listed.save(update_fields=["revision"])
     details = {"task": submission.task, "credits_earned": str(submission.credits_earned)}
     await operations.record(actor, "verify", submission_id, details, http_request_id)
-    return submissions.view(submission)

@@ -12,7 +12,7 @@ from collidium.cli.listing import limit_option
 from collidium.cli.output import cell, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from collidium.client import Place, Submission, TaskCard
+    from collidium.client import BestStep, Place, Submission, TaskCard
 
 
 @click.command()
@@ -21,21 +21,60 @@ if TYPE_CHECKING:
 @click.option(
     "--pareto", is_flag=True, help="Only the Pareto front, of a task that trades two metrics for each other."
 )
+@click.option("--user", metavar="NAME", help="Only the places of this account.")
+@click.option("--model", metavar="NAMESPACE/NAME", help="Only the places of this hub model.")
+@click.option("--history", is_flag=True, help="How the best came about, instead of the places.")
+@click.option("--metric", metavar="METRIC", help="Whose history; the primary metric if not told.")
 @json_option
-def leaderboard(task: str, limit: int, pareto: bool, as_json: bool) -> None:
+def leaderboard(
+    task: str,
+    limit: int,
+    pareto: bool,
+    user: str | None,
+    model: str | None,
+    history: bool,
+    metric: str | None,
+    as_json: bool,
+) -> None:
     """Show the leaderboard of TASK, best first.
 
     \b
     collidium leaderboard tracking
     collidium leaderboard tracking --limit 100 --json
+    collidium leaderboard tracking --user anna
     collidium leaderboard tracking_small --pareto
+    collidium leaderboard tracking_small --history --metric physics_eff_pt1
     """
+    if history and (pareto or user or model):
+        raise click.UsageError("--history is that of the whole leaderboard: no --pareto, --user or --model")
+    if metric and not history:
+        raise click.UsageError("--metric says whose history; add --history")
     with client() as server:
-        places = server.leaderboard(task, limit=limit, pareto=pareto)
-        if as_json:
-            print_json(places.items)
-        else:
-            print_places(server.task(task), places.items)
+        if history:
+            steps = server.leaderboard_history(task, metric, limit=limit)
+            print_json(steps.items) if as_json else print_history(server.task(task), metric, steps.items)
+            return
+        places = server.leaderboard(task, limit=limit, pareto=pareto, user=user, model_repo=model)
+        print_json(places.items) if as_json else print_places(server.task(task), places.items)
+
+
+def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep]) -> None:
+    """Who was the best, and since when, as a table."""
+    shown = next(m for m in card.metrics if m.name == (metric or card.primary_metric))
+    verified = ("verified",) if shown.self_reported else ()
+    print_table(
+        ("since", "account", f"{shown.name} (self-reported)" if verified else shown.name, *verified, "model"),
+        (
+            (
+                step.submitted_at,
+                step.hub_username,
+                value_cell(step.value, step.uncertainty),
+                *(step.verified_at is not None for _ in verified),
+                step.model_repo,
+            )
+            for step in steps
+        ),
+    )
 
 
 def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None = None) -> None:
@@ -64,6 +103,10 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
 
 
 def score_cell(scored: Place | Submission, metric: str) -> str:
+    """The score of a metric, empty where there is none."""
+    return value_cell(scored.scores.get(metric), scored.uncertainties.get(metric))
+
+
+def value_cell(score: float | None, error: float | None) -> str:
     """A score and its standard error, of which two digits say enough."""
-    score, error = scored.scores.get(metric), scored.uncertainties.get(metric)
     return cell(score) if score is None or error is None else f"{cell(score)} ± {error:.2g}"

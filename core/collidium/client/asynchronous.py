@@ -15,11 +15,11 @@ from collidium.client.asynchronous_operation import AsyncOperation
 from collidium.client.connection import Connection
 from collidium.client.records import (
     Account,
+    BestStep,
     Checked,
     Estimate,
     Health,
     HubModel,
-    Knobs,
     Page,
     Place,
     Preset,
@@ -168,10 +168,6 @@ class AsyncClient(AsyncOperation):
         """What an order would cost."""
         return await self._transport.send(calls.estimate(channel, events, pileup))
 
-    async def knobs(self) -> Knobs:
-        """What may be ordered: channels, and how many events, how much pileup and which seeds."""
-        return await self._transport.send(calls.knobs())
-
     async def presets(self) -> Page[Preset]:
         """Orders that have a name."""
         return await self._transport.send(calls.presets())
@@ -227,16 +223,31 @@ class AsyncClient(AsyncOperation):
             return await self._transport.send(calls.check(task, file), progress)
 
     async def leaderboard(
-        self, task: str, *, limit: int | None = None, cursor: str | None = None, pareto: bool = False
+        self,
+        task: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        pareto: bool = False,
+        user: str | None = None,
+        model_repo: str | None = None,
     ) -> Page[Place]:
-        """A page of the task's leaderboard, best first; with ``pareto`` only the places on its front."""
-        return await self._transport.send(calls.leaderboard(task, limit, cursor, pareto=pareto))
+        """A page of the task's leaderboard, best first; with ``pareto`` only the places on its front.
 
-    async def submissions(
-        self, *, task: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Page[Submission]:
-        """A page of the account's submissions, newest first, without their earlier scores."""
-        return await self._transport.send(calls.submissions(task, limit, cursor))
+        With ``user`` or ``model_repo`` only theirs, with the ranks that they have among all.
+        """
+        call = calls.leaderboard(task, limit, cursor, pareto=pareto, user=user, model_repo=model_repo)
+        return await self._transport.send(call)
+
+    async def leaderboard_history(
+        self, task: str, metric: str | None = None, *, limit: int | None = None
+    ) -> Page[BestStep]:
+        """The submissions that were the best in a metric when they came, oldest first.
+
+        The primary metric where none is named; by the scores that count now, with self-reported values that
+        nobody has verified. At most the last ``limit``, or 1,000.
+        """
+        return await self._transport.send(calls.leaderboard_history(task, metric, limit))
 
     async def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""

@@ -9,7 +9,7 @@ import pytest
 from collidium import settings
 from collidium.api.answers import WrittenPage
 from collidium.api.app import create_app
-from collidium.api.benchmarks import PAGE_OVERHEAD, PAGES_BYTES, Pages
+from collidium.api.leaderboards import PAGE_OVERHEAD, PAGES_BYTES, Pages
 from collidium.api.schemas import LeaderboardQuery
 from collidium.benchmarks.leaderboard import Edition
 

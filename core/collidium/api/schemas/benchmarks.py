@@ -97,9 +97,6 @@ class TaskModel(Answer):
     )
     public_percent: int | None = Field(description="How much of the events is public, where they are split.")
     accepts_submissions: bool
-    largest_file_bytes: int | None = Field(
-        description="Bytes that a file of predictions may have; null while there is no truth."
-    )
 
 
 class Closed(Answer):
@@ -160,6 +157,10 @@ class SubmissionModel(Answer):
     sha256: str
     scorer_version: str
     truth_version: str
+    dataset: str | None = Field(description="What the truth is from; null in lists.")
+    dataset_revision: str | None = Field(
+        description="That dataset's revision on the hub, or `local`; null in lists."
+    )
     verified_at: VerifiedAt
     earlier_scores: list[EarlierScoresModel]
 
@@ -190,12 +191,33 @@ class LeaderboardQuery(Page):
     model_config = ConfigDict(frozen=True)  # pages are kept by what was asked for
 
     pareto: bool = Field(False, description="Only the places on the Pareto front.")
+    hub_username: str | None = Field(None, max_length=96, description="Only the places of this account.")
+    model_repo: str | None = Field(
+        None, max_length=200, description="Only the places of this hub model, NAMESPACE/NAME."
+    )
 
 
-class MySubmissionsQuery(Page):
-    """Which of an account's submissions are listed."""
+class BestStepModel(Answer):
+    """A submission that was better in a metric than all before it, with its value and standard error."""
 
-    task: str | None = Field(None, max_length=64, description="Only those to this task.")
+    submission_id: str
+    hub_username: str
+    submitted_at: datetime
+    value: float
+    uncertainty: float | None = Field(description="Standard error of the value; null where it is not known.")
+    model_repo: str | None
+    verified_at: VerifiedAt
+
+
+class HistoryQuery(BaseModel):
+    """Query of how a best came about."""
+
+    model_config = ConfigDict(frozen=True)
+
+    metric: str | None = Field(
+        None, max_length=64, description="A metric of the task; the primary one if none."
+    )
+    limit: int = Field(1000, ge=1, le=1000, description="Most steps returned: the last ones.")
 
 
 class SubmitQuery(BaseModel):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from collidium.client.answers import listed, single
-from collidium.client.calls.call import Call, Credential, filtered, paging, segment
-from collidium.client.records import Checked, Page, Place, Receipt, Submission, TaskCard
+from collidium.client.calls.call import Call, Credential, filtered, segment
+from collidium.client.records import BestStep, Checked, Page, Place, Receipt, Submission, TaskCard
 
 
 def tasks() -> Call[Page[TaskCard]]:
@@ -28,15 +28,25 @@ def check(task_name: str, path: Path) -> Call[Checked]:
     return Call("POST", where, single(Checked), upload=path)
 
 
-def leaderboard(task_name: str, limit: int | None, cursor: str | None, *, pareto: bool) -> Call[Page[Place]]:
+def leaderboard(
+    task_name: str,
+    limit: int | None,
+    cursor: str | None,
+    *,
+    pareto: bool,
+    user: str | None,
+    model_repo: str | None,
+) -> Call[Page[Place]]:
     where = f"/v1/leaderboard/{segment(task_name)}"
-    query = {**paging(limit, cursor), **({"pareto": "true"} if pareto else {})}
+    on_front = "true" if pareto else None
+    query = filtered(limit, cursor, pareto=on_front, hub_username=user, model_repo=model_repo)
     return Call("GET", where, listed(Place), Credential.NONE, query=query)
 
 
-def submissions(task_name: str | None, limit: int | None, cursor: str | None) -> Call[Page[Submission]]:
-    query = filtered(limit, cursor, task=task_name)
-    return Call("GET", "/v1/me/submissions", listed(Submission), query=query)
+def leaderboard_history(task_name: str, metric: str | None, limit: int | None) -> Call[Page[BestStep]]:
+    where = f"/v1/leaderboard/{segment(task_name)}/history"
+    query = filtered(limit, None, metric=metric)
+    return Call("GET", where, listed(BestStep), Credential.NONE, query=query)
 
 
 def submission(submission_id: str) -> Call[Submission]:

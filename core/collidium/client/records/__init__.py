@@ -5,6 +5,7 @@ Fields that a newer server adds are ignored; one that is missing and has no defa
 
 from collidium.client.records.accounts import Account, Transaction
 from collidium.client.records.benchmarks import (
+    BestStep,
     Checked,
     Closed,
     EarlierScores,
@@ -36,8 +37,6 @@ from collidium.client.records.pages import Page
 from collidium.client.records.refunds import Refund, Refunds
 from collidium.client.records.simulations import (
     Estimate,
-    Knob,
-    Knobs,
     Moment,
     OperatedRequest,
     OutputFile,
@@ -50,6 +49,7 @@ __all__ = [
     "Account",
     "AuditEntry",
     "Banned",
+    "BestStep",
     "ChannelUsage",
     "Checked",
     "Closed",
@@ -63,8 +63,6 @@ __all__ = [
     "Granted",
     "Health",
     "HubModel",
-    "Knob",
-    "Knobs",
     "Metric",
     "Moment",
     "OperatedRequest",

@@ -70,8 +70,6 @@ class TaskCard:
     left_out: str = ""
     #: Two metrics that are traded for each other: the leaderboard marks their Pareto front.
     pareto: tuple[str, str] | None = None
-    #: Bytes that a file of predictions may have; None while there is no truth.
-    largest_file_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +134,9 @@ class Submission:
     scorer_version: str | None = None
     truth_version: str | None = None
     uncertainties: Mapping[str, float] = field(default_factory=dict)
+    #: What the truth is from, and its revision; None in lists.
+    dataset: str | None = None
+    dataset_revision: str | None = None
     verified_at: datetime | None = None
     earlier_scores: tuple[EarlierScores, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -159,3 +160,18 @@ class Place:
     #: Whether no other place beats it in one of the card's ``pareto`` metrics without being worse in the
     #: other; None where the card names none.
     pareto: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BestStep:
+    """A submission that was better in a metric than all before it."""
+
+    submission_id: str
+    hub_username: str
+    submitted_at: datetime
+    value: float
+    #: Standard error of the value; None where it is not known.
+    uncertainty: float | None = None
+    model_repo: str | None = None
+    #: When an operator verified what was self-reported; None: nobody has.
+    verified_at: datetime | None = None

@@ -1,0 +1,108 @@
+"""``/v1/leaderboard``: who leads a task, and how that came about."""
+
+from __future__ import annotations
+
+from cachetools import LRUCache
+from quart import Blueprint, Response, current_app, request
+from quart.blueprints import BlueprintSetupState
+from quart_schema import document_response, tag, validate_querystring
+
+from collidium.api.answers import WrittenPage, array, page_of
+from collidium.api.context import platform
+from collidium.api.schemas import BestStepModel, HistoryQuery, LeaderboardQuery, Place
+from collidium.benchmarks import leaderboard as boards
+from collidium.benchmarks import tasklist
+from collidium.benchmarks.fronts import Fronts
+from collidium.benchmarks.history import steps
+from collidium.benchmarks.leaderboard import Edition, RankedSubmission, Selection
+from collidium.benchmarks.submissions import as_mapping
+from collidium.errors import InvalidInput
+from collidium.settings import MEBIBYTE
+
+blueprint = Blueprint("leaderboards", __name__, url_prefix="/v1/leaderboard")
+
+#: Memory for pages of leaderboards as they were written out, and what each takes beside its text.
+PAGES_BYTES = 16 * MEBIBYTE
+PAGE_OVERHEAD = 2048
+
+_PAGES = "collidium.leaderboard_pages"
+_FRONTS = "collidium.leaderboard_fronts"
+
+Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
+
+
+@blueprint.record
+def _prepare(state: BlueprintSetupState) -> None:
+    """What an app keeps between requests."""
+    state.app.extensions[_FRONTS] = Fronts()
+    state.app.extensions[_PAGES] = Pages(PAGES_BYTES, lambda page: PAGE_OVERHEAD + len(page.body))
+
+
+@blueprint.get("/<task>")
+@tag(["benchmark"])
+@validate_querystring(LeaderboardQuery)
+@document_response(list[Place])
+async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
+    """The leaderboard of a task: best primary metric first, ties earlier first.
+
+    With `pareto=true` only the places that no other beats in one of the task's two `pareto` metrics without
+    being worse in the other; with `hub_username` or `model_repo` only theirs. Ranks are always those among
+    all. The answer has an ETag, so that asking again with If-None-Match costs next to nothing.
+    """
+    edition = await boards.current_edition(task)
+    pages: Pages = current_app.extensions[_PAGES]
+    page = pages.get((edition, query_args))
+    if page is None:
+        places, cursor = await _places(edition, query_args)
+        page = page_of([_place(place) for place in places], query_args, cursor)
+        if places:  # any number of cursors lead past the end
+            pages[edition, query_args] = page
+    return await _of_edition(edition, page)
+
+
+@blueprint.get("/<task>/history")
+@tag(["benchmark"])
+@validate_querystring(HistoryQuery)
+@document_response(list[BestStepModel])
+async def history(task: str, query_args: HistoryQuery) -> Response:
+    """How the best value of a metric came about: submissions that were the best when they came, oldest first.
+
+    Of those on the leaderboard, by the scores that count now. A self-reported value that nobody has verified
+    is among them, as it is on the leaderboard; its `verified_at` is null.
+    """
+    edition = await boards.current_edition(task)
+    card = tasklist.installed(platform(), task).card
+    pages: Pages = current_app.extensions[_PAGES]
+    page = pages.get((edition, query_args))
+    if page is None:
+        found = await steps(edition, card, query_args.metric, limit=query_args.limit)
+        page = WrittenPage(array([BestStepModel.model_validate(step) for step in found]))
+        pages[edition, query_args] = page
+    return await _of_edition(edition, page)
+
+
+async def _of_edition(edition: Edition, page: WrittenPage) -> Response:
+    """The page, unless the caller has it of this edition already."""
+    response = page.response()
+    response.set_etag(f"{edition.truth_version}-{edition.revision}")
+    return await response.make_conditional(request)
+
+
+async def _places(edition: Edition, query: LeaderboardQuery) -> tuple[list[RankedSubmission], str | None]:
+    fronts: Fronts = current_app.extensions[_FRONTS]
+    task = platform().tasks.things.get(edition.task)
+    front = await fronts.of(edition, task.card if task else None)
+    selection = Selection(query.hub_username, query.model_repo)
+    if not query.pareto:
+        return await boards.places(
+            edition, limit=query.limit, cursor=query.cursor, front=front, selection=selection
+        )
+    if front is None:
+        detail = f"pareto: task {edition.task!r} does not trade two metrics; ask for the whole leaderboard"
+        raise InvalidInput(detail, errors=[{"field": "pareto", "detail": "not for this task"}])
+    return await boards.places_on_front(front, limit=query.limit, cursor=query.cursor, selection=selection)
+
+
+def _place(place: RankedSubmission) -> Place:
+    mapping = {"rank": place.rank, "pareto": place.pareto, **as_mapping(place.submission)}
+    return Place.model_validate(mapping)

@@ -1,0 +1,169 @@
+"""Parts of a leaderboard, how its best came about, and where a submission's truth is from, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from collidium.client import Client
+from collidium.testing.server import ServerProcess
+
+from .conftest import parquet, signed_in
+from .test_benchmark_api import spoiled
+
+BOARD = "/v1/leaderboard/tracking"
+HISTORY = f"{BOARD}/history"
+EFFICIENCY = "trackml_weighted_efficiency"
+
+#: In the order of submission: account, model, and how many of the hits are assigned.
+SUBMITTED = (
+    ("bea", "bea/helix", 0.6),
+    ("carl", "lab/line", 0.5),
+    ("bea", "lab/line", 0.8),
+    ("carl", None, 0.9),
+    ("bea", "bea/helix", 0.7),
+)
+
+
+@pytest.fixture(scope="module")
+def ids(platform: ServerProcess, oracle: pa.Table) -> list[str]:
+    """What was submitted to the module's server, each alone."""
+    clients: dict[str, httpx.Client] = {}
+    ids = []
+    for name, model, keep in SUBMITTED:
+        if name not in clients:
+            clients[name] = signed_in(platform, name)
+        client = clients[name]
+        query = {"model_repo": model} if model else {}
+        body = parquet(spoiled(oracle, keep))
+        answer = client.post("/v1/benchmark/tracking/submit", params=query, content=body)
+        assert answer.status_code == 200, answer.text
+        ids.append(answer.json()["submission_id"])
+    for client in clients.values():
+        client.close()
+    return ids
+
+
+@pytest.fixture
+def anybody(platform: ServerProcess) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=platform.base_url, trust_env=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ({"hub_username": "bea"}, [(2, 2), (3, 4), (4, 0)]),
+        ({"model_repo": "lab/line"}, [(2, 2), (5, 1)]),
+        ({"hub_username": "bea", "model_repo": "bea/helix"}, [(3, 4), (4, 0)]),
+        ({"hub_username": "nobody' OR 1=1 --"}, []),
+        ({"model_repo": "\u202e/\U0001f600"}, []),
+    ],
+)
+def test_some_places_with_the_ranks_of_all(
+    anybody: httpx.Client, ids: list[str], query: dict[str, str], wanted: list[tuple[int, int]]
+) -> None:
+    found: list[tuple[int, str]] = []
+    url = str(httpx.URL(BOARD, params={**query, "limit": "1"}))
+    while url:
+        page = anybody.get(url)
+        assert page.status_code == 200, page.text
+        found += [(place["rank"], place["submission_id"]) for place in page.json()]
+        url = page.links.get("next", {}).get("url", "")
+    assert found == [(rank, ids[number]) for rank, number in wanted]
+
+
+def test_a_part_of_the_leaderboard_is_not_mistaken_for_the_whole(
+    anybody: httpx.Client, ids: list[str]
+) -> None:
+    for _ in range(2):  # the second time from what was kept
+        assert len(anybody.get(BOARD).json()) == len(ids)
+        part = anybody.get(BOARD, params={"hub_username": "carl"})
+        assert len(part.json()) == 2
+        same = anybody.get(
+            BOARD, params={"hub_username": "carl"}, headers={"If-None-Match": part.headers["ETag"]}
+        )
+        assert same.status_code == 304
+
+
+def test_the_history_tells_who_was_the_best_and_since_when(anybody: httpx.Client, ids: list[str]) -> None:
+    answer = anybody.get(HISTORY)
+    assert answer.status_code == 200, answer.text
+    steps = answer.json()
+    assert [step["submission_id"] for step in steps] == [ids[0], ids[2], ids[3]]
+    board = {place["submission_id"]: place for place in anybody.get(BOARD).json()}
+    for step in steps:
+        place = board[step["submission_id"]]
+        assert step["value"] == place["scores"][EFFICIENCY]
+        assert step["uncertainty"] == place["uncertainties"][EFFICIENCY]
+        for name in ("submitted_at", "hub_username", "model_repo", "verified_at"):
+            assert step[name] == place[name]
+    assert anybody.get(HISTORY, params={"metric": EFFICIENCY, "limit": 1}).json() == steps[-1:]
+    assert anybody.get(HISTORY, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+
+
+def test_of_a_metric_of_which_less_is_better_the_history_goes_down(
+    anybody: httpx.Client, ids: list[str]
+) -> None:
+    values = [step["value"] for step in anybody.get(HISTORY, params={"metric": "fake_rate"}).json()]
+    assert values == sorted(set(values), reverse=True)
+    assert values
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"{HISTORY}?metric=beauty", 422),
+        (f"{HISTORY}?metric={'x' * 65}", 422),
+        (f"{HISTORY}?limit=0", 422),
+        (f"{HISTORY}?limit=1001", 422),
+        (f"{HISTORY}?metric=%00", 404),
+        ("/v1/leaderboard/nothing/history", 404),
+        (f"{BOARD}?hub_username={'x' * 97}", 422),
+        (f"{BOARD}?model_repo={'x' * 201}", 422),
+        (f"{BOARD}?hub_username=bea&pareto=true", 422),
+    ],
+)
+def test_what_cannot_be_is_told(anybody: httpx.Client, path: str, status: int) -> None:
+    answer = anybody.get(path)
+    assert answer.status_code == status
+    assert answer.json()["detail"]
+
+
+def test_an_unknown_metric_is_told_with_those_there_are(anybody: httpx.Client) -> None:
+    problem = anybody.get(f"{HISTORY}?metric=beauty").json()
+    assert EFFICIENCY in problem["detail"]
+    assert problem["errors"][0]["field"] == "metric"
+
+
+def test_a_submission_tells_what_its_truth_is_from(anybody: httpx.Client, ids: list[str]) -> None:
+    kept = anybody.get(f"/v1/submissions/{ids[0]}").json()
+    assert (kept["dataset"], kept["dataset_revision"]) == ("ttbar_pu0", "local")
+
+
+def test_the_client_asks_for_the_same(platform: ServerProcess, ids: list[str]) -> None:
+    with Client(platform.base_url) as client:
+        assert [place.rank for place in client.leaderboard("tracking", user="bea")] == [2, 3, 4]
+        places = client.leaderboard("tracking", model_repo="lab/line", limit=1)
+        assert [place.submission_id for place in places] == [ids[2]]
+        steps = client.leaderboard_history("tracking")
+        assert [step.submission_id for step in steps] == [ids[0], ids[2], ids[3]]
+        assert client.leaderboard_history("tracking", EFFICIENCY, limit=1).items == steps.items[-1:]
+        assert client.submission(ids[0]).dataset == "ttbar_pu0"
+
+
+def test_the_command_shows_the_same(platform: ServerProcess, ids: list[str]) -> None:
+    def leaderboard(*arguments: str) -> tuple[int, str, str]:
+        done = platform.run("leaderboard", "tracking", *arguments)
+        return done.returncode, done.stdout, done.stderr
+
+    code, told, _ = leaderboard("--user", "carl", "--model", "lab/line")
+    assert (code, told.splitlines()[1].split()[:2]) == (0, ["5", "carl"])
+    code, told, _ = leaderboard("--history")
+    assert (code, [line.split()[3] for line in told.splitlines()[1:]]) == (0, ["bea", "bea", "carl"])
+    code, _, told = leaderboard("--history", "--pareto")
+    assert code == 2
+    assert "whole leaderboard" in told

@@ -1,0 +1,138 @@
+"""Parts of a leaderboard have the ranks of the whole; its history has the submissions that were the best."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from toy_task import Toy
+
+from collidium import database
+from collidium.benchmarks import history, leaderboard
+from collidium.benchmarks.fronts import Fronts
+from collidium.benchmarks.leaderboard import Edition, RankedSubmission, Selection
+from collidium.benchmarks.models import Submission
+from collidium.errors import InvalidInput
+
+#: Of accuracy more is better, of missing less.
+CARD = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
+EDITION = Edition("traded", "truth", 1)
+SUBMISSIONS = 80
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+Wanted = Callable[[RankedSubmission], bool]
+
+
+async def fill() -> list[Submission]:
+    """In order of time, with ties in scores and in time; some without rank, one of another truth."""
+    random = np.random.default_rng(7)
+    rows = [
+        Submission(
+            id=uuid.UUID(int=int(random.integers(1, 2**62))).hex,
+            task=EDITION.task,
+            account_id=number % 5,
+            hub_username=f"user{number % 5}",
+            sha256=f"{number:064}",
+            size_bytes=1,
+            rows=1,
+            scores={"accuracy": (accuracy := int(random.integers(30)) / 30)}
+            | ({"missing": int(random.integers(40)) / 40} if number % 4 else {}),
+            uncertainties={"accuracy": 0.01} if number % 2 else None,
+            rank_score=None if number % 10 == 9 else accuracy,
+            model_repo=f"lab/model{number % 3}" if number % 3 else None,
+            scorer_version="1",
+            truth_version="other" if number == 50 else EDITION.truth_version,
+            submitted_at=START + timedelta(minutes=number // 2),
+        )
+        for number in range(SUBMISSIONS)
+    ]
+    await Submission.bulk_create(rows)
+    return sorted(rows, key=lambda row: (row.submitted_at, row.id))
+
+
+async def all_pages(
+    selection: Selection, *, limit: int = 3, on_front: bool = False
+) -> list[RankedSubmission]:
+    front = await Fronts().of(EDITION, CARD)
+    assert front is not None
+    found: list[RankedSubmission] = []
+    cursor = None
+    while True:
+        if on_front:
+            page, cursor = await leaderboard.places_on_front(
+                front, limit=limit, cursor=cursor, selection=selection
+            )
+        else:
+            page, cursor = await leaderboard.places(
+                EDITION, limit=limit, cursor=cursor, front=front, selection=selection
+            )
+        found += page
+        if cursor is None:
+            return found
+
+
+@pytest.mark.parametrize(
+    ("selection", "wanted"),
+    [
+        (Selection("user3"), lambda place: place.submission.hub_username == "user3"),
+        (Selection(model_repo="lab/model1"), lambda place: place.submission.model_repo == "lab/model1"),
+        (
+            Selection("user1", "lab/model2"),
+            lambda place: (
+                (place.submission.hub_username, place.submission.model_repo) == ("user1", "lab/model2")
+            ),
+        ),
+        (Selection("nobody"), lambda place: False),
+    ],
+    ids=["account", "model", "both", "nobody"],
+)
+def test_selected_places_have_the_ranks_that_they_have_among_all(
+    migrated_database_url: str, selection: Selection, wanted: Wanted
+) -> None:
+    async def compare() -> None:
+        async with database.connected(migrated_database_url):
+            await fill()
+            everybody = await all_pages(Selection(), limit=100)
+            assert [place.rank for place in everybody] == list(range(1, len(everybody) + 1))
+            expected = [place for place in everybody if wanted(place)]
+            assert await all_pages(selection) == expected
+            assert await all_pages(selection, on_front=True) == [place for place in expected if place.pareto]
+
+    asyncio.run(compare())
+
+
+@pytest.mark.parametrize(("metric", "sign"), [("accuracy", 1), ("missing", -1)])
+def test_the_history_of_a_best_is_who_was_better_than_all_before(
+    migrated_database_url: str, metric: str, sign: int
+) -> None:
+    async def compare() -> None:
+        async with database.connected(migrated_database_url):
+            best, expected = -float("inf"), []
+            for row in await fill():
+                value = row.scores.get(metric)
+                is_ranked = row.rank_score is not None and row.truth_version == EDITION.truth_version
+                if is_ranked and value is not None and sign * value > best:
+                    best = sign * value
+                    expected.append((row.id, value, (row.uncertainties or {}).get(metric)))
+            found = await history.steps(EDITION, CARD, metric, limit=100)
+            assert [(step.submission_id, step.value, step.uncertainty) for step in found] == expected
+            assert len(found) > 3
+            assert await history.steps(EDITION, CARD, metric, limit=2) == found[-2:]
+            if metric == CARD.primary_metric.name:
+                assert await history.steps(EDITION, CARD, None, limit=100) == found
+
+    asyncio.run(compare())
+
+
+async def test_the_history_of_an_empty_leaderboard_is_empty(connected: str) -> None:
+    assert await history.steps(EDITION, CARD, None, limit=10) == []
+
+
+async def test_a_metric_that_the_task_lacks_is_told_with_those_it_has(connected: str) -> None:
+    with pytest.raises(InvalidInput, match="no metric 'beauty'; it has accuracy"):
+        await history.steps(EDITION, CARD, "beauty", limit=10)
