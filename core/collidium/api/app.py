@@ -28,6 +28,7 @@ from collidium.api import (
     reports,
     requests,
     simulations,
+    submissions,
     webhooks,
 )
 from collidium.plugins import Plugins
@@ -40,6 +41,7 @@ BLUEPRINTS: Final = (
     webhooks.blueprint,
     benchmarks.blueprint,
     leaderboards.blueprint,
+    submissions.blueprint,
     models.blueprint,
     admin.blueprint,
     admin_accounts.blueprint,

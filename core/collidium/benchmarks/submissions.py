@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import Task
     from collidium.platform import Platform
+    from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -91,8 +92,13 @@ async def largest_file(platform: Platform, task_name: str) -> int:
     Raises NotFound and Unavailable for a task that takes no submissions.
     """
     task, truth_version = await tasklist.accepting(platform, task_name)
-    rows = (await truth_versions.find(task_name, truth_version)).rows[task.card.rows_of]
-    return min(platform.settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
+    return largest_against(task, await truth_versions.find(task_name, truth_version), platform.settings)
+
+
+def largest_against(task: Task, truth: TruthRecord, settings: Settings) -> int:
+    """The same for truth that is known already."""
+    rows = truth.rows[task.card.rows_of]
+    return min(settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
 
 
 async def check(

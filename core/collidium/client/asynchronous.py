@@ -20,6 +20,7 @@ from collidium.client.records import (
     Estimate,
     Health,
     HubModel,
+    Knobs,
     Page,
     Place,
     Preset,
@@ -168,6 +169,10 @@ class AsyncClient(AsyncOperation):
         """What an order would cost."""
         return await self._transport.send(calls.estimate(channel, events, pileup))
 
+    async def knobs(self) -> Knobs:
+        """What may be ordered: channels, and how many events, how much pileup and which seeds."""
+        return await self._transport.send(calls.knobs())
+
     async def presets(self) -> Page[Preset]:
         """Orders that have a name."""
         return await self._transport.send(calls.presets())
@@ -248,6 +253,12 @@ class AsyncClient(AsyncOperation):
         nobody has verified. At most the last ``limit``, or 1,000.
         """
         return await self._transport.send(calls.leaderboard_history(task, metric, limit))
+
+    async def submissions(
+        self, *, task: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Submission]:
+        """A page of the account's submissions, newest first, without their earlier scores."""
+        return await self._transport.send(calls.submissions(task, limit, cursor))
 
     async def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""

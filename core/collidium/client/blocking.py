@@ -16,6 +16,7 @@ from collidium.client.records import (
     Estimate,
     Health,
     HubModel,
+    Knobs,
     Page,
     Place,
     Preset,
@@ -150,6 +151,10 @@ class Client(Operation):
         """What an order would cost."""
         return self._transport.send(calls.estimate(channel, events, pileup))
 
+    def knobs(self) -> Knobs:
+        """What may be ordered: channels, and how many events, how much pileup and which seeds."""
+        return self._transport.send(calls.knobs())
+
     def presets(self) -> Page[Preset]:
         """Orders that have a name."""
         return self._transport.send(calls.presets())
@@ -233,6 +238,12 @@ class Client(Operation):
         nobody has verified. At most the last ``limit``, or 1,000.
         """
         return self._transport.send(calls.leaderboard_history(task, metric, limit))
+
+    def submissions(
+        self, *, task: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Submission]:
+        """A page of the account's submissions, newest first, without their earlier scores."""
+        return self._transport.send(calls.submissions(task, limit, cursor))
 
     def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""

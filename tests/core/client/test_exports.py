@@ -28,6 +28,8 @@ EXPORTED = {
     "Frozen",
     "Granted",
     "Health",
+    "Knob",
+    "Knobs",
     "Metric",
     "Moment",
     "OperatedRequest",

@@ -97,6 +97,9 @@ class TaskModel(Answer):
     )
     public_percent: int | None = Field(description="How much of the events is public, where they are split.")
     accepts_submissions: bool
+    largest_file_bytes: int | None = Field(
+        description="Bytes that a file of predictions may have; null while there is no truth."
+    )
 
 
 class Closed(Answer):
@@ -218,6 +221,12 @@ class HistoryQuery(BaseModel):
         None, max_length=64, description="A metric of the task; the primary one if none."
     )
     limit: int = Field(1000, ge=1, le=1000, description="Most steps returned: the last ones.")
+
+
+class MySubmissionsQuery(Page):
+    """Which of an account's submissions are listed."""
+
+    task: str | None = Field(None, max_length=64, description="Only those to this task.")
 
 
 class SubmitQuery(BaseModel):

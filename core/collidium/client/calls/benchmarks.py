@@ -49,6 +49,11 @@ def leaderboard_history(task_name: str, metric: str | None, limit: int | None) -
     return Call("GET", where, listed(BestStep), Credential.NONE, query=query)
 
 
+def submissions(task_name: str | None, limit: int | None, cursor: str | None) -> Call[Page[Submission]]:
+    query = filtered(limit, cursor, task=task_name)
+    return Call("GET", "/v1/me/submissions", listed(Submission), query=query)
+
+
 def submission(submission_id: str) -> Call[Submission]:
     where = f"/v1/submissions/{segment(submission_id)}"
     return Call("GET", where, single(Submission), Credential.NONE)

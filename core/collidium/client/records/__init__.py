@@ -37,6 +37,8 @@ from collidium.client.records.pages import Page
 from collidium.client.records.refunds import Refund, Refunds
 from collidium.client.records.simulations import (
     Estimate,
+    Knob,
+    Knobs,
     Moment,
     OperatedRequest,
     OutputFile,
@@ -63,6 +65,8 @@ __all__ = [
     "Granted",
     "Health",
     "HubModel",
+    "Knob",
+    "Knobs",
     "Metric",
     "Moment",
     "OperatedRequest",

@@ -70,6 +70,8 @@ class TaskCard:
     left_out: str = ""
     #: Two metrics that are traded for each other: the leaderboard marks their Pareto front.
     pareto: tuple[str, str] | None = None
+    #: Bytes that a file of predictions may have; None while there is no truth.
+    largest_file_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
