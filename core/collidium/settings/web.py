@@ -43,6 +43,12 @@ class WebSettings(BaseSettings):
     sign_ins_per_minute: int = Field(
         20, ge=1, le=10_000, description="Beginnings of a sign-in taken from one address in a minute."
     )
+    trusted_proxies: int = Field(
+        0,
+        ge=0,
+        le=10,
+        description="Proxies in front of the pages, one behind the other, whose X-Forwarded-For is believed.",
+    )
 
     @field_validator("oauth_scopes", "oauth_redirect_uris", mode="before")
     @classmethod

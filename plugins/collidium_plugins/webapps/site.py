@@ -19,10 +19,11 @@ from collidium_plugins.webapps import (
     headers,
     leaderboard,
     models,
-    sign_in,
     simulate,
 )
 from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.sign_in import recognising
+from collidium_plugins.webapps.sign_in import routes as sign_in
 
 #: What is mounted where: the prefix, and the routes below it. The blueprint is named for its prefix.
 PAGES: Final[dict[str, Sequence[Route]]] = {
@@ -54,8 +55,9 @@ def _blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
         blueprint.add_url_rule(rule, f"{handler.__name__}_{number}", handler, methods=[method])
     if prefix != "/":
         blueprint.add_url_rule("/<path:rest>", "nothing", _nothing)
-    blueprint.before_request(sign_in.recognise)
+    blueprint.before_request(recognising.recognise)
     blueprint.after_request(headers.protect)
+    blueprint.after_request(recognising.forget_ended)
     errors.install(blueprint)
     return blueprint
 

@@ -1,0 +1,162 @@
+"""The hub as an OpenID provider: what it says of itself, and what it is asked over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from collidium.errors import Unavailable, UpstreamError
+from collidium.http_client import HttpClient
+
+if TYPE_CHECKING:
+    import httpx
+
+DISCOVERY: Final = "/.well-known/openid-configuration"
+#: How long the hub's word and its keys hold, and the shortest time between two looks for a key that is new.
+KEPT_SECONDS: Final = 600.0
+LOOK_AGAIN_SECONDS: Final = 10.0
+#: For the whole of one answer; and more than any of them has.
+TIMEOUT_SECONDS: Final = 10.0
+ANSWER_BYTES: Final = 256 * 1024
+CONNECTIONS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """The addresses of the hub's sign-in (OpenID Connect Discovery, 3)."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+
+
+class Hub:
+    """Asks the hub at ``url``, through connections that live as long as this does."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._http = HttpClient(TIMEOUT_SECONDS, CONNECTIONS)
+        self._asking = asyncio.Lock()
+        self._provider: Provider | None = None
+        self._provider_until = 0.0
+        self._keys: KeySet | None = None
+        self._keys_since = 0.0
+
+    async def close(self) -> None:
+        """Give back the connections. Idempotent."""
+        await self._http.close()
+
+    async def provider(self) -> Provider:
+        """What the hub says of itself. Raises Unavailable, and UpstreamError for what cannot be right."""
+        async with self._asking:
+            if self._provider is None or monotonic() >= self._provider_until:
+                _, told = await self._ask("GET", self.url + DISCOVERY)
+                self._provider = read_provider(told, self.url)
+                self._provider_until = monotonic() + KEPT_SECONDS
+            return self._provider
+
+    async def keys(self, *, anew: bool = False) -> KeySet:
+        """The keys with which the hub signs; ``anew`` where one was missing. Raises as :meth:`provider`."""
+        provider = await self.provider()
+        async with self._asking:
+            age = monotonic() - self._keys_since
+            if self._keys is None or age > (LOOK_AGAIN_SECONDS if anew else KEPT_SECONDS):
+                _, told = await self._ask("GET", provider.jwks_uri)
+                self._keys = _read_keys(told)
+                self._keys_since = monotonic()
+            return self._keys
+
+    async def token(self, body: str, headers: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
+        """Send the token endpoint a form; the status and the document of its answer. Raises Unavailable."""
+        provider = await self.provider()
+        form = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+        return await self._ask("POST", provider.token_endpoint, form, body)
+
+    async def _ask(
+        self, method: str, url: str, headers: Mapping[str, str] | None = None, body: str | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        client = await self._http.get()
+        import httpx
+
+        try:
+            async with (
+                asyncio.timeout(TIMEOUT_SECONDS),
+                client.stream(
+                    method, url, headers={"Accept": "application/json", **(headers or {})}, content=body
+                ) as response,
+            ):
+                content = await _read(response)
+                status = response.status_code
+        except TimeoutError:
+            raise _away("does not answer") from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            # The kind of error says enough; its request carries a code or a secret.
+            raise _away(f"cannot be reached ({type(error).__name__})") from None
+        if status >= 500 or status == httpx.codes.TOO_MANY_REQUESTS:
+            raise _away(f"answers {status}")
+        return status, _document(content, status)
+
+
+def read_provider(told: Mapping[str, Any], hub: str) -> Provider:
+    """The provider that a discovery document describes, which has to be the hub itself.
+
+    Raises UpstreamError for another issuer, and for addresses that are neither the hub's nor encrypted: what
+    goes there are codes and tokens.
+    """
+    if told.get("issuer") != hub:
+        raise UpstreamError("the hub names another issuer than itself; operators: check PLATFORM_HUB_URL")
+    names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+    addresses = {name: told.get(name) for name in names}
+    for name, address in addresses.items():
+        if not (isinstance(address, str) and _is_safe(address, hub)):
+            raise UpstreamError(f"the hub's {name} is not an address to send secrets to")
+    return Provider(hub, **{name: str(address) for name, address in addresses.items()})
+
+
+def _is_safe(address: str, hub: str) -> bool:
+    try:
+        parts, own = urlsplit(address), urlsplit(hub)
+    except ValueError:
+        return False
+    if parts.fragment or "@" in parts.netloc or not parts.netloc:
+        return False
+    return parts.scheme == "https" or (parts.scheme, parts.netloc) == (own.scheme, own.netloc)
+
+
+def _read_keys(told: dict[str, Any]) -> KeySet:
+    try:
+        return KeySet.import_key_set({"keys": told["keys"]})
+    except (JoseError, ValueError, KeyError, TypeError, AttributeError):
+        raise UpstreamError("the hub's keys cannot be read") from None
+
+
+async def _read(response: httpx.Response) -> bytes:
+    content = bytearray()
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > ANSWER_BYTES:
+            raise UpstreamError("the hub's answer has no end")
+    return bytes(content)
+
+
+def _document(content: bytes, status: int) -> dict[str, Any]:
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        raise UpstreamError(f"the hub answered {status} with something else than a JSON object")
+    return document
+
+
+def _away(what: str) -> Unavailable:
+    return Unavailable(f"the hub that signs people in {what}; try again soon")

@@ -1,0 +1,147 @@
+"""How what browsers send is passed on to the backend: within the process, or over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from functools import partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any, Final
+
+import httpx
+from quart import Quart
+
+from collidium.daemon_threads import in_thread
+from collidium.http_client import past_proxies
+
+#: Seconds that any answer may take, and that of a scoring, which is sent when it is done.
+PATIENCE: Final = httpx.Timeout(30.0)
+PATIENCE_OF_UPLOADS: Final = httpx.Timeout(30.0, read=3600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarding:
+    """The backend, for what is passed on as it comes: small calls, and uploads."""
+
+    calls: httpx.AsyncClient
+    uploads: httpx.AsyncClient
+
+
+@asynccontextmanager
+async def forwarding(backend: str, app: Quart | None) -> AsyncIterator[Forwarding]:
+    """To the application ``app``, else over HTTP to the address ``backend``."""
+    here = in_process(app) if app else None
+    mounts = None if app else past_proxies()
+    async with (
+        httpx.AsyncClient(
+            base_url=backend, timeout=PATIENCE, transport=here, mounts=mounts, cookies=_no_cookies()
+        ) as calls,
+        httpx.AsyncClient(
+            base_url=backend, timeout=PATIENCE_OF_UPLOADS, transport=here or Threaded(), cookies=_no_cookies()
+        ) as uploads,
+    ):
+        yield Forwarding(calls, uploads)
+
+
+def _no_cookies() -> httpx.Cookies:
+    """What one caller is given must not go out with the next one's call."""
+    return httpx.Cookies(CookieJar(DefaultCookiePolicy(allowed_domains=())))
+
+
+def in_process(app: Quart) -> httpx.ASGITransport:
+    """Calls of an application in its own process."""
+    # Quart's proxy stands for it only while it handles something.
+    asgi = getattr(app, "_get_current_object", lambda: app)()
+    return httpx.ASGITransport(partial(_answered, asgi))
+
+
+async def _answered(app: Any, scope: Any, receive: Any, send: Any) -> None:
+    """The application's answer, without waiting for the rest of an upload that it refuses.
+
+    A server goes on reading for a while, so that its refusal is not lost with the connection. Here that is
+    left to whoever has the connection.
+    """
+    refused, told, ended = False, False, asyncio.Event()
+
+    async def receive_what_is_wanted() -> Any:
+        nonlocal told
+        if not refused:
+            return await receive()
+        if not told:
+            told = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await ended.wait()
+        return {"type": "http.disconnect"}
+
+    async def send_and_see(message: Any) -> None:
+        nonlocal refused
+        if message["type"] == "http.response.start":
+            refused = message["status"] >= 400
+        elif not message.get("more_body", False):
+            ended.set()
+        await send(message)
+
+    await app(scope, receive_what_is_wanted, send_and_see)
+
+
+class Threaded(httpx.AsyncBaseTransport):
+    """Sends each upload from a thread of its own.
+
+    An event loop that sees the connection break drops the answer of a server that refused early; a thread
+    still reads it.
+    """
+
+    def __init__(self) -> None:
+        self._client = httpx.Client(timeout=PATIENCE_OF_UPLOADS, mounts=past_proxies(), cookies=_no_cookies())
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        upload = _Upload(request)
+        try:
+            return await in_thread(partial(self._send, upload.request), "forwarding")
+        finally:
+            upload.abandon()
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        with closing(self._client.send(request, stream=True)) as response:
+            content = b"".join(response.iter_raw())
+        return httpx.Response(response.status_code, headers=response.headers, content=content)
+
+    async def aclose(self) -> None:
+        self._client.close()
+
+
+class _Upload(httpx.SyncByteStream):
+    """A body that comes on the event loop and goes from a thread, piece by piece."""
+
+    def __init__(self, request: httpx.Request) -> None:
+        assert isinstance(request.stream, httpx.AsyncByteStream), "made by an AsyncClient"  # noqa: S101 -- for types
+        self._pieces = aiter(request.stream)
+        self._loop = asyncio.get_running_loop()
+        self._awaited: Future[bytes | None] | None = None
+        self._abandoned = False
+        self.request = httpx.Request(
+            request.method, request.url, headers=request.headers, stream=self, extensions=request.extensions
+        )
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (piece := self._wait_for_piece()) is not None:
+            yield piece
+
+    def abandon(self) -> None:
+        """Nobody waits for the answer any more: the thread sends no more pieces."""
+        self._abandoned = True
+        if self._awaited is not None:
+            self._awaited.cancel()
+
+    def _wait_for_piece(self) -> bytes | None:
+        self._awaited = asyncio.run_coroutine_threadsafe(self._next(), self._loop)
+        # Whichever of the two threads comes second sees what the other one did.
+        if self._abandoned:
+            self._awaited.cancel()
+        return self._awaited.result()
+
+    async def _next(self) -> bytes | None:
+        return await anext(self._pieces, None)
