@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, closing
+from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -84,7 +85,9 @@ async def _answered(app: Any, scope: Any, receive: Any, send: Any) -> None:
             ended.set()
         await send(message)
 
-    await app(scope, receive_what_is_wanted, send_and_see)
+    # What is known of the request that calls, above all who it is, must not be taken for that of the call.
+    call = app(scope, receive_what_is_wanted, send_and_see)
+    await asyncio.get_running_loop().create_task(call, context=Context())
 
 
 class Threaded(httpx.AsyncBaseTransport):

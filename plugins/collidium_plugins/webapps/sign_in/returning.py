@@ -24,10 +24,15 @@ def local(address: str) -> str:
     return address
 
 
+def this_page() -> str:
+    """The address that is asked for, with its query."""
+    return local(request.full_path.rstrip("?"))
+
+
 async def here() -> str:
     """The page that somebody who has to sign in wants back, with what they typed into its form."""
     if request.method in {"GET", "HEAD"}:
-        return local(request.full_path.rstrip("?"))
+        return this_page()
     came_from = urlsplit(request.headers.get("Referer", ""))
     page = came_from.path if came_from.netloc == request.host else FRONT
     typed = [item for item in (await request.form).items(multi=True) if item[0] != FIELD] if is_form() else []

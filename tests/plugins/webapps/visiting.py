@@ -1,0 +1,79 @@
+"""People who visit the pages by HTTP: a browser without a screen, which follows no redirect by itself."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Final
+from urllib.parse import urljoin
+
+import httpx
+
+#: What a browser says of a form or a script of the page itself.
+_OWN: Final = {"Sec-Fetch-Site": "same-origin"}
+
+
+class Visitor(httpx.Client):
+    """Somebody's browser: it keeps cookies, and shows what it is given."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(base_url=address, timeout=60, trust_env=False)
+
+    @property
+    def origin(self) -> str:
+        return str(self.base_url).rstrip("/")
+
+    # -- signing in -----------------------------------------------------------------------------------
+
+    def leave(self, next_page: str = "/") -> str:
+        """Begin a sign-in; the hub's address to which it leads."""
+        answer = self.get("/web/sign-in", params={"next": next_page})
+        assert answer.status_code == 303, answer.text
+        return answer.headers["Location"]
+
+    def consent(self, address: str, token: str, decision: str = "allow") -> str:
+        """Agree at the hub; the address of ours to which it leads back."""
+        page = self.get(address)
+        assert page.status_code == 200, page.text
+        form = {"ticket": field(page.text, "ticket"), "token": token, "decision": decision}
+        answer = self.post(urljoin(address, action(page.text)), data=form, headers=_OWN)
+        assert answer.status_code == 303, answer.text
+        return answer.headers["Location"]
+
+    def sign_in(self, token: str, next_page: str = "/") -> httpx.Response:
+        """All of it; the answer that ends it."""
+        return self.get(self.consent(self.leave(next_page), token))
+
+    @property
+    def is_signed_in(self) -> bool:
+        return self.get("/web/v1/me").status_code == 200
+
+    # -- forms and scripts of the pages ---------------------------------------------------------------
+
+    @property
+    def csrf(self) -> str:
+        """The secret that the pages' forms hold."""
+        return field(self.get("/").text, "csrf_token")
+
+    def fill_in(self, path: str, **fields: str) -> httpx.Response:
+        """Send a form of a page."""
+        headers = {**_OWN, "Origin": self.origin}
+        return self.post(path, data={**fields, "csrf_token": self.csrf}, headers=headers)
+
+    def call(self, method: str, path: str, **options: object) -> httpx.Response:
+        """What a script of a page calls for the account."""
+        headers = {**_OWN, "X-CSRF-Token": self.csrf, **(options.pop("headers", None) or {})}  # type: ignore[dict-item]
+        return self.request(method, path, headers=headers, **options)  # type: ignore[arg-type]
+
+
+def field(page: str, name: str) -> str:
+    """The value of the first field of that name."""
+    found = re.search(rf'name="{name}" value="([^"]*)"', page)
+    assert found is not None, page
+    return unescape(found[1])
+
+
+def action(page: str) -> str:
+    """Where the first form goes."""
+    found = re.search(r'<form[^>]* action="([^"]*)"', page)
+    return unescape(found[1]) if found else ""
