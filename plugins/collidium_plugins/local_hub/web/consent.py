@@ -12,6 +12,7 @@ from typing import Final
 from quart import Response, request
 from werkzeug.exceptions import HTTPException
 
+from collidium.errors import CollidiumError
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid import grants
@@ -51,6 +52,8 @@ def for_people(handler: Handler) -> Handler:
             return await page("refused.html", 400, message=error.message)
         except HubError as error:
             return await page("refused.html", error.status, message=error.message)
+        except CollidiumError as error:
+            return await page("refused.html", error.status, message=error.detail)
         except HTTPException as error:
             return await page("refused.html", error.code or 500, message=error.description or error.name)
         except sqlite3.OperationalError as error:
