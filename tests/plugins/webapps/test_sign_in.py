@@ -1,0 +1,379 @@
+"""Signing in with the local hub, by HTTP, on a running server; and what must not work."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from quart import Quart
+
+from collidium.testing.server import ServerProcess
+from collidium_plugins.webapps.sign_in import returning
+
+from .visiting import Visitor
+
+SESSION, DEPARTURE = "collidium_session", "collidium_sign_in"
+
+
+@pytest.fixture(scope="module")
+def web_environment() -> Mapping[str, str]:
+    return {"PLATFORM_SIGN_INS_PER_MINUTE": "1000", "PLATFORM_IDENTITY_CACHE_SECONDS": "0"}
+
+
+@pytest.fixture
+def visitor(web: ServerProcess) -> Iterator[Visitor]:
+    with Visitor(web.base_url) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def other(web: ServerProcess) -> Iterator[Visitor]:
+    """Another browser."""
+    with Visitor(web.base_url) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def database(web: ServerProcess) -> Path:
+    return web.data_dir / "web" / "sessions.sqlite3"
+
+
+def change(database: Path, statement: str) -> None:
+    with closing(sqlite3.connect(database, timeout=10)) as db, db:
+        assert db.execute(statement).rowcount > 0
+
+
+def cookie_line(answer: httpx.Response, name: str) -> str:
+    """What the answer says of a cookie."""
+    return next(line for line in answer.headers.get_list("set-cookie") if line.startswith(f"{name}="))
+
+
+# -- what works --------------------------------------------------------------------------------------------
+
+
+def test_somebody_signs_in_acts_and_signs_out(visitor: Visitor, token: Callable[[str], str]) -> None:
+    assert visitor.get("/web/v1/me").status_code == 401
+    answer = visitor.sign_in(token("worth"), "/events?config=ttbar_pu0&event=3")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/events?config=ttbar_pu0&event=3")
+    assert visitor.get("/web/v1/me").json()["hub_username"] == "worth"
+    assert "worth" in visitor.get("/").text
+
+    answer = visitor.fill_in("/web/sign-out")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    assert SESSION not in visitor.cookies
+    assert not visitor.is_signed_in
+    assert "worth" not in visitor.get("/").text
+
+
+def test_the_hub_is_asked_with_everything_that_protects_the_way_back(visitor: Visitor) -> None:
+    first, second = (parse_qs(urlsplit(visitor.leave()).query) for _ in range(2))
+    assert first["response_type"] == ["code"]
+    assert first["code_challenge_method"] == ["S256"]
+    assert "openid" in first["scope"][0].split()
+    for name in ("state", "nonce", "code_challenge"):
+        assert len(first[name][0]) == 43
+        assert first[name] != second[name]
+    secrets = {first[name][0] for name in ("state", "nonce", "code_challenge")} | {visitor.cookies[DEPARTURE]}
+    assert len(secrets) == 4
+
+
+def test_cookies_are_out_of_reach_of_scripts_and_of_other_sites(
+    visitor: Visitor, token: Callable[[str], str]
+) -> None:
+    begun = visitor.get("/web/sign-in")
+    answer = visitor.get(visitor.consent(begun.headers["Location"], token("worth")))
+    for line in (cookie_line(begun, DEPARTURE), cookie_line(answer, SESSION)):
+        assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(line.split("; "))
+        assert "Domain" not in line
+
+
+def test_pages_of_somebody_are_kept_by_no_cache(visitor: Visitor, token: Callable[[str], str]) -> None:
+    visitor.sign_in(token("worth"))
+    assert visitor.get("/").headers["Cache-Control"] == "private, no-store"
+    assert visitor.get("/web/v1/me").headers["Cache-Control"] == "private, no-store"
+
+
+# -- the way back ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://elsewhere.example/",
+        "//elsewhere.example/",
+        "/\\elsewhere.example/",
+        "/\t/elsewhere.example/",
+        "/\r\nSet-Cookie: a=b",
+        "\\\\elsewhere.example",
+        "javascript:alert(1)",
+        "events",
+        "/é",
+        "/web/sign-out",
+        "/" + "a" * 3000,
+    ],
+)
+def test_no_sign_in_leads_elsewhere(visitor: Visitor, token: Callable[[str], str], target: str) -> None:
+    assert visitor.sign_in(token("worth"), target).headers["Location"] == "/"
+
+
+def test_another_state_is_refused_and_leaves_the_sign_in_as_it_was(
+    visitor: Visitor, token: Callable[[str], str]
+) -> None:
+    back = visitor.consent(visitor.leave(), token("worth"))
+    code = parse_qs(urlsplit(back).query)["code"][0]
+    for state in ({}, {"state": ""}, {"state": "A" * 43}, {"state": "é"}):
+        answer = visitor.get("/web/callback", params={"code": code, **state})
+        assert answer.status_code == 400
+        assert "did not begin in this browser" in answer.text
+    assert visitor.get(back).status_code == 303
+
+
+def test_a_way_back_is_gone_once(visitor: Visitor, token: Callable[[str], str]) -> None:
+    back = visitor.consent(visitor.leave(), token("worth"))
+    departure = visitor.cookies[DEPARTURE]
+    assert visitor.get(back).status_code == 303
+    visitor.cookies.set(DEPARTURE, departure)
+    assert visitor.get(back).status_code == 400
+
+
+def test_nobody_is_signed_in_as_somebody_else(
+    visitor: Visitor, other: Visitor, token: Callable[[str], str]
+) -> None:
+    """Somebody's own code, put under another's eyes: the browser did not begin that sign-in (login CSRF)."""
+    theirs = other.consent(other.leave(), token("mallory"))
+    assert visitor.get(theirs).status_code == 400
+    visitor.leave()
+    assert visitor.get(theirs).status_code == 400
+    # Nor does a state of this browser help: the code was asked for with another browser's challenge.
+    state = parse_qs(urlsplit(visitor.leave()).query)["state"][0]
+    code = parse_qs(urlsplit(theirs).query)["code"][0]
+    assert visitor.get("/web/callback", params={"code": code, "state": state}).status_code == 400
+    assert not visitor.is_signed_in
+
+
+def test_a_code_that_is_none_is_refused(visitor: Visitor) -> None:
+    state = parse_qs(urlsplit(visitor.leave()).query)["state"][0]
+    answer = visitor.get("/web/callback", params={"code": "made-up", "state": state})
+    assert answer.status_code == 400
+    assert "sign in again" in answer.text
+    state = parse_qs(urlsplit(visitor.leave()).query)["state"][0]
+    assert visitor.get("/web/callback", params={"state": state}).status_code == 400
+
+
+def test_who_does_not_allow_it_is_told_so(visitor: Visitor) -> None:
+    back = visitor.consent(visitor.leave(), "", "deny")
+    answer = visitor.get(back)
+    assert answer.status_code == 403
+    assert "not signed in" in answer.text
+    assert not visitor.is_signed_in
+
+
+def test_what_the_hub_says_is_shown_as_text(visitor: Visitor) -> None:
+    state = parse_qs(urlsplit(visitor.leave()).query)["state"][0]
+    said = {"error": "<script>x</script>", "error_description": "<b>" + "long " * 1000}
+    answer = visitor.get("/web/callback", params={**said, "state": state})
+    assert answer.status_code == 502
+    assert "<script>x" not in answer.text
+    assert "<b>long" not in answer.text
+    assert len(answer.text) < 20_000
+
+
+def test_a_sign_in_that_took_too_long_is_over(
+    visitor: Visitor, token: Callable[[str], str], database: Path
+) -> None:
+    back = visitor.consent(visitor.leave(), token("worth"))
+    change(database, "UPDATE departures SET ends_at = 1")
+    assert visitor.get(back).status_code == 400
+
+
+# -- sessions ----------------------------------------------------------------------------------------------
+
+
+def test_a_session_begins_under_a_key_of_the_servers(visitor: Visitor, token: Callable[[str], str]) -> None:
+    planted = "A" * 43
+    visitor.cookies.set(SESSION, planted, domain=urlsplit(visitor.origin).hostname or "")
+    answer = visitor.sign_in(token("worth"))
+    assert planted not in cookie_line(answer, SESSION)
+
+
+def test_signing_in_again_ends_the_session_before(
+    visitor: Visitor, other: Visitor, token: Callable[[str], str]
+) -> None:
+    visitor.sign_in(token("worth"))
+    other.cookies.update(visitor.cookies)
+    visitor.sign_in(token("wilma"))
+    assert visitor.get("/web/v1/me").json()["hub_username"] == "wilma"
+    assert not other.is_signed_in
+
+
+def test_a_cookie_that_was_stolen_is_worth_nothing_after_the_sign_out(
+    visitor: Visitor, other: Visitor, token: Callable[[str], str]
+) -> None:
+    visitor.sign_in(token("worth"))
+    other.cookies.update(visitor.cookies)
+    assert other.is_signed_in
+    visitor.fill_in("/web/sign-out")
+    assert not other.is_signed_in
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "A" * 43, "A" * 5000, "é".encode().hex(), "' OR 1=1 --"])
+def test_a_cookie_that_was_made_up_is_nobodys(visitor: Visitor, cookie: str) -> None:
+    answer = visitor.get("/web/v1/me", headers={"Cookie": f"{SESSION}={cookie}"})
+    assert answer.status_code == 401
+    assert visitor.get("/", headers={"Cookie": f"{SESSION}={cookie}"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "ended",
+    ["UPDATE sessions SET ends_at = 1", "UPDATE sessions SET seen_at = seen_at - 24 * 3600 - 1"],
+)
+def test_an_old_session_has_ended(
+    visitor: Visitor, token: Callable[[str], str], database: Path, ended: str
+) -> None:
+    visitor.sign_in(token("worth"))
+    csrf = visitor.csrf
+    change(database, ended)
+    answer = visitor.post("/web/v1/simulate", headers={"X-CSRF-Token": csrf}, json={"preset": "ttbar-quick"})
+    assert answer.status_code == 401
+    assert "ended; sign in again" in answer.json()["detail"]
+    assert SESSION not in visitor.cookies
+
+
+def test_a_session_lasts_no_longer_than_its_token(visitor: Visitor, token: Callable[[str], str]) -> None:
+    seconds = re.search(r"Max-Age=(\d+)", cookie_line(visitor.sign_in(token("worth")), SESSION))
+    assert seconds is not None
+    # The hub's tokens last eight hours, sessions a week.
+    assert 0 < int(seconds[1]) <= 8 * 3600
+
+
+def test_a_token_that_the_hub_takes_back_ends_the_session(
+    visitor: Visitor, web: ServerProcess, token: Callable[[str], str], database: Path
+) -> None:
+    visitor.sign_in(token("revoked"))
+    assert visitor.is_signed_in
+    change(
+        web.data_dir / "hub" / "hub.sqlite3",
+        "DELETE FROM tokens WHERE expires_at IS NOT NULL",
+    )
+    answer = visitor.get("/web/v1/me")
+    assert answer.status_code == 401
+    assert "ended; sign in again" in answer.json()["detail"]
+    with closing(sqlite3.connect(database)) as db:
+        assert db.execute("SELECT count(*) FROM sessions WHERE name = 'revoked'").fetchone() == (0,)
+
+
+def test_who_is_banned_is_told_and_not_signed_in(
+    visitor: Visitor, web: ServerProcess, token: Callable[[str], str]
+) -> None:
+    visitor.sign_in(token("bad"))
+    admin = {"X-Admin-Token": web.admin_token}
+    sent = {"hub_username": "bad", "banned": True}
+    assert visitor.post("/admin/ban", json=sent, headers=admin).status_code == 200
+    answer = visitor.get("/web/v1/me")
+    assert answer.status_code == 403
+    assert "banned" in answer.json()["detail"]
+    answer = visitor.sign_in(token("bad"))
+    assert answer.status_code == 403
+    assert "banned" in answer.text
+
+
+# -- forms of ours alone -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "https://elsewhere.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "same-origin", "Origin": "http://127.0.0.1:1"},
+    ],
+)
+def test_another_sites_form_does_nothing(
+    visitor: Visitor, token: Callable[[str], str], headers: dict[str, str]
+) -> None:
+    visitor.sign_in(token("worth"))
+    answer = visitor.post("/web/sign-out", data={"csrf_token": visitor.csrf}, headers=headers)
+    assert answer.status_code == 403
+    assert "not sent from a page of ours" in answer.text
+    assert visitor.is_signed_in
+
+
+@pytest.mark.parametrize("form", [{}, {"csrf_token": ""}, {"csrf_token": "A" * 43}, {"csrf_token": "é"}])
+def test_a_form_without_the_sessions_secret_does_nothing(
+    visitor: Visitor, token: Callable[[str], str], form: dict[str, str]
+) -> None:
+    visitor.sign_in(token("worth"))
+    assert visitor.post("/web/sign-out", data=form).status_code == 403
+    assert visitor.is_signed_in
+
+
+def test_a_secret_is_of_one_session(visitor: Visitor, other: Visitor, token: Callable[[str], str]) -> None:
+    visitor.sign_in(token("worth"))
+    other.sign_in(token("worth"))
+    assert visitor.post("/web/sign-out", data={"csrf_token": other.csrf}).status_code == 403
+
+
+def test_a_form_with_a_file_needs_the_browsers_word(visitor: Visitor, token: Callable[[str], str]) -> None:
+    visitor.sign_in(token("worth"))
+    file = {"predictions": b"PAR1"}
+    assert visitor.post("/web/sign-out", files=file).status_code == 403
+    assert (
+        visitor.post("/web/sign-out", files=file, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    )
+    assert visitor.is_signed_in
+
+
+def test_the_way_out_is_no_link(visitor: Visitor, token: Callable[[str], str]) -> None:
+    visitor.sign_in(token("worth"))
+    assert visitor.get("/web/sign-out").status_code == 404
+    assert visitor.is_signed_in
+
+
+async def came_from(referer: str, **form: str) -> str:
+    """Where somebody goes on whose session ended while they filled in that page's form."""
+    sent = {"path": "/simulate/order", "method": "POST", "form": form, "headers": {"Referer": referer}}
+    async with Quart("pages").test_request_context(**sent):  # type: ignore[arg-type]  # read from a table
+        return await returning.here()
+
+
+async def test_who_has_to_sign_in_comes_back_with_what_they_typed() -> None:
+    page = "http://localhost/simulate?x=1"
+    typed = {"channel": "tt bar", "events": "10", "csrf_token": "secret"}
+    assert await came_from(page, **typed) == "/simulate?channel=tt+bar&events=10"
+    assert await came_from(page, note="long" * 1000) == "/simulate"
+    assert await came_from("https://elsewhere.example/simulate") == "/"
+    assert await came_from("") == "/"
+
+
+# -- secrets -----------------------------------------------------------------------------------------------
+
+
+def test_secrets_are_nowhere(visitor: Visitor, web: ServerProcess, token: Callable[[str], str]) -> None:
+    login = token("secretive")
+    address = visitor.leave()
+    departure = visitor.cookies[DEPARTURE]
+    back = visitor.consent(address, login)
+    code = parse_qs(urlsplit(back).query)["code"][0]
+    visitor.get(back)
+    key, csrf = visitor.cookies[SESSION], visitor.csrf
+    page = visitor.get("/").text
+    visitor.get("/web/v1/me")
+    visitor.get("/web/callback", params={"code": code, "state": "x"})
+    kept = b"".join(path.read_bytes() for path in (web.data_dir / "web").iterdir())
+    log = (web.directory / "server.log").read_bytes()
+    for secret in (departure, code, key, login):
+        assert secret not in page
+        assert secret.encode() not in kept + log
+    assert csrf.encode() not in kept + log
+    # A hub token of whatever kind.
+    assert b"hub_" not in kept + log
+    assert {path.stat().st_mode & 0o077 for path in (web.data_dir / "web").iterdir()} == {0}
