@@ -1,17 +1,82 @@
-"""The front page."""
+"""The front page: what the platform is, in live numbers."""
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
-from quart import Response
+from quart import Response, current_app
 
+from collidium.client import AsyncClient, HubModel, Page, Place, TaskCard
+from collidium.errors import CollidiumError
+from collidium_plugins.webapps.context import backend, origin, web
+from collidium_plugins.webapps.remembered import Remembered
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
 
+Answer = TypeVar("Answer")
+
+#: How old the numbers may be.
+KEPT_SECONDS: Final = 5.0
+#: Models that are counted; of more it is told that there are more. Tasks whose leader is shown.
+COUNTED: Final = 200
+TASKS: Final = 20
+
+_EXTENSION: Final = "collidium.webapps.front"
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """A task and who leads it."""
+
+    task: TaskCard
+    #: None: nobody.
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the backend told; None where it could not."""
+
+    tasks: Sequence[TaskCard] | None
+    leaders: Sequence[Leader]
+    models: Page[HubModel] | None
+    #: Why a part is missing, each reason once.
+    missing: Sequence[str]
+
 
 async def show() -> Response:
-    return await render("front.html")
+    """``GET /``"""
+    kept: Remembered[Overview] = current_app.extensions.setdefault(_EXTENSION, Remembered(_ask, KEPT_SECONDS))
+    return await render("front.html", overview=await kept.get(), backend_url=web().api_base or origin())
+
+
+async def _ask() -> Overview:
+    server = backend()
+    tasks, models = await asyncio.gather(_told(server.tasks()), _told(server.models(limit=COUNTED)))
+    listed = () if isinstance(tasks, CollidiumError) else tasks.items[:TASKS]
+    leaders = await asyncio.gather(*(_told(_leader(server, task)) for task in listed))
+    reasons = [part.detail for part in (tasks, models, *leaders) if isinstance(part, CollidiumError)]
+    return Overview(
+        tasks=None if isinstance(tasks, CollidiumError) else tasks.items,
+        leaders=[leader for leader in leaders if isinstance(leader, Leader)],
+        models=None if isinstance(models, CollidiumError) else models,
+        missing=list(dict.fromkeys(reasons)),
+    )
+
+
+async def _leader(server: AsyncClient, task: TaskCard) -> Leader:
+    return Leader(task, next(iter(await server.leaderboard(task.name, limit=1)), None))
+
+
+async def _told(answer: Awaitable[Answer]) -> Answer | CollidiumError:
+    """The answer, or why there is none: a part that is missing leaves the rest of the page."""
+    try:
+        return await answer
+    except CollidiumError as error:
+        return error
 
 
 ROUTES: Final[list[Route]] = [("GET", "/", show)]

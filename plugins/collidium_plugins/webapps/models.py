@@ -1,17 +1,78 @@
-"""The model zoo."""
+"""The model zoo: models that their owners share on the hub, and where they stand on leaderboards."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlencode
 
-from quart import Response
+from quart import Response, request
 
+from collidium.client import AsyncClient, Place, TaskCard
+from collidium.errors import NotFound
+from collidium_plugins.webapps.context import backend, web
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
 
+#: Models on a page, and places of one model on each leaderboard.
+PAGE: Final = 24
+PLACES: Final = 20
+
+_FILTERS: Final = ("search", "tag", "task")
+
 
 async def show() -> Response:
-    return await render("models.html")
+    """``GET /models``"""
+    wanted = {name: request.args.get(name, "").strip() for name in _FILTERS}
+    cursor = request.args.get("cursor") or None
+    server = backend()
+    tasks, page = await asyncio.gather(
+        server.tasks(),
+        server.models(
+            search=wanted["search"], tag=wanted["tag"], task=wanted["task"], limit=PAGE, cursor=cursor
+        ),
+    )
+    chosen = {name: text for name, text in wanted.items() if text}
+    return await render(
+        "models.html",
+        tasks=tasks.items,
+        models=page.items,
+        wanted=wanted,
+        filtered=bool(chosen),
+        first=_address(chosen) if cursor else None,
+        next=_address({**chosen, "cursor": page.next_cursor}) if page.next_cursor else None,
+    )
 
 
-ROUTES: Final[list[Route]] = [("GET", "", show)]
+async def show_one(namespace: str, name: str) -> Response:
+    """``GET /models/<namespace>/<name>``, also where leaderboards name a model that the zoo does not list"""
+    repo, server = f"{namespace}/{name}", backend()
+    found, tasks = await asyncio.gather(server.models(search=repo), server.tasks())
+    model = next((model for model in found if model.model_repo == repo), None)
+    standings = await asyncio.gather(*(_standing(server, task, repo) for task in tasks))
+    places = [(task, place) for task, its_places in standings for place in its_places]
+    if model is None and not places:
+        raise NotFound(f"no model {repo!r} is listed, and no leaderboard names it")
+    return await render("model.html", repo=repo, model=model, places=places)
+
+
+async def tell_how() -> Response:
+    """``GET /models/list-yours``"""
+    tasks = await backend().tasks()
+    return await render("how-to-get-listed.html", tasks=tasks.items, platform_tag=web().settings.platform_tag)
+
+
+async def _standing(server: AsyncClient, task: TaskCard, repo: str) -> tuple[TaskCard, Sequence[Place]]:
+    return task, (await server.leaderboard(task.name, model_repo=repo, limit=PLACES)).items
+
+
+def _address(query: dict[str, str]) -> str:
+    return f"/models?{urlencode(query)}" if query else "/models"
+
+
+ROUTES: Final[list[Route]] = [
+    ("GET", "", show),
+    ("GET", "/list-yours", tell_how),
+    ("GET", "/<namespace>/<name>", show_one),
+]

@@ -11,7 +11,7 @@ from collidium.api.answers import Page
 from collidium.api.schemas.base import Answer
 
 #: Part of a name, or a tag: the hub is asked for it.
-_Wanted = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=100)]
+_Wanted = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=200)]
 
 
 class HubModelModel(Answer):
