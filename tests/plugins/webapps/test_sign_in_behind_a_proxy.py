@@ -1,0 +1,53 @@
+"""A server that browsers reach over TLS, through one proxy that says from where they come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from collidium.testing.server import ServerProcess
+
+PUBLIC = "https://collidium.example.org"
+
+
+@pytest.fixture(scope="module")
+def web_environment() -> Mapping[str, str]:
+    return {
+        "PLATFORM_PUBLIC_URL": PUBLIC,
+        "PLATFORM_TRUSTED_PROXIES": "1",
+        "PLATFORM_SIGN_INS_PER_MINUTE": "3",
+    }
+
+
+def leave(web: ServerProcess, came_from: str) -> httpx.Response:
+    """Begin a sign-in as the proxy passes it on."""
+    headers = {"Host": "internal:8000", "X-Forwarded-For": came_from}
+    return httpx.get(f"{web.base_url}/web/sign-in", headers=headers, trust_env=False)
+
+
+def test_cookies_and_addresses_are_those_of_tls(web: ServerProcess) -> None:
+    answer = leave(web, "192.0.2.1")
+    assert answer.status_code == 303
+    address = urlsplit(answer.headers["Location"])
+    assert f"{address.scheme}://{address.netloc}{address.path}" == f"{PUBLIC}/hub/oauth/authorize"
+    assert parse_qs(address.query)["redirect_uri"] == [f"{PUBLIC}/web/callback"]
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith("__Host-collidium_sign_in=")
+    assert {"Secure", "HttpOnly", "Path=/", "SameSite=Lax"} <= set(cookie.split("; "))
+    assert "Domain" not in cookie
+
+
+def test_each_address_has_its_own_limit_whatever_it_says_of_itself(web: ServerProcess) -> None:
+    answers = [leave(web, f"198.51.100.{number}, 192.0.2.2") for number in range(40)]
+    statuses = [answer.status_code for answer in answers]
+    # A new minute may begin among them.
+    assert statuses.count(303) in {3, 6}
+    assert set(statuses) == {303, 429}
+    refused = answers[statuses.index(429)]
+    assert 1 <= int(refused.headers["Retry-After"]) <= 61
+    assert "wait a little" in refused.text
+    assert "set-cookie" not in refused.headers
+    assert leave(web, "192.0.2.3").status_code == 303
