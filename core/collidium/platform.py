@@ -15,6 +15,7 @@ from collidium.contracts.identity import IdentityProvider
 from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import Task
+from collidium.event_display import EventDisplay
 from collidium.model_zoo import ModelZoo
 from collidium.plugins import Plugins, Provided
 from collidium.secrets import Secrets, open_secrets
@@ -42,6 +43,7 @@ class Platform:
     runner: Runner
     secrets: Secrets
     model_zoo: ModelZoo
+    event_display: EventDisplay
 
     @classmethod
     @asynccontextmanager
@@ -57,17 +59,19 @@ class Platform:
         await asyncio.to_thread(data_directory.prepare, settings)
         loaded = loaded or plugins.load(settings.plugins_blocked)
         runners = loaded.runners(settings)
+        executor = loaded.executors(settings).get(settings.executor)
         platform = cls(
             settings=settings,
             plugins=loaded,
             tasks=loaded.tasks(),
             identity=loaded.identity_providers(settings).get(settings.identity),
             storage=loaded.storages(settings).get(settings.storage),
-            executor=loaded.executors(settings).get(settings.executor),
+            executor=executor,
             runners=runners,
             runner=runners.get(settings.runner_name),
             secrets=await asyncio.to_thread(open_secrets, settings),
             model_zoo=ModelZoo(settings.hub, settings.platform_tag),
+            event_display=EventDisplay(settings, executor),
         )
         if not settings.database_url:
             await database.migrate(settings.database)
@@ -78,7 +82,10 @@ class Platform:
                 yield platform
             finally:
                 await asyncio.to_thread(loaded.observers.finish, OBSERVERS_SECONDS)
-                for part in (platform.executor, platform.identity, platform.storage, platform.model_zoo):
+                for part in (
+                    *(platform.event_display, platform.executor, platform.identity, platform.storage),
+                    platform.model_zoo,
+                ):
                     await part.close()
                 for runner in runners.things.values():
                     await runner.close()

@@ -22,10 +22,16 @@ DOCUMENTED = ("/v1/", "/admin/", "/healthz", "/readyz")
 
 PARQUET = "application/vnd.apache.parquet"
 
+_EVENT_CONTENT = {
+    "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
+    "application/json": {"schema": {"type": "object"}},
+}
+
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 _PART = "_collidium_file_part"
 _FILE = "_collidium_file_answer"
+_EVENT = "_collidium_event_answer"
 
 
 def predictions_body(part: str) -> Callable[[F], F]:
@@ -41,6 +47,12 @@ def predictions_body(part: str) -> Callable[[F], F]:
 def parquet_answer(handler: F) -> F:
     """Say that a handler answers with a parquet file."""
     setattr(handler, _FILE, True)
+    return handler
+
+
+def event_answer(handler: F) -> F:
+    """Say that a handler answers with an event, as Arrow or for Phoenix."""
+    setattr(handler, _EVENT, True)
     return handler
 
 
@@ -84,6 +96,8 @@ class Provider(OpenAPIProvider):
             if hasattr(handler, _FILE):
                 content = {PARQUET: {"schema": {"type": "string", "format": "binary"}}}
                 operation["responses"]["200"] = {"description": "The file.", "content": content}
+            if hasattr(handler, _EVENT):
+                operation["responses"]["200"] = {"description": "The event.", "content": _EVENT_CONTENT}
         return paths, components
 
 

@@ -68,6 +68,11 @@ def listed(kind: type[Result]) -> Callable[[Answer], Page[Result]]:
     return read
 
 
+def content(answer: Answer) -> bytes:
+    """Reads an answer that is a file."""
+    return _success(answer).content
+
+
 def readiness(answer: Answer) -> Readiness:
     """Reads a readiness answer, which is data also when its status is 503."""
     if answer.status == HTTPStatus.SERVICE_UNAVAILABLE and answer.media_type == "application/json":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from collidium.client import calls
 from collidium.client.asynchronous_operation import AsyncOperation
@@ -17,7 +17,9 @@ from collidium.client.records import (
     Account,
     BestStep,
     Checked,
+    DatasetEntry,
     Estimate,
+    EventData,
     Health,
     HubModel,
     Knobs,
@@ -263,6 +265,31 @@ class AsyncClient(AsyncOperation):
     async def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""
         return await self._transport.send(calls.submission(submission_id))
+
+    # -- datasets -------------------------------------------------------------------------------------
+
+    async def datasets(
+        self, *, repo: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[DatasetEntry]:
+        """A page of the public datasets that may be looked at, the latest first, by their configs."""
+        return await self._transport.send(calls.datasets(repo, limit, cursor))
+
+    async def event(
+        self,
+        config: str,
+        event_id: int,
+        *,
+        repo: str | None = None,
+        tables: Sequence[str] | None = None,
+        revision: str | None = None,
+        file_format: Literal["arrow", "phoenix"] = "arrow",
+    ) -> EventData:
+        """One event of a dataset; ``.tables()`` gives its tables.
+
+        ``repo`` may be left out where only one dataset has that config, ``tables`` for all. What made the
+        hits of an event that a task is scored on is not sent.
+        """
+        return await self._transport.send(calls.event(config, event_id, repo, tables, revision, file_format))
 
     # -- models on the hub ----------------------------------------------------------------------------
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from collidium.client import calls
 from collidium.client.blocking_operation import Operation
@@ -13,7 +14,9 @@ from collidium.client.records import (
     Account,
     BestStep,
     Checked,
+    DatasetEntry,
     Estimate,
+    EventData,
     Health,
     HubModel,
     Knobs,
@@ -248,6 +251,31 @@ class Client(Operation):
     def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""
         return self._transport.send(calls.submission(submission_id))
+
+    # -- datasets -------------------------------------------------------------------------------------
+
+    def datasets(
+        self, *, repo: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[DatasetEntry]:
+        """A page of the public datasets that may be looked at, the latest first, by their configs."""
+        return self._transport.send(calls.datasets(repo, limit, cursor))
+
+    def event(
+        self,
+        config: str,
+        event_id: int,
+        *,
+        repo: str | None = None,
+        tables: Sequence[str] | None = None,
+        revision: str | None = None,
+        file_format: Literal["arrow", "phoenix"] = "arrow",
+    ) -> EventData:
+        """One event of a dataset; ``.tables()`` gives its tables.
+
+        ``repo`` may be left out where only one dataset has that config, ``tables`` for all. What made the
+        hits of an event that a task is scored on is not sent.
+        """
+        return self._transport.send(calls.event(config, event_id, repo, tables, revision, file_format))
 
     # -- models on the hub ----------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 ``data/`` holds the events; its README tells their source and licence.
 """
 
-from pathlib import Path
+from collidium.datasets import sample
 
 #: The five real events, a parquet file for each table.
-EVENTS_DIRECTORY = Path(__file__).parent / "data" / "odd-ttbar-pu0"
+EVENTS_DIRECTORY = sample.DIRECTORY

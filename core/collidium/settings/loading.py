@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from collidium.errors import ConfigurationError
+from collidium.settings.display import DisplaySettings
 from collidium.settings.general import GeneralSettings
 from collidium.settings.runners import RunnerSettings
 from collidium.settings.scoring import ScoringSettings
@@ -21,7 +22,9 @@ PREFIX: Final = "PLATFORM_"
 CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
 
 
-class Settings(WebSettings, RunnerSettings, SimulationSettings, ScoringSettings, GeneralSettings):
+class Settings(
+    WebSettings, DisplaySettings, RunnerSettings, SimulationSettings, ScoringSettings, GeneralSettings
+):
     """The platform's settings; :func:`load` reads them."""
 
     model_config = SettingsConfigDict(

@@ -30,6 +30,7 @@ from collidium.api.schemas.benchmarks import (
     SubmitQuery,
     TaskModel,
 )
+from collidium.api.schemas.datasets import DatasetModel, DatasetsQuery, EventQuery
 from collidium.api.schemas.health import Health, Readiness
 from collidium.api.schemas.models import HubModelModel, ModelsQuery
 from collidium.api.schemas.overview import FollowerModel, OverviewModel, SilentTask
@@ -87,12 +88,15 @@ __all__ = [
     "Closed",
     "ColumnModel",
     "Credits",
+    "DatasetModel",
+    "DatasetsQuery",
     "DayUsageModel",
     "DaysQuery",
     "DeliveryModel",
     "EarlierScoresModel",
     "EstimateModel",
     "EstimateQuery",
+    "EventQuery",
     "Events",
     "FailuresModel",
     "FieldProblem",

@@ -16,6 +16,7 @@ from collidium.client.calls.benchmarks import (
     tasks,
 )
 from collidium.client.calls.call import PARQUET, Call, Credential
+from collidium.client.calls.datasets import datasets, event
 from collidium.client.calls.models import models
 from collidium.client.calls.operation import (
     admin_account,
@@ -80,7 +81,9 @@ __all__ = [
     "admin_verify",
     "cancel",
     "check",
+    "datasets",
     "estimate",
+    "event",
     "health",
     "knobs",
     "leaderboard",

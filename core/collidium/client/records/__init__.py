@@ -17,6 +17,7 @@ from collidium.client.records.benchmarks import (
     Submission,
     TaskCard,
 )
+from collidium.client.records.datasets import DatasetEntry, EventData
 from collidium.client.records.models import HubModel
 from collidium.client.records.operation import (
     AuditEntry,
@@ -55,10 +56,12 @@ __all__ = [
     "ChannelUsage",
     "Checked",
     "Closed",
+    "DatasetEntry",
     "DayUsage",
     "EarlierScores",
     "Estimate",
     "EvalEvents",
+    "EventData",
     "Failures",
     "Follower",
     "Frozen",

@@ -95,20 +95,29 @@ def fetch_footer(hub: HubReader, repository: Repository, file: HubFile) -> Foote
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    tail = _tail(hub, repository, file, TAIL_BYTES)
+    tail = fetch_tail(hub, repository, file)
     if tail is None:
         return None
-    length = int.from_bytes(tail[-_ENDING : -len(_MAGIC)], "little") + _ENDING
-    if tail[-len(_MAGIC) :] != _MAGIC or length > min(file.size, _MOST_TAIL_BYTES):
-        raise UnusableDataset(f"{file.path}: is no parquet file")
-    if length > len(tail):
-        tail = _tail(hub, repository, file, length)
-        if tail is None:
-            return None
     try:
         return Footer.of(pq.read_metadata(pa.BufferReader(tail)))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UnusableDataset(f"{file.path}: cannot be read as parquet: {error}") from error
+
+
+def fetch_tail(
+    hub: HubReader, repository: Repository, file: HubFile, longest: int = _MOST_TAIL_BYTES
+) -> bytes | None:
+    """The end of a shard with all of its footer; None where the hub does not give ranges.
+
+    Raises UnusableDataset where there is no footer or a longer one, and what :class:`HubReader` raises.
+    """
+    tail = _tail(hub, repository, file, TAIL_BYTES)
+    if tail is None:
+        return None
+    length = int.from_bytes(tail[-_ENDING : -len(_MAGIC)], "little") + _ENDING
+    if tail[-len(_MAGIC) :] != _MAGIC or length > min(file.size, longest):
+        raise UnusableDataset(f"{file.path}: is no parquet file")
+    return tail if length <= len(tail) else _tail(hub, repository, file, length)
 
 
 def _tail(hub: HubReader, repository: Repository, file: HubFile, length: int) -> bytes | None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from collidium import __version__
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds to connect, and to wait for the next bytes.
+#: Seconds to connect.
 _CONNECT_SECONDS: Final = 10.0
-_READ_SECONDS: Final = 60.0
 #: Attempts in a row that bring nothing before a call is given up.
 ATTEMPTS: Final = 5
 BACKOFF: Final = Backoff(first=timedelta(seconds=0.5), longest=timedelta(seconds=20))
@@ -57,6 +56,12 @@ class Passing(Exception):
 class HubReader:
     """A hub as the owner of a token, or nobody, sees it. For several threads; a context manager."""
 
+    #: Seconds to wait for the next bytes.
+    read_seconds: ClassVar[float] = 60.0
+    #: Attempts in a row before any call is given up, and the longest wait in between, in seconds.
+    attempts: ClassVar[int] = ATTEMPTS
+    longest_wait: ClassVar[float] = 60.0
+
     def __init__(
         self, endpoint: str, token: str | None = None, *, connections: int = 8, backoff: Backoff = BACKOFF
     ) -> None:
@@ -73,7 +78,7 @@ class HubReader:
         self.stopped = threading.Event()
         self._client = httpx.Client(
             headers=headers,
-            timeout=httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS),
+            timeout=httpx.Timeout(self.read_seconds, connect=_CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
             follow_redirects=True,
             mounts=past_proxies(),
@@ -162,7 +167,8 @@ class HubReader:
     def pause(self, passing: Passing, attempts: int) -> None:
         """Wait before the next attempt, or raise the reason: when it is too late, or nobody wants it."""
         wait = max(self._backoff.pause(attempts).total_seconds(), passing.wait_seconds)
-        if attempts >= passing.attempts or self.stopped.wait(wait):
+        enough = attempts >= min(passing.attempts, self.attempts) or wait > self.longest_wait
+        if enough or self.stopped.wait(wait):
             raise passing.reason from passing
 
     def failure(self, response: httpx.Response, subject: str) -> Exception:

@@ -1,0 +1,86 @@
+"""``/v1/datasets``: what may be looked at, and single events of it."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response, request
+from quart_schema import document_response, tag, validate_querystring
+
+from collidium.api.answers import LARGEST_ID, page_of
+from collidium.api.context import platform
+from collidium.api.openapi import event_answer
+from collidium.api.schemas import DatasetModel, DatasetsQuery, EventQuery
+from collidium.benchmarks.evaluated import is_evaluated
+from collidium.errors import NotFound, UnknownCursor
+from collidium.event_display import DatasetConfig, Wanted
+
+blueprint = Blueprint("datasets", __name__, url_prefix="/v1")
+
+
+@blueprint.get("/datasets")
+@tag(["datasets"])
+@validate_querystring(DatasetsQuery)
+@document_response(list[DatasetModel])
+async def listed(query_args: DatasetsQuery) -> Response:
+    """Public datasets of the hub that carry the platform's tag, the latest first, after the built-in sample.
+
+    Each config is an entry of its own.
+    """
+    found = await platform().event_display.datasets(query_args.repo)
+    first = 0 if query_args.cursor is None else _place(found, query_args.cursor) + 1
+    page = found[first : first + query_args.limit]
+    cursor = _name(page[-1]) if first + len(page) < len(found) else None
+    return page_of([DatasetModel.model_validate(config) for config in page], query_args, cursor).response()
+
+
+@blueprint.get("/datasets/<config>/events/<event_id>")
+@tag(["datasets"])
+@event_answer
+@validate_querystring(EventQuery)
+async def event(config: str, event_id: str, query_args: EventQuery) -> Response:
+    """One event, its tables with a row for each hit, cell, particle, track or jet.
+
+    Consecutive Arrow IPC streams, uncompressed, one for each table; the metadata of each schema tells
+    `table`, `repo`, `config`, `revision` and `event_id`. What made the hits of an event that a listed task
+    is scored on is not sent; `withheld` then tells why.
+    """
+    wanted = Wanted(
+        config=config,
+        event_id=_number(event_id),
+        repo=query_args.repo,
+        tables=_tables(query_args.tables),
+        revision=query_args.revision,
+        format=query_args.format,
+    )
+    # Asked for every time: what was shown yesterday may be evaluated today.
+    withheld = await is_evaluated(config, wanted.event_id)
+    found = await platform().event_display.event(wanted, withheld=withheld)
+    response = Response(found.content, content_type=found.media_type)
+    response.set_etag(found.tag)
+    response.headers["Cache-Control"] = "no-cache"
+    if wanted.format == "phoenix":
+        name = f"{config}-event-{wanted.event_id}.json"
+        response.headers.set("Content-Disposition", "attachment", filename=name)
+    return await response.make_conditional(request)
+
+
+def _number(event_id: str) -> int:
+    if not (
+        event_id.isascii() and event_id.isdecimal() and len(event_id) < 20 and int(event_id) <= LARGEST_ID
+    ):
+        raise NotFound("an event is called by its number")
+    return int(event_id)
+
+
+def _tables(names: str | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(name.strip() for name in names.split(",") if name.strip()) or None
+
+
+def _name(config: DatasetConfig) -> str:
+    return f"{config.repo}:{config.config}"
+
+
+def _place(found: list[DatasetConfig], cursor: str) -> int:
+    names = [_name(config) for config in found]
+    if cursor not in names:
+        raise UnknownCursor
+    return names.index(cursor)

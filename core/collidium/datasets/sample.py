@@ -1,0 +1,14 @@
+"""The five real events that come with the platform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+#: A parquet file for each table; the README beside it tells source and licence.
+DIRECTORY: Final = Path(__file__).parents[1] / "demo" / "data" / "odd-ttbar-pu0"
+CONFIG: Final = "ttbar_pu0"
+LICENSE: Final = "CC-BY-4.0"
+SOURCE: Final = "CERN/ColliderML-Release-1, arXiv:2512.15230"
+#: The solenoid of the Open Data Detector, in which they were simulated, along z.
+FIELD_TESLA: Final = 2.0

@@ -1,0 +1,246 @@
+"""Datasets that may be looked at: public repositories with the platform's tag, and the built-in sample."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+from cachetools import LRUCache, TTLCache
+
+from collidium.datasets import layout, sample
+from collidium.datasets.events.outline import Outline
+from collidium.datasets.events.shards import HubShards, LocalShards, Outlines, Shards
+from collidium.datasets.events.tables import SHOWN
+from collidium.datasets.fetching.hub_reader import HubReader
+from collidium.datasets.fetching.repository import Repository, tagged
+from collidium.datasets.fetching.sources import HubDataset
+from collidium.errors import (
+    Forbidden,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+    Unreachable,
+    UnusableDataset,
+    UpstreamError,
+)
+
+#: What stands for a repository's name with the sample: no repository of a hub lacks the slash.
+SAMPLE: Final = "sample"
+#: Repositories that are listed, the latest.
+LISTED: Final = 200
+#: How long it is believed what the hub said of a repository, and of which there are.
+KEPT_SECONDS: Final = 30.0
+#: Configs with more shards are listed without the number of their events.
+_SHARDS_LOOKED_INTO: Final = 256
+#: Connections to the hub, and threads that ask it for a list.
+_CONNECTIONS: Final = 8
+_PARALLEL: Final = 4
+#: Repositories in memory, and bytes of footers.
+_REPOSITORIES: Final = 64
+_OUTLINE_BYTES: Final = 32 * 1024**2
+
+_REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetConfig:
+    """A config of a dataset; numbers are None where its shards do not tell them."""
+
+    repo: str
+    config: str
+    #: A commit of the repository.
+    revision: str
+    tables: tuple[str, ...]
+    events: int | None
+    first_event: int | None
+    last_event: int | None
+    bytes: int
+    updated_at: datetime | None
+    #: Whether it comes with the platform; then its licence and source are told.
+    sample: bool = False
+    license: str | None = None
+    source: str | None = None
+
+
+class _HastyReader(HubReader):
+    """Somebody waits for a page: a hub that does not answer soon is away."""
+
+    read_seconds: ClassVar[float] = 10.0
+    attempts: ClassVar[int] = 2
+    longest_wait: ClassVar[float] = 2.0
+
+
+class PublicDatasets:
+    """The datasets of a hub with a tag, as somebody without a token sees them. Its methods block."""
+
+    def __init__(self, hub: str, tag: str) -> None:
+        self._endpoint = hub
+        self._tag = tag
+        self._lock = threading.Lock()
+        self._made: HubReader | None = None
+        self._repositories: TTLCache[tuple[str, str], Repository] = TTLCache(_REPOSITORIES, KEPT_SECONDS)
+        self._outlines: Outlines = _Locked(_OUTLINE_BYTES)
+        self._listed: LRUCache[str, tuple[DatasetConfig, ...]] = LRUCache(4 * LISTED)
+
+    def close(self) -> None:
+        """End what goes on, and give back connections. Idempotent."""
+        if self._made is not None:
+            self._made.stopped.set()
+            self._made.__exit__()
+
+    def configs(self) -> list[DatasetConfig]:
+        """All that there are: the sample first, then the repositories that changed last.
+
+        Raises Unavailable while the hub is away, and UpstreamError for nonsense.
+        """
+        with _public():
+            found = [str(item["repo"]) for item in tagged(self._hub(), self._tag, LISTED)]
+        with ThreadPoolExecutor(_PARALLEL, "collidium-datasets") as threads:
+            listed = list(threads.map(self._configs_of, [repo for repo in found if _REPO.fullmatch(repo)]))
+        return [*self.sample(), *(config for configs in listed for config in configs)]
+
+    def sample(self) -> list[DatasetConfig]:
+        """The events that come with the platform."""
+        shards = LocalShards(sample.DIRECTORY, sample.CONFIG)
+        size = sum(path.stat().st_size for path in sample.DIRECTORY.glob("*.parquet"))
+        return [
+            DatasetConfig(
+                SAMPLE,
+                sample.CONFIG,
+                "local",
+                shards.tables(),
+                *_events(shards),
+                bytes=size,
+                updated_at=None,
+                sample=True,
+                license=sample.LICENSE,
+                source=sample.SOURCE,
+            )
+        ]
+
+    def repository(self, repo: str, revision: str) -> Repository:
+        """A repository that everybody may look at. Raises NotFound, Unavailable and UpstreamError."""
+        if not (_REPO.fullmatch(repo) and _REVISION.fullmatch(revision)) or ".." in repo + revision:
+            raise NotFound(f"there is no dataset {repo[:200]!r}: a repository is called NAMESPACE/NAME")
+        with self._lock:
+            known = self._repositories.get((repo, revision))
+        if known is None:
+            with _public():
+                known = Repository.read(self._hub(), HubDataset(repo, self._endpoint, revision))
+            with self._lock:
+                self._repositories[repo, revision] = known
+        if known.private or known.gated or self._tag not in known.tags:
+            raise NotFound(
+                f"{repo} is not shown here: public dataset repositories are, with the tag {self._tag!r}"
+            )
+        return known
+
+    def shards(self, repository: Repository, config: str) -> Shards:
+        """A config of a repository. Raises NotFound with those there are."""
+        try:
+            return HubShards(self._hub(), repository, config, self._outlines)
+        except UnusableDataset as error:
+            there = ", ".join(filter(None, layout.configs(repository.files))) or "none"
+            raise NotFound(f"{error.detail}; there are: {there}") from None
+
+    def _hub(self) -> HubReader:
+        with self._lock:
+            if self._made is None:
+                self._made = _HastyReader(self._endpoint, connections=_CONNECTIONS)
+            return self._made
+
+    def _configs_of(self, repo: str) -> tuple[DatasetConfig, ...]:
+        """The configs of a repository; none of one that cannot be looked at."""
+        try:
+            repository = self.repository(repo, "main")
+        except (NotFound, UpstreamError):
+            return ()
+        with self._lock:
+            known = self._listed.get(repository.commit)
+        if known is None:
+            known = tuple(self._config(repository, name) for name in layout.configs(repository.files) if name)
+            with self._lock:
+                self._listed[repository.commit] = known
+        return tuple(config for config in known if config.repo == repo and config.tables)
+
+    def _config(self, repository: Repository, name: str) -> DatasetConfig:
+        shards = self.shards(repository, name)
+        tables = tuple(table for table in shards.tables() if table in SHOWN)
+        paths = [path for table in tables for path in shards.paths(table)]
+        try:
+            with _public():
+                numbers = _events(shards) if tables else (None, None, None)
+        except (UnusableDataset, UpstreamError, NotFound):
+            # Shown all the same: whoever opens it is told what is wrong.
+            numbers = (None, None, None)
+        return DatasetConfig(
+            repository.repo,
+            name,
+            repository.commit,
+            tables,
+            *numbers,
+            bytes=sum(repository.files[path].size for path in paths),
+            updated_at=_moment(repository.last_modified),
+        )
+
+
+def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:
+    """How many events there are, the first and the last, by the table that draws most."""
+    table = next(name for name in SHOWN_FIRST if name in shards.tables())
+    paths = shards.paths(table)
+    if len(paths) > _SHARDS_LOOKED_INTO:
+        return None, None, None
+    outlines = [shards.outline(path) for path in paths]
+    count = sum(outline.rows for outline in outlines)
+    spans = [outline.events for outline in outlines if outline.rows]
+    known = [span for span in spans if span is not None]
+    if not known or len(known) < len(spans):
+        return count, None, None
+    return count, min(span.start for span in known), max(span.stop for span in known) - 1
+
+
+#: Which table tells what events there are: the first of these that is there.
+SHOWN_FIRST: Final = tuple(sorted(SHOWN, key=lambda name: (name != "tracker_hits", name)))
+
+
+@contextmanager
+def _public() -> Iterator[None]:
+    """What a hub's refusals mean to somebody who looks at a page of ours."""
+    try:
+        yield
+    except Unreachable as error:
+        raise Unavailable(f"the hub that has the datasets does not answer: {error.detail}") from error
+    except (Unauthenticated, Forbidden) as error:
+        raise NotFound("there is no such dataset, or not everybody may read it") from error
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+class _Locked(LRUCache[str, Outline]):
+    """Outlines in bounded memory, for several threads."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(most_bytes, lambda outline: 4 * len(outline.tail))
+        self._lock = threading.Lock()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        with self._lock:
+            return super().get(key, default)
+
+    def __setitem__(self, key: str, outline: Outline) -> None:
+        with self._lock:
+            if 4 * len(outline.tail) <= self.maxsize:
+                super().__setitem__(key, outline)

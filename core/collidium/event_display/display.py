@@ -1,0 +1,280 @@
+"""Gives out events: each is made once however many ask, few at a time, and kept for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from cachetools import LRUCache
+
+from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
+from collidium.daemon_threads import in_thread
+from collidium.datasets import sample
+from collidium.datasets.events import decoding, phoenix, stream
+from collidium.datasets.events.decoding import EventJob, Format, Piece
+from collidium.datasets.events.finding import find, told_range
+from collidium.datasets.events.shards import LocalShards, Shards
+from collidium.datasets.events.tables import SHOWN
+from collidium.errors import CollidiumError, Conflict, InvalidInput, NotFound, Unavailable, UnusableDataset
+from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, DatasetConfig, PublicDatasets
+from collidium.held_files import held_directory
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+#: Threads that ask the hub at one time, and events that wait for their turn.
+_THREADS: Final = 4
+_WAITING: Final = 32
+#: Time in which an event must be decoded.
+_SECONDS: Final = 30.0
+#: What Phoenix draws.
+_PHOENIX_TABLES: Final = ("tracker_hits", "tracks", "calo_hits", "jets")
+#: Tables whose rows name those of another by their places, and which that is.
+_NAMED_BY: Final = {"tracks": "tracker_hits", "jets": "calo_hits"}
+
+MEDIA_TYPES: Final[dict[Format, str]] = {"arrow": stream.MEDIA_TYPE, "phoenix": phoenix.MEDIA_TYPE}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An event that is asked for."""
+
+    config: str
+    event_id: int
+    #: None: the only dataset that has such a config.
+    repo: str | None = None
+    #: None: all that are shown.
+    tables: tuple[str, ...] | None = None
+    revision: str = "main"
+    format: Format = "arrow"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvent:
+    """An event as it is sent."""
+
+    content: bytes
+    media_type: str
+    #: The same for the same content.
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What an answer depends on."""
+
+    repo: str
+    commit: str
+    wanted: Wanted
+    withheld: bool
+
+
+class EventDisplay:
+    """What is shown of the hub's public datasets, and of the sample."""
+
+    def __init__(self, settings: Settings, executor: Executor) -> None:
+        self._executor = executor
+        self._limits = Limits(settings.scoring_memory_bytes, _SECONDS)
+        self._scratch = settings.uploads
+        self._event_bytes = settings.event_bytes
+        self._read_bytes = settings.event_read_bytes
+        self._datasets = PublicDatasets(settings.hub, settings.platform_tag)
+        self._answers: LRUCache[_Key, ShownEvent] = LRUCache(
+            settings.event_cache_bytes, lambda event: len(event.content)
+        )
+        self._threads = asyncio.Semaphore(_THREADS)
+        self._making: dict[_Key, asyncio.Task[ShownEvent]] = {}
+        self._listing: asyncio.Task[list[DatasetConfig]] | None = None
+        self._listed: tuple[float, list[DatasetConfig]] | None = None
+
+    async def datasets(self, repo: str | None = None) -> list[DatasetConfig]:
+        """The configs that can be looked at; those of one repository alone where it is named.
+
+        Raises Unavailable while the hub is away, and UpstreamError for nonsense.
+        """
+        if repo == SAMPLE:
+            return await self._blocking(self._datasets.sample)
+        if self._listed is None or monotonic() - self._listed[0] > KEPT_SECONDS:
+            if self._listing is None:
+                self._listing = asyncio.create_task(self._list())
+                self._listing.add_done_callback(self._forget_listing)
+            # Shielded: one caller that gives up must not take the answer from the others.
+            listed = await asyncio.shield(self._listing)
+        else:
+            listed = self._listed[1]
+        return [config for config in listed if repo in (None, config.repo)]
+
+    async def event(self, wanted: Wanted, *, withheld: bool) -> ShownEvent:
+        """An event, with or ``withheld`` its truth.
+
+        Raises NotFound, Conflict where several datasets have such a config, InvalidInput, TooLarge,
+        UnusableDataset, and Unavailable or UpstreamError for what is wrong with the hub.
+        """
+        repo = wanted.repo or await self._only(wanted.config)
+        commit = "local"
+        if repo != SAMPLE:
+            found = await self._blocking(partial(self._datasets.repository, repo, wanted.revision))
+            commit = found.commit
+        key = _Key(repo, commit, replace(wanted, repo=repo, revision=commit), withheld)
+        if (known := self._answers.get(key)) is not None:
+            return known
+        return await asyncio.shield(self._making.get(key) or self._start(key))
+
+    async def close(self) -> None:
+        """End what goes on, and give back connections. Idempotent."""
+        going = [*self._making.values(), *([self._listing] if self._listing else [])]
+        for task in going:
+            task.cancel()
+            with suppress(asyncio.CancelledError, CollidiumError):
+                await task
+        await asyncio.to_thread(self._datasets.close)
+
+    # -- the list ---------------------------------------------------------------------------------------
+
+    async def _list(self) -> list[DatasetConfig]:
+        listed = await self._blocking(self._datasets.configs)
+        self._listed = (monotonic(), listed)
+        return listed
+
+    def _forget_listing(self, task: asyncio.Task[list[DatasetConfig]]) -> None:
+        self._listing = None
+        if not task.cancelled():
+            task.exception()  # taken as seen, also where every caller has gone
+
+    async def _only(self, config: str) -> str:
+        repos = [found.repo for found in await self.datasets() if found.config == config]
+        if not repos:
+            raise NotFound(
+                f"no dataset has a config {config[:200]!r}; GET /v1/datasets lists those there are"
+            )
+        if len(repos) > 1:
+            raise Conflict(
+                f"several datasets have a config {config}: say which one by repo=",
+                errors=[{"field": "repo", "detail": repo} for repo in repos],
+            )
+        return repos[0]
+
+    # -- events -----------------------------------------------------------------------------------------
+
+    def _start(self, key: _Key) -> asyncio.Task[ShownEvent]:
+        if len(self._making) >= _WAITING:
+            raise Unavailable("many events are asked for just now; try again in a moment", retry_after=2)
+        task = self._making[key] = asyncio.create_task(self._make(key))
+        task.add_done_callback(lambda done: self._finish(key, done))
+        return task
+
+    def _finish(self, key: _Key, task: asyncio.Task[ShownEvent]) -> None:
+        del self._making[key]
+        if not task.cancelled() and task.exception() is None:
+            event = task.result()
+            if len(event.content) <= self._answers.maxsize:
+                self._answers[key] = event
+
+    async def _make(self, key: _Key) -> ShownEvent:
+        context = held_directory(self._scratch)
+        directory = await asyncio.to_thread(context.__enter__)
+        try:
+            job = await self._blocking(partial(self._collect, key, directory))
+            content = await self._decoded(job)
+        finally:
+            await asyncio.to_thread(context.__exit__, None, None, None)
+        tag = hashlib.sha256(repr(key).encode()).hexdigest()[:32]
+        return ShownEvent(content, MEDIA_TYPES[key.wanted.format], tag)
+
+    def _collect(self, key: _Key, directory: Path) -> EventJob:
+        """Bring what has to be decoded onto this machine. Blocks."""
+        wanted = key.wanted
+        shards = self._shards(key)
+        tables = _tables(shards, wanted)
+        pieces: dict[str, Piece] = {}
+        left = self._read_bytes
+        for table in _read(shards, tables, withheld=key.withheld):
+            place = find(shards, table, wanted.event_id)
+            if place is not None:
+                piece = shards.piece(table, place.path, place.groups, directory, left)
+                left -= piece.bytes_read
+                pieces[table] = piece
+        if not any(table in pieces for table in tables):
+            raise NotFound(
+                f"{key.repo}, config {wanted.config}, has no event {wanted.event_id} "
+                f"({told_range(shards, tables[0])})"
+            )
+        return EventJob(
+            event_id=wanted.event_id,
+            pieces=pieces,
+            tables=tables,
+            about=_about(key),
+            withheld=key.withheld,
+            format=wanted.format,
+            largest=self._event_bytes,
+        )
+
+    def _shards(self, key: _Key) -> Shards:
+        if key.repo == SAMPLE:
+            if key.wanted.config != sample.CONFIG:
+                raise NotFound(f"the sample has no config {key.wanted.config[:200]!r}, only {sample.CONFIG}")
+            return LocalShards(sample.DIRECTORY, sample.CONFIG)
+        return self._datasets.shards(self._datasets.repository(key.repo, key.commit), key.wanted.config)
+
+    async def _decoded(self, job: EventJob) -> bytes:
+        try:
+            async with aclosing(self._executor.map(decoding.make, [job], self._limits)) as made:
+                return await anext(made)
+        except (OverLimit, WorkerDied) as error:
+            raise UnusableDataset(
+                f"event {job.event_id} cannot be shown: decoding it takes too much, or its file is damaged"
+            ) from error
+
+    async def _blocking(self, work: Callable[[], Result]) -> Result:
+        async with self._threads:
+            return await in_thread(work, "event-display")
+
+
+def _tables(shards: Shards, wanted: Wanted) -> tuple[str, ...]:
+    """The tables that are sent. Raises InvalidInput with all that are not there."""
+    there = [table for table in SHOWN if table in shards.tables()]
+    if wanted.tables is not None:
+        absent = [table for table in wanted.tables if table not in there]
+        if absent:
+            raise InvalidInput(
+                f"tables: there are {', '.join(there)}",
+                errors=[{"field": "tables", "detail": f"no table {table[:100]!r}"} for table in absent[:20]],
+            )
+        there = [table for table in there if table in wanted.tables]
+    if wanted.format == "phoenix":
+        there = [table for table in there if table in _PHOENIX_TABLES]
+    if not there:
+        raise NotFound(f"config {wanted.config} has no tables of events that are shown")
+    return tuple(there)
+
+
+def _read(shards: Shards, tables: tuple[str, ...], *, withheld: bool) -> tuple[str, ...]:
+    """The tables that are read: hits, too, where rows that name them change their places."""
+    if not withheld:
+        return tables
+    named = [_NAMED_BY[table] for table in tables if table in _NAMED_BY]
+    return tuple(dict.fromkeys([*tables, *(table for table in named if table in shards.tables())]))
+
+
+def _about(key: _Key) -> dict[str, str]:
+    about = {
+        "repo": key.repo,
+        "config": key.wanted.config,
+        "revision": key.commit,
+        "event_id": str(key.wanted.event_id),
+    }
+    if key.repo == SAMPLE:
+        about["field_tesla"] = str(sample.FIELD_TESLA)
+    return about | ({"withheld": "evaluated"} if key.withheld else {})

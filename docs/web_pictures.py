@@ -1,0 +1,82 @@
+"""Makes the pictures of the web apps: ``python docs/web_pictures.py``.
+
+A real server with accounts, submissions, models and orders that are always the same but for their days, and
+every page of it in Chromium, by day and by night.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from huggingface_hub import HfApi
+
+from collidium.client import Client
+from collidium.contracts.tables import flatten
+from collidium.demo import EVENTS_DIRECTORY
+from collidium.testing.server import ServerProcess
+from collidium_plugins.local_hub import accounts
+from collidium_plugins.local_hub.store import Store
+
+PICTURES: Final = Path(__file__).with_name("pictures")
+SIZE: Final = (1280, 800)
+THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+SETTINGS: Final = {"PLATFORM_MOCK_SECONDS": "0.1"}
+#: Who submits, and the share of hits that their model puts on the right track.
+PEOPLE: Final = {"anna": 0.98, "bohr": 0.93, "chien": 0.89, "dirac": 0.8, "emmy": 0.95}
+#: Models on the hub, and what they say of themselves.
+MODELS: Final = {
+    "anna/helix-net": "A graph network that grows helices from seeds.",
+    "bohr/slot-tracker": "Slot attention over hits: one slot, one track.",
+    "chien/hough-again": "A Hough transform with a learned binning.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Furnished:
+    """What a furnished server has: hub tokens by account, and ids to build addresses from."""
+
+    tokens: Mapping[str, str]
+    submission_id: str
+    request_id: str
+
+
+def furnish(server: ServerProcess) -> Furnished:
+    """Fill a fresh server: a benchmark with submissions, models on the hub, an order that was carried out."""
+    events = ("--config", "ttbar_pu0", "--events", "3:5")
+    done = server.run("truth", "import", "tracking", "--from", str(EVENTS_DIRECTORY), *events)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    with closing(Store(server.data_dir / "hub")) as store, store.database.writing() as db:
+        tokens = {name: accounts.make_token(db, accounts.add(db, name)) for name in PEOPLE}
+    for repo, text in MODELS.items():
+        _add_model(HfApi(f"{server.base_url}/hub", tokens[repo.partition("/")[0]]), repo, text)
+    for name, share in PEOPLE.items():
+        model = next((repo for repo in MODELS if repo.startswith(f"{name}/")), None)
+        with Client(server.base_url, tokens[name]) as client:
+            receipt = client.submit("tracking", reconstruction(share), model_repo=model)
+    with Client(server.base_url, tokens["anna"]) as client:
+        ordered = client.simulate(channel="ttbar", events=10, pileup=0)
+        client.wait(ordered.request_id)
+    return Furnished(tokens, receipt.submission_id, ordered.request_id)
+
+
+def _add_model(hub: HfApi, repo: str, text: str) -> None:
+    hub.create_repo(repo)
+    card = f"---\ntags:\n- collidium\n- collidium-task:tracking\n---\n# {repo}\n\n{text}\n"
+    hub.upload_file(path_or_fileobj=card.encode(), path_in_repo="README.md", repo_id=repo)
+
+
+def reconstruction(share: float) -> pa.Table:
+    """Predictions of events 3 and 4 that have a share of the hits on their tracks, and the others on none."""
+    hits = flatten(pq.read_table(EVENTS_DIRECTORY / "tracker_hits.parquet"), ["hit_id", "particle_id"])
+    hits = hits.filter(pa.array(np.asarray(hits.column("event_id")) >= 3))
+    kept = np.random.default_rng(round(1000 * share)).random(hits.num_rows) < share
+    track_id = np.where(kept, np.asarray(hits.column("particle_id")).astype(np.int64), -1)
+    return hits.select(["event_id", "hit_id"]).append_column("track_id", pa.array(track_id))
