@@ -1,0 +1,34 @@
+"""Answers to forms: on to another page, or the form's own page with what the backend refused."""
+
+from __future__ import annotations
+
+from quart import Response
+
+from collidium.errors import CollidiumError
+
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+
+
+def see_other(address: str) -> Response:
+    """On to the page of ours that shows what was done."""
+    return Response("", status=303, headers={"Location": address, "Cache-Control": "no-store"})
+
+
+def refused(page: Response, refusal: CollidiumError) -> Response:
+    """The page with the status of the refusal, and when to come back if that was told."""
+    page.status_code = refusal.status
+    if "Retry-After" in refusal.headers:
+        page.headers["Retry-After"] = refusal.headers["Retry-After"]
+    return page
+
+
+def when_to_come_back(refusal: CollidiumError | None) -> str:
+    """How long to wait, for people; empty where nothing was told."""
+    told = refusal.headers.get("Retry-After", "") if refusal else ""
+    if not (told.isascii() and told.isdecimal()):
+        return ""
+    seconds = int(told[:9])
+    if seconds < 2 * _MINUTE:
+        return f"{seconds} seconds"
+    return f"{-(-seconds // _MINUTE)} minutes" if seconds < 2 * _HOUR else f"{-(-seconds // _HOUR)} hours"

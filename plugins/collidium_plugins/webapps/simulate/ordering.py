@@ -1,0 +1,142 @@
+"""``/simulate``: presets, the form with its price, and the latest requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from quart import Response, request
+
+from collidium.client import Account, Estimate, Knobs, Page, Preset, SimulationRequest
+from collidium.errors import (
+    CollidiumError,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    PaymentRequired,
+    TooManyRequests,
+    Unavailable,
+)
+from collidium_plugins.webapps import context
+from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back
+from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.simulate.form import Form
+from collidium_plugins.webapps.simulate.requests import LATEST, output_of
+
+#: What an order may be refused for, so that the form is the right place to tell it.
+_REFUSALS: Final = (Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable)
+_SENT_BEFORE: Final = (
+    "this form was sent before with other values; it is a new order now: look it over and send it again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What may be ordered, and whether orders are taken now."""
+
+    knobs: Knobs
+    presets: Sequence[Preset]
+    frozen: bool
+
+    def form(self, typed: Mapping[str, str]) -> Form:
+        """The form with what was typed, or what the name of a preset stands for."""
+        named = [preset for preset in self.presets if preset.name == typed.get("preset")]
+        return Form.untouched(self.knobs, named or self.presets).filled_in(typed)
+
+
+@dataclass(frozen=True, slots=True)
+class Customer:
+    """Who may order, and their latest requests; None: nobody who is signed in, or somebody banned."""
+
+    account: Account | None = None
+    requests: Page[SimulationRequest] | None = None
+    banned: bool = False
+
+
+async def show() -> Response:
+    """``GET /simulate``, with fields of the form, or ``preset``, in the query"""
+    offer, customer = await asyncio.gather(_offer(), _customer())
+    return await _page(offer, customer, offer.form(request.args), asked="channel" in request.args)
+
+
+async def order() -> Response:
+    """``POST /simulate``: order what the form says; sent twice it is one order."""
+    context.signed_in()
+    offer = await _offer()
+    typed = await request.form
+    form = offer.form(typed).sent_with(typed.get("key", ""))
+    try:
+        knobs = form.knobs()
+        placed = await context.backend_as_user().simulate(
+            knobs.channel,
+            knobs.events,
+            knobs.pileup,
+            seed=knobs.seed,
+            private=form.private,
+            idempotency_key=form.key,
+        )
+    except Conflict:
+        return await _page(offer, await _customer(), form.anew(), refusal=Conflict(_SENT_BEFORE))
+    except _REFUSALS as refusal:
+        return await _page(offer, await _customer(), form, refusal=refusal)
+    told = urlencode({"ordered": "free" if placed.cached else "now"})
+    return see_other(f"/simulate/requests/{placed.request_id}?{told}")
+
+
+async def _offer() -> Offer:
+    backend = context.backend()
+    knobs, presets, ready = await asyncio.gather(backend.knobs(), backend.presets(), backend.ready())
+    return Offer(knobs, presets.items, bool(ready.submissions_frozen))
+
+
+async def _customer() -> Customer:
+    if context.viewer() is None:
+        return Customer()
+    backend = context.backend_as_user()
+    try:
+        account, requests = await asyncio.gather(backend.me(), backend.requests(limit=LATEST))
+    except Forbidden:
+        return Customer(banned=True)
+    return Customer(account, requests)
+
+
+async def _page(
+    offer: Offer,
+    customer: Customer,
+    form: Form,
+    *,
+    asked: bool = False,
+    refusal: CollidiumError | None = None,
+) -> Response:
+    price, problem = await _price(form)
+    problem = refusal or (problem if asked else None)
+    response = await render(
+        "simulate.html",
+        offer=offer,
+        customer=customer,
+        form=form,
+        price=price,
+        problem=problem,
+        faults={str(fault.get("field")): fault.get("detail") for fault in problem.errors} if problem else {},
+        refusal=refusal,
+        come_back=when_to_come_back(refusal),
+        too_dear=_too_dear(customer, price),
+        output_of=output_of,
+    )
+    return refused(response, refusal) if refusal else response
+
+
+async def _price(form: Form) -> tuple[Estimate | None, CollidiumError | None]:
+    """What the form costs as it stands, or why that cannot be ordered."""
+    try:
+        knobs = form.knobs()
+        return await context.backend().estimate(knobs.channel, knobs.events, knobs.pileup), None
+    except InvalidInput as problem:
+        return None, problem
+
+
+def _too_dear(customer: Customer, price: Estimate | None) -> bool:
+    return customer.account is not None and price is not None and price.credits > customer.account.credits

@@ -1,0 +1,101 @@
+"""``/simulate/requests``: what was ordered and what becomes of it, as it goes on; cancelling."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from quart import Response, request
+
+from collidium.client import SimulationRequest
+from collidium.errors import CollidiumError, Conflict, Forbidden
+from collidium_plugins.webapps import context
+from collidium_plugins.webapps.answers import refused, see_other
+from collidium_plugins.webapps.rendering import render
+
+#: Requests beside the form, and on a page of all.
+LATEST: Final = 8
+PAGE: Final = 25
+STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
+
+_REPO: Final = re.compile(r"https?://[^/]+(?:/[^/]+)*?/datasets/([\w.-]+/[\w.-]+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The dataset that a request made."""
+
+    repo: str
+    #: Its page on the hub.
+    address: str
+    #: Its first event in the display.
+    first_event: str
+
+
+async def latest() -> Response:
+    """``GET /simulate/latest``: the part of the form's page that changes"""
+    requests = await context.backend_as_user().requests(limit=LATEST)
+    return await _part(await render("simulate-latest.html", requests=requests, output_of=output_of))
+
+
+async def show_all() -> Response:
+    """``GET /simulate/requests?state=&cursor=``"""
+    state = request.args.get("state") or None
+    cursor = request.args.get("cursor") or None
+    page = await context.backend_as_user().requests(state=state, limit=PAGE, cursor=cursor)
+    asked = {"state": state} if state else {}
+    return await render(
+        "requests.html",
+        requests=page,
+        output_of=output_of,
+        state=state,
+        states=STATES,
+        first=f"/simulate/requests?{urlencode(asked)}" if cursor else None,
+        next=f"/simulate/requests?{urlencode(asked | {'cursor': page.next_cursor})}"
+        if page.next_cursor
+        else None,
+    )
+
+
+async def show(request_id: str) -> Response:
+    """``GET /simulate/requests/<request_id>``; ``ordered`` is there for who comes from the form"""
+    return await _page(await context.backend_as_user().request(request_id))
+
+
+async def live(request_id: str) -> Response:
+    """``GET /simulate/requests/<request_id>/live``: the part of its page that changes"""
+    found = await context.backend_as_user().request(request_id)
+    return await _part(await render("request-live.html", request=found, output_of=output_of))
+
+
+async def cancel(request_id: str) -> Response:
+    """``POST /simulate/requests/<request_id>/cancel``"""
+    backend = context.backend_as_user()
+    try:
+        await backend.cancel(request_id)
+    except (Conflict, Forbidden) as refusal:
+        return refused(await _page(await backend.request(request_id), refusal), refusal)
+    return see_other(f"/simulate/requests/{request_id}")
+
+
+async def _page(found: SimulationRequest, refusal: CollidiumError | None = None) -> Response:
+    ordered = request.args.get("ordered")
+    return await render("request.html", request=found, output_of=output_of, ordered=ordered, refusal=refusal)
+
+
+async def _part(part: Response) -> Response:
+    """A part that is asked for again and again; nothing of it is sent while it stays the same."""
+    part.headers["Cache-Control"] = "private, no-store"
+    await part.add_etag()
+    return await part.make_conditional(request)
+
+
+def output_of(found: SimulationRequest) -> Output | None:
+    """The dataset of a request; None before there is one, and for a mock's, which never is."""
+    named = _REPO.fullmatch(found.output_hub_repo or "")
+    if named is None or found.output_is_mock:
+        return None
+    first = urlencode({"repo": named[1], "config": f"{found.channel}_pu{found.pileup}", "event": 0})
+    return Output(named[1], context.as_browsers_do(named[0]), f"/events?{first}")

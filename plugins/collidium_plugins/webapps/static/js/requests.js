@@ -1,0 +1,81 @@
+// Parts of a page that are asked for again until nothing more becomes of them: `data-live` is where.
+// A part comes from the server as it stands on the page; `data-ended` on it says that this was the last time.
+
+const FIRST = 1500;
+const LAST = 30000;
+
+class LivePart {
+  constructor(part) {
+    this.part = part;
+    this.told = document.querySelector("[data-live-told]");
+    this.trouble = document.querySelector("[data-live-trouble]");
+    this.etag = null;
+    this.pause = FIRST;
+    this.timer = null;
+    document.addEventListener("visibilitychange", () => this.wake());
+    this.rest();
+  }
+
+  get hasEnded() {
+    return "ended" in this.part.dataset;
+  }
+
+  wake() {
+    clearTimeout(this.timer);
+    if (document.hidden || this.hasEnded) return;
+    this.pause = FIRST;
+    this.look();
+  }
+
+  rest() {
+    clearTimeout(this.timer);
+    if (!document.hidden && !this.hasEnded) this.timer = setTimeout(() => this.look(), this.pause);
+  }
+
+  async look() {
+    try {
+      const headers = this.etag ? { "If-None-Match": this.etag } : {};
+      const answer = await fetch(this.part.dataset.live, { headers, cache: "no-store" });
+      if (answer.status === 401) return this.sayEnded();
+      if (!answer.ok && answer.status !== 304) throw new Error(`status ${answer.status}`);
+      this.trouble.textContent = "";
+      this.pause = Math.min(this.pause * 1.5, LAST);
+      if (answer.status === 200) this.show(await answer.text(), answer.headers.get("ETag"));
+    } catch {
+      this.pause = Math.min(this.pause * 2, LAST);
+      this.trouble.textContent = "The platform does not answer; what you see may be old. Trying again.";
+    }
+    this.rest();
+  }
+
+  show(text, etag) {
+    const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("[data-live]");
+    if (!fresh) throw new Error("not a part of this page");
+    this.etag = etag;
+    if (fresh.outerHTML === this.part.outerHTML) return;
+    const said = this.part.dataset.told;
+    keepPlace(this.part, fresh);
+    this.part = fresh;
+    this.pause = FIRST;
+    if (said !== fresh.dataset.told) this.told.textContent = fresh.dataset.told;
+  }
+
+  sayEnded() {
+    const link = document.createElement("a");
+    link.href = `/web/sign-in?next=${encodeURIComponent(location.pathname)}`;
+    link.textContent = "Sign in again";
+    this.trouble.replaceChildren("Your session has ended, so this is not followed any more. ", link, ".");
+  }
+}
+
+// Puts one part in another's place, with what had the focus and what was unfolded.
+function keepPlace(old, fresh) {
+  const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
+  for (const unfolded of old.querySelectorAll("details[open][id]")) {
+    fresh.querySelector(`#${unfolded.id}`)?.setAttribute("open", "");
+  }
+  old.replaceWith(fresh);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+document.querySelectorAll("[data-live]").forEach((part) => new LivePart(part));

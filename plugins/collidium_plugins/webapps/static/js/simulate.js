@@ -1,0 +1,119 @@
+// The form's price as its knobs are turned, sliders beside its numbers, and one order for however many clicks.
+
+const PAUSE = 200;
+const KNOBS = ["channel", "events", "pileup"];
+const form = document.getElementById("order-form");
+if (form) {
+  prepareSliders(form);
+  preparePrice(form);
+  sendOnce(form);
+}
+
+// -- price ------------------------------------------------------------------------------------------------------
+
+function preparePrice(form) {
+  const price = form.querySelector("#price");
+  const trouble = form.querySelector("#price-trouble");
+  const balance = form.dataset.balance === "" ? null : Number(form.dataset.balance);
+  let timer = null;
+  let asked = null;
+
+  form.addEventListener("input", (event) => {
+    if (!KNOBS.includes(event.target.name)) return;
+    clearTimeout(timer);
+    timer = setTimeout(ask, PAUSE);
+  });
+
+  async function ask() {
+    asked?.abort();
+    // Out of the ranges that the server told there is no price to be asked for.
+    const knobs = KNOBS.map((name) => form.elements[name]);
+    const wrong = knobs.filter((knob) => !knob.checkValidity());
+    if (wrong.length) return showFaults(wrong.map((knob) => ({ field: knob.name, detail: knob.validationMessage })));
+    asked = new AbortController();
+    const query = new URLSearchParams(knobs.map((knob) => [knob.name, knob.value]));
+    try {
+      const base = document.body.dataset.api;
+      const answer = await fetch(`${base}/v1/estimate?${query}`, { signal: asked.signal });
+      const told = await answer.json();
+      if (answer.ok) show(told.credits);
+      else if (answer.status === 422) showFaults(told.errors ?? []);
+      else throw new Error(`status ${answer.status}`);
+      trouble.textContent = "";
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      price.textContent = "—";
+      trouble.textContent = "The price cannot be asked for now.";
+    }
+  }
+
+  function show(credits) {
+    showFaults([]);
+    price.textContent = inCredits(credits);
+    if (balance === null) return;
+    form.querySelector("[data-left]").textContent = inCredits(balance - credits);
+    form.querySelector('[data-when="enough"]').hidden = balance < credits;
+    form.querySelector('[data-when="dear"]').hidden = balance >= credits;
+  }
+
+  function showFaults(faults) {
+    const told = new Map(faults.map((fault) => [fault.field, fault.detail]));
+    for (const name of KNOBS) {
+      const fault = told.get(name) ?? "";
+      form.querySelector(`[data-fault="${name}"]`).textContent = fault;
+      if (fault) form.elements[name].setAttribute("aria-invalid", "true");
+      else form.elements[name].removeAttribute("aria-invalid");
+    }
+    if (faults.length) price.textContent = "—";
+  }
+}
+
+function inCredits(amount) {
+  const number = amount.toLocaleString("en", { maximumFractionDigits: 3 });
+  return `${number} ${amount === 1 ? "credit" : "credits"}`;
+}
+
+// -- sliders ----------------------------------------------------------------------------------------------------
+
+function prepareSliders(form) {
+  for (const slider of form.querySelectorAll("[data-of]")) {
+    const number = form.elements[slider.dataset.of];
+    const scale = scaleBetween(Number(number.min), Number(number.max));
+    const follow = () => (slider.value = scale.place(Number(number.value)));
+    slider.addEventListener("input", () => {
+      number.value = scale.number(Number(slider.value));
+      slider.setAttribute("aria-valuetext", number.value);
+      number.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    number.addEventListener("input", (event) => event.isTrusted && follow());
+    follow();
+    slider.setAttribute("aria-valuetext", number.value);
+    slider.hidden = false;
+  }
+}
+
+// Thousandths of a slider's way; each step of a long way is a part of what is there already.
+function scaleBetween(least, most) {
+  const isLong = least > 0 && most / least > 1000;
+  return {
+    place: (number) =>
+      isLong ? (1000 * Math.log(number / least)) / Math.log(most / least) : (1000 * (number - least)) / (most - least),
+    number: (place) => {
+      const exact = isLong ? least * (most / least) ** (place / 1000) : least + ((most - least) * place) / 1000;
+      return isLong ? Number(exact.toPrecision(2)) : Math.round(exact);
+    },
+  };
+}
+
+// -- sending ----------------------------------------------------------------------------------------------------
+
+function sendOnce(form) {
+  form.addEventListener("submit", (event) => {
+    if (form.ariaBusy === "true") event.preventDefault();
+    form.ariaBusy = "true";
+    const button = form.querySelector("button.primary");
+    if (button) button.textContent = "Ordering …";
+  });
+  // Who comes back by the browser's own button finds the form as it was left.
+  addEventListener("pageshow", (event) => event.persisted && location.reload());
+}

@@ -1,0 +1,287 @@
+"""Ordering events in a browser: the form with its price, and requests as they get on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+from tests.waiting import eventually
+
+from collidium.testing.browser import Watch
+from collidium.testing.server import ServerProcess
+
+from .conftest import SignIn
+from .visiting import Visitor, field
+
+_serial = count(1)
+
+SMALL = {"channel": "single_muon", "events": "10", "pileup": "0"}
+
+
+@pytest.fixture(scope="module")
+def web_environment() -> Mapping[str, str]:
+    return {"PLATFORM_MOCK_SECONDS": "0.5", "PLATFORM_BURST_REQUESTS": "6", "PLATFORM_BURST_SECONDS": "3600"}
+
+
+@pytest.fixture
+def nobody(web: ServerProcess) -> Iterator[Visitor]:
+    with Visitor(web.base_url) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def name() -> str:
+    """An account that nobody used before."""
+    return f"orders{next(_serial)}"
+
+
+@pytest.fixture
+def anna(web: ServerProcess, token: Callable[[str], str], name: str) -> Iterator[Visitor]:
+    with Visitor(web.base_url) as visitor:
+        visitor.sign_in(token(name))
+        yield visitor
+
+
+@pytest.fixture
+def operator(web: ServerProcess) -> Iterator[httpx.Client]:
+    headers = {"X-Admin-Token": web.admin_token}
+    with httpx.Client(base_url=web.base_url, headers=headers, trust_env=False) as client:
+        yield client
+
+
+def key_of(page: str) -> str:
+    return field(page, "key")
+
+
+def order(visitor: Visitor, **fields: str) -> httpx.Response:
+    """Send the form as it stands on its page, with what is typed into it."""
+    page = visitor.get("/simulate").text
+    return visitor.fill_in(
+        "/simulate", **{"key": key_of(page), "seed": str(next(_serial)), **SMALL, **fields}
+    )
+
+
+def request_of(answer: httpx.Response) -> str:
+    assert answer.status_code == 303, answer.text
+    return urlsplit(answer.headers["Location"]).path.rpartition("/")[2]
+
+
+def ended(visitor: Visitor, request_id: str) -> str:
+    """The page of a request, once it has ended."""
+    seen: list[str] = []
+
+    def look() -> bool:
+        seen.append(visitor.get(f"/simulate/requests/{request_id}").text)
+        return "data-ended" in seen[-1]
+
+    eventually(look)
+    return seen[-1]
+
+
+# -- the form -----------------------------------------------------------------------------------------
+
+
+def test_nobody_sees_presets_and_prices_and_is_led_to_sign_in(nobody: Visitor) -> None:
+    page = nobody.get("/simulate")
+    assert page.status_code == 200
+    for told in ("ttbar-quick", "0.333 credits", "Sign in to order", "How it works", "1 to 100,000"):
+        assert told in page.text
+    assert "Your requests" not in page.text
+    assert nobody.post("/simulate", data=SMALL).status_code == 401
+    for address in ("/simulate/latest", "/simulate/requests", f"/simulate/requests/{'0' * 32}"):
+        assert nobody.get(address).status_code == 401
+
+
+def test_the_price_is_shown_without_scripts(nobody: Visitor) -> None:
+    shown = nobody.get("/simulate", params={"channel": "ttbar", "events": "100", "pileup": "40"}).text
+    assert re.search(r"<output[^>]*>4\.583 credits", shown)
+    named = nobody.get("/simulate?preset=ttbar-hl-lhc").text
+    assert 'name="pileup" inputmode="numeric" required step="1" min="0" max="200" value="200"' in named
+
+
+@pytest.mark.parametrize(
+    "hostile", ["", "ten", "1e3", "99999999999999999999", "\uff11\uff10", "-1", "0", "%00", "<b>", "9" * 5000]
+)
+def test_what_is_no_order_is_told_at_its_field(nobody: Visitor, hostile: str) -> None:
+    page = nobody.get("/simulate", params={**SMALL, "events": hostile})
+    assert page.status_code == 200
+    assert re.search(r'data-fault="events">a (whole )?number', page.text)
+    assert "<b>" not in page.text
+
+
+def test_an_order_is_charged_followed_and_listed(anna: Visitor) -> None:
+    answer = order(anna)
+    request_id = request_of(answer)
+    assert parse_qs(urlsplit(answer.headers["Location"]).query) == {"ordered": ["now"]}
+    assert "Ordered" in anna.get(answer.headers["Location"]).text
+    page = ended(anna, request_id)
+    for told in ("completed", "0.014 credits charged", "10 events of single_muon", "(a mock)", "Running"):
+        assert told in page
+    assert "Cancel this request" not in page
+    assert "9.986 credits" in anna.get("/simulate").text
+    for address in (
+        "/simulate",
+        "/simulate/requests",
+        "/simulate/requests?state=completed",
+        "/simulate/latest",
+    ):
+        assert request_id in anna.get(address).text
+    assert request_id not in anna.get("/simulate/requests?state=failed").text
+
+
+def test_the_form_orders_once_however_often_it_is_sent(anna: Visitor) -> None:
+    page = anna.get("/simulate").text
+    form = {"key": key_of(page), "seed": str(next(_serial)), **SMALL}
+    first, again = anna.fill_in("/simulate", **form), anna.fill_in("/simulate", **form)
+    assert request_of(first) == request_of(again)
+    other = anna.fill_in("/simulate", **form | {"events": "11"})
+    assert other.status_code == 409
+    assert "Nothing was ordered" in other.text
+    assert key_of(other.text) != form["key"]
+    assert len(anna.get("/web/v1/requests").json()) == 1
+
+
+def test_what_was_made_lately_is_free(anna: Visitor) -> None:
+    seed = str(next(_serial))
+    first = request_of(order(anna, seed=seed))
+    ended(anna, first)
+    again = order(anna, seed=seed)
+    assert request_of(again) == first
+    assert "you pay nothing" in anna.get(again.headers["Location"]).text
+
+
+def test_refusals_are_told_on_the_form_that_keeps_what_was_typed(anna: Visitor) -> None:
+    wrong = order(anna, channel="<i>nothing</i>", events="0", pileup="1000", seed="-1")
+    assert wrong.status_code == 422
+    assert [
+        name for name in ("channel", "events", "pileup", "seed") if f'data-fault="{name}"><' in wrong.text
+    ] == []
+    assert "<i>nothing" not in wrong.text
+    assert "&lt;i&gt;nothing" in wrong.text
+    poor = order(anna, channel="ttbar", events="1000")
+    assert poor.status_code == 402
+    assert "Nothing was ordered" in poor.text
+    assert 'value="1000"' in poor.text
+    assert re.search('data-when="dear">', poor.text)
+    assert anna.get("/web/v1/me").json()["credits"] == 10
+
+
+def test_too_many_orders_are_told_with_the_time_to_come_back(anna: Visitor) -> None:
+    for _ in range(6):
+        assert order(anna).status_code == 303
+    answer = order(anna)
+    assert answer.status_code == 429
+    assert int(answer.headers["Retry-After"]) > 60
+    assert "Try again in" in answer.text
+
+
+def test_an_order_needs_the_secret_of_the_form(anna: Visitor) -> None:
+    key = key_of(anna.get("/simulate").text)
+    forged = anna.post("/simulate", data={"key": key, "seed": "1", **SMALL})
+    assert forged.status_code == 403
+    request_id = request_of(order(anna))
+    assert anna.post(f"/simulate/requests/{request_id}/cancel").status_code == 403
+    assert len(anna.get("/web/v1/requests").json()) == 1
+
+
+def test_the_frozen_and_the_banned_are_told_before_they_order(
+    anna: Visitor, operator: httpx.Client, name: str
+) -> None:
+    operator.post("/admin/freeze?frozen=true").raise_for_status()
+    try:
+        assert "Orders are frozen" in anna.get("/simulate").text
+        answer = order(anna)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "600")
+        assert "Try again in 10 minutes" in answer.text
+    finally:
+        operator.post("/admin/freeze?frozen=false").raise_for_status()
+    assert "Orders are frozen" not in anna.get("/simulate").text
+    operator.post("/admin/ban", json={"hub_username": name, "banned": True}).raise_for_status()
+    page = anna.get("/simulate")
+    assert (page.status_code, "Your account is banned" in page.text) == (200, True)
+    assert "ttbar-quick" in page.text
+    assert ">Order</button>" not in page.text
+
+
+# -- requests -----------------------------------------------------------------------------------------
+
+
+def test_a_part_that_stays_the_same_is_not_sent_again(anna: Visitor) -> None:
+    request_id = request_of(order(anna))
+    ended(anna, request_id)
+    for address in ("/simulate/latest", f"/simulate/requests/{request_id}/live"):
+        first = anna.get(address)
+        assert "<html" not in first.text
+        again = anna.get(address, headers={"If-None-Match": first.headers["ETag"]})
+        assert (again.status_code, again.text) == (304, "")
+
+
+def test_what_has_ended_is_not_cancelled_and_others_requests_are_not_there(
+    anna: Visitor, web: ServerProcess, token: Callable[[str], str]
+) -> None:
+    request_id = request_of(order(anna))
+    ended(anna, request_id)
+    answer = anna.fill_in(f"/simulate/requests/{request_id}/cancel")
+    assert answer.status_code == 409
+    assert "It was not cancelled" in answer.text
+    with Visitor(web.base_url) as other:
+        other.sign_in(token("looks-on"))
+        for address in (
+            f"/simulate/requests/{request_id}",
+            "/simulate/requests/x",
+            "/simulate/requests/%3Cb%3E/live",
+        ):
+            assert other.get(address).status_code == 404
+        assert other.fill_in(f"/simulate/requests/{request_id}/cancel").status_code == 404
+
+
+@pytest.mark.parametrize("query", ["state=nothing", "cursor=x", "cursor=%00"])
+def test_a_list_that_there_is_not_is_told_on_a_page(anna: Visitor, query: str) -> None:
+    answer = anna.get(f"/simulate/requests?{query}")
+    assert answer.status_code in {404, 422}
+    assert "<h1>" in answer.text
+
+
+def test_an_empty_list_says_so(anna: Visitor) -> None:
+    assert "You have ordered nothing yet" in anna.get("/simulate/requests").text
+    assert "No request of yours is failed" in anna.get("/simulate/requests?state=failed").text
+
+
+# -- in a browser -------------------------------------------------------------------------------------
+
+
+def test_from_the_price_to_the_end_of_a_request(page: Page, sign_in: SignIn) -> None:
+    sign_in(page, "orders-in-a-browser")
+    page.goto("/simulate")
+    page.get_by_role("link", name="zmumu-quick").click()
+    price = page.locator("#price")
+    expect(price).to_have_text("0.083 credits")
+    page.get_by_label("Events", exact=True).first.fill("1000")
+    expect(price).to_have_text("8.333 credits")
+    expect(page.get_by_text("1.667 credits would be left")).to_be_visible()
+    page.get_by_role("slider", name="Pileup").press("End")
+    expect(page.locator("#pileup")).to_have_value("200")
+    expect(page.get_by_text("That is less than the price")).to_be_visible()
+    page.locator("#events").fill("0")
+    expect(page.locator("[data-fault=events]")).not_to_be_empty()
+    page.locator("#events").fill("20")
+    expect(price).to_have_text("0.833 credits")
+    page.get_by_role("button", name="Order", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("20 events of zmumu")
+    expect(page.locator(".facts .badge")).to_have_text("completed")
+    expect(page.locator(".timeline li")).to_have_count(3)
+
+
+def test_a_request_is_cancelled_after_a_second_thought(page: Page, sign_in: SignIn, watch: Watch) -> None:
+    sign_in(page, "cancels-in-a-browser")
+    page.goto(f"/simulate?channel=ttbar&events=5&pileup=0&seed={next(_serial)}")
+    page.get_by_role("button", name="Order", exact=True).click()
+    page.get_by_text("Cancel this request").click()
+    watch.allow("status of 409")  # it may have ended meanwhile
+    page.get_by_role("button", name="Yes, cancel it").click()
+    expect(page.locator(".facts .badge")).to_have_text(re.compile("cancelled|completed"))
