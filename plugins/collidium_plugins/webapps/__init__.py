@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from collidium import hookspecs
 
 if TYPE_CHECKING:
+    import click
     from quart import Blueprint
 
     from collidium.settings import Settings
@@ -22,3 +23,10 @@ def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:
     from collidium_plugins.webapps.site import make_blueprints
 
     return make_blueprints(settings)
+
+
+@hookspecs.hookimpl
+def collidium_commands() -> Sequence[click.Command]:
+    from collidium_plugins.webapps.command import web
+
+    return [web]

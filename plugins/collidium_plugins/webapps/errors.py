@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from markupsafe import escape
-from quart import Blueprint, Response, g, request
+from quart import Blueprint, Quart, Response, g, request
 from werkzeug.exceptions import HTTPException
 
 from collidium.api.problems import problem
@@ -42,8 +42,8 @@ _TITLES: Final = {
 }
 
 
-def install(blueprint: Blueprint) -> None:
-    """Render every error of the blueprint's handlers."""
+def install(blueprint: Blueprint | Quart) -> None:
+    """Render every error of its handlers."""
     blueprint.register_error_handler(CollidiumError, _own)
     blueprint.register_error_handler(HTTPException, _http)
     blueprint.register_error_handler(Exception, _unexpected)

@@ -1,0 +1,53 @@
+"""Serves the pages alone, from one process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import click
+from hypercorn.asyncio import serve
+from quart import Quart
+
+from collidium import logs
+from collidium.api import bodies, requests
+from collidium.cli.server.listener import listen
+from collidium.cli.server.worker import hypercorn_config, stop_requested
+from collidium.client.connection import check_backend
+from collidium.errors import ConfigurationError
+from collidium.saved_login import DEFAULT_BACKEND
+from collidium.settings import Settings
+from collidium_plugins.webapps import errors, headers
+from collidium_plugins.webapps.site import make_blueprints
+
+
+def run(settings: Settings, backend: str | None) -> None:
+    """Serve until told to stop. Raises ConfigurationError when it cannot start."""
+    address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
+    logs.configure(settings.log_level, settings.log_format)
+    with listen(settings.host, settings.port) as listener:
+        settings = settings.model_copy(update={"port": listener.getsockname()[1]})
+        if settings.base_url == address:
+            raise ConfigurationError(f"the pages at {address} would ask themselves: give --backend or --port")
+
+        async def until_stopped() -> None:
+            click.echo(f"The pages of {address} are at {settings.base_url}")
+            await stop_requested()
+
+        config = hypercorn_config(listener, settings.log_level)
+        asyncio.run(serve(make_app(settings, address), config, shutdown_trigger=until_stopped))
+
+
+def make_app(settings: Settings, backend: str) -> Quart:
+    """The pages as an application of their own, which asks the server at ``backend``."""
+    app = Quart("collidium.web", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
+    app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
+    bodies.install(app)
+    requests.install(app)
+    # Beside the blueprints, too: here no address is anybody else's.
+    errors.install(app)
+    app.after_request(headers.protect)
+    for blueprint in make_blueprints(settings, backend):
+        app.register_blueprint(blueprint)
+    return app

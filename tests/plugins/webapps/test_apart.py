@@ -1,0 +1,68 @@
+"""The pages served apart, while the backend and the hub are away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from collidium.testing.environment import isolated_environment
+from collidium.testing.server import run_command
+
+from .apart import Pages, free_port, served_apart
+from .visiting import Visitor
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+    # Nobody listens there.
+    with served_apart(tmp_path_factory.mktemp("web"), "http://127.0.0.1:1") as pages:
+        yield pages
+
+
+@pytest.fixture
+def visitor(pages: Pages) -> Iterator[Visitor]:
+    with Visitor(pages.base_url) as visitor:
+        yield visitor
+
+
+def test_styles_are_had_without_a_backend(visitor: Visitor) -> None:
+    assert visitor.get("/web/static/css/site.css").headers["Content-Type"].startswith("text/css")
+
+
+def test_a_sign_in_says_that_the_hub_is_away(visitor: Visitor) -> None:
+    answer = visitor.get("/web/sign-in")
+    assert answer.status_code == 503
+    assert "The hub that signs people in cannot be reached" in answer.text
+    assert "Traceback" not in answer.text
+    assert "Retry-After" in answer.headers
+
+
+def test_an_address_that_is_none_has_a_page(visitor: Visitor) -> None:
+    for path in ("/nothing", "/events/a/b/c", "/web/nothing", "/v1/me"):
+        answer = visitor.get(path)
+        assert answer.status_code == 404
+        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "There is nothing here" in answer.text
+
+
+def test_scripts_and_pages_know_where_the_backend_is(visitor: Visitor) -> None:
+    answer = visitor.get("/nothing")
+    assert 'data-api="http://127.0.0.1:1"' in answer.text
+    assert "connect-src 'self' http://127.0.0.1:1;" in answer.headers["Content-Security-Policy"]
+
+
+def test_no_pages_ask_themselves(pages: Pages) -> None:
+    port = free_port()
+    command = ("web", "--backend", f"http://127.0.0.1:{port}", "--port", str(port))
+    done = run_command(command, isolated_environment(pages.directory), pages.directory)
+    assert done.returncode == 1
+    assert "would ask themselves" in done.stderr
+
+
+def test_they_need_no_database_and_end_when_asked(pages: Pages, visitor: Visitor) -> None:
+    visitor.get("/web/sign-in")
+    assert pages.stop() == 0
+    kept = sorted(str(path.relative_to(pages.data_dir)) for path in pages.data_dir.rglob("*"))
+    assert kept == ["secret-key", "web", "web/sessions.sqlite3"]
+    assert "Traceback" not in pages.log
