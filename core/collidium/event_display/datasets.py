@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final
@@ -24,8 +22,6 @@ from collidium.errors import (
     Forbidden,
     NotFound,
     Unauthenticated,
-    Unavailable,
-    Unreachable,
     UnusableDataset,
     UpstreamError,
 )
@@ -98,13 +94,26 @@ class PublicDatasets:
     def configs(self) -> list[DatasetConfig]:
         """All that there are: the sample first, then the repositories that changed last.
 
-        Raises Unavailable while the hub is away, and UpstreamError for nonsense.
+        Raises Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
         """
-        with _public():
-            found = [str(item["repo"]) for item in tagged(self._hub(), self._tag, LISTED)]
+        found = [str(item["repo"]) for item in tagged(self._hub(), self._tag, LISTED)]
         with ThreadPoolExecutor(_PARALLEL, "collidium-datasets") as threads:
-            listed = list(threads.map(self._configs_of, [repo for repo in found if _REPO.fullmatch(repo)]))
+            listed = list(threads.map(self.configs_of, [repo for repo in found if _REPO.fullmatch(repo)]))
         return [*self.sample(), *(config for configs in listed for config in configs)]
+
+    def configs_of(self, repo: str) -> tuple[DatasetConfig, ...]:
+        """The configs of a repository; none of one that cannot be looked at. Raises as :meth:`configs`."""
+        try:
+            repository = self.repository(repo, "main")
+        except (NotFound, UpstreamError):
+            return ()
+        with self._lock:
+            known = self._listed.get(repository.commit)
+        if known is None:
+            known = tuple(self._config(repository, name) for name in layout.configs(repository.files) if name)
+            with self._lock:
+                self._listed[repository.commit] = known
+        return tuple(config for config in known if config.repo == repo and config.tables)
 
     def sample(self) -> list[DatasetConfig]:
         """The events that come with the platform."""
@@ -126,14 +135,19 @@ class PublicDatasets:
         ]
 
     def repository(self, repo: str, revision: str) -> Repository:
-        """A repository that everybody may look at. Raises NotFound, Unavailable and UpstreamError."""
+        """A repository that everybody may look at.
+
+        Raises NotFound, Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
+        """
         if not (_REPO.fullmatch(repo) and _REVISION.fullmatch(revision)) or ".." in repo + revision:
             raise NotFound(f"there is no dataset {repo[:200]!r}: a repository is called NAMESPACE/NAME")
         with self._lock:
             known = self._repositories.get((repo, revision))
         if known is None:
-            with _public():
+            try:
                 known = Repository.read(self._hub(), HubDataset(repo, self._endpoint, revision))
+            except (NotFound, Unauthenticated, Forbidden) as error:
+                raise NotFound(f"the hub has no public dataset {repo} with a revision {revision}") from error
             with self._lock:
                 self._repositories[repo, revision] = known
         if known.private or known.gated or self._tag not in known.tags:
@@ -156,28 +170,13 @@ class PublicDatasets:
                 self._made = _HastyReader(self._endpoint, connections=_CONNECTIONS)
             return self._made
 
-    def _configs_of(self, repo: str) -> tuple[DatasetConfig, ...]:
-        """The configs of a repository; none of one that cannot be looked at."""
-        try:
-            repository = self.repository(repo, "main")
-        except (NotFound, UpstreamError):
-            return ()
-        with self._lock:
-            known = self._listed.get(repository.commit)
-        if known is None:
-            known = tuple(self._config(repository, name) for name in layout.configs(repository.files) if name)
-            with self._lock:
-                self._listed[repository.commit] = known
-        return tuple(config for config in known if config.repo == repo and config.tables)
-
     def _config(self, repository: Repository, name: str) -> DatasetConfig:
         shards = self.shards(repository, name)
         tables = tuple(table for table in shards.tables() if table in SHOWN)
         paths = [path for table in tables for path in shards.paths(table)]
         try:
-            with _public():
-                numbers = _events(shards) if tables else (None, None, None)
-        except (UnusableDataset, UpstreamError, NotFound):
+            numbers = _events(shards) if tables else (None, None, None)
+        except (UnusableDataset, UpstreamError, NotFound, Unauthenticated, Forbidden):
             # Shown all the same: whoever opens it is told what is wrong.
             numbers = (None, None, None)
         return DatasetConfig(
@@ -208,17 +207,6 @@ def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:
 
 #: Which table tells what events there are: the first of these that is there.
 SHOWN_FIRST: Final = tuple(sorted(SHOWN, key=lambda name: (name != "tracker_hits", name)))
-
-
-@contextmanager
-def _public() -> Iterator[None]:
-    """What a hub's refusals mean to somebody who looks at a page of ours."""
-    try:
-        yield
-    except Unreachable as error:
-        raise Unavailable(f"the hub that has the datasets does not answer: {error.detail}") from error
-    except (Unauthenticated, Forbidden) as error:
-        raise NotFound("there is no such dataset, or not everybody may read it") from error
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -23,7 +23,17 @@ from collidium.datasets.events.decoding import EventJob, Format, Piece
 from collidium.datasets.events.finding import find, told_range
 from collidium.datasets.events.shards import LocalShards, Shards
 from collidium.datasets.events.tables import SHOWN
-from collidium.errors import CollidiumError, Conflict, InvalidInput, NotFound, Unavailable, UnusableDataset
+from collidium.errors import (
+    CollidiumError,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+    Unreachable,
+    UnusableDataset,
+)
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, DatasetConfig, PublicDatasets
 from collidium.held_files import held_directory
 
@@ -105,7 +115,9 @@ class EventDisplay:
         Raises Unavailable while the hub is away, and UpstreamError for nonsense.
         """
         if repo == SAMPLE:
-            return await self._blocking(self._datasets.sample)
+            return await asyncio.to_thread(self._datasets.sample)
+        if repo is not None:
+            return list(await self._blocking(partial(self._datasets.configs_of, repo)))
         if self._listed is None or monotonic() - self._listed[0] > KEPT_SECONDS:
             if self._listing is None:
                 self._listing = asyncio.create_task(self._list())
@@ -114,7 +126,7 @@ class EventDisplay:
             listed = await asyncio.shield(self._listing)
         else:
             listed = self._listed[1]
-        return [config for config in listed if repo in (None, config.repo)]
+        return listed
 
     async def event(self, wanted: Wanted, *, withheld: bool) -> ShownEvent:
         """An event, with or ``withheld`` its truth.
@@ -238,8 +250,14 @@ class EventDisplay:
             ) from error
 
     async def _blocking(self, work: Callable[[], Result]) -> Result:
-        async with self._threads:
-            return await in_thread(work, "event-display")
+        """What ``work`` returns, in a thread; the hub's refusals as whoever looks at a page is told them."""
+        try:
+            async with self._threads:
+                return await in_thread(work, "event-display")
+        except Unreachable as error:
+            raise Unavailable(f"the hub that has the datasets does not answer: {error.detail}") from error
+        except (Unauthenticated, Forbidden) as error:
+            raise NotFound("there is no such dataset, or not everybody may read it") from error
 
 
 def _tables(shards: Shards, wanted: Wanted) -> tuple[str, ...]:

@@ -112,6 +112,8 @@ def _row(name: str, piece: Piece, event_id: int) -> pa.Table:
                     return row.select(list(known.values())).rename_columns(list(known))
             fields = [file.schema_arrow.field(old).with_name(column) for column, old in known.items()]
             return pa.schema(fields).empty_table()
+    except MemoryError:
+        raise  # Arrow's is one of its own, too
     except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError) as error:
         raise UnusableDataset(f"table {name} cannot be read as parquet: {error}") from error
 

@@ -49,6 +49,9 @@ def shown(name: str, event: pa.Table) -> pa.Table:
     """
     schema = SHOWN[name]
     known = [column for column in event.column_names if column == "event_id" or column in schema.names]
+    for column in known:
+        if column != "event_id" and not pa.types.is_list(event.schema.field(column).type):
+            raise UnusableDataset(f"table {name}: column {column} must hold lists, one for each event")
     try:
         rows = flat(event.select(known), name)
         columns = {

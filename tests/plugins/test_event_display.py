@@ -1,0 +1,361 @@
+"""Events of a real hub's datasets, shown by a real server: by ranges of bytes, and without their truth."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from huggingface_hub import HfApi
+from tests.core.api.conftest import import_truth
+from tests.core.datasets.events import CONFIG, jets_of, tables_of, write, write_older
+
+from collidium.client import Client, DatasetEntry
+from collidium.datasets import sample
+from collidium.datasets.fetching.footers import TAIL_BYTES
+from collidium.errors import Conflict, InvalidInput, NotFound, TooLarge, Unavailable, UpstreamError
+from collidium.testing.server import ServerProcess
+from collidium_plugins.local_hub import accounts
+from collidium_plugins.local_hub.store import Store
+
+from .conftest import HubServer
+from .hub_proxy import HubProxy, hub_proxy
+
+OWNER = "olga"
+CARD = "---\ntags: [{tag}]\n---\n\n# Events\n"
+#: None of them is among those that are evaluated.
+EVENTS = range(20, 50)
+TABLES = tables_of(EVENTS, hits=2500)
+TABLES["jets"] = jets_of(TABLES["calo_hits"])
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
+    """A hub that only this module knows, to be killed."""
+    server = HubServer(tmp_path_factory.mktemp("shown") / "hub")
+    yield server
+    if server.process.poll() is None:
+        server.end()
+
+
+@pytest.fixture(scope="module")
+def running(hub: HubServer) -> Iterator[HubProxy]:
+    with hub_proxy(hub.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def server(running: HubProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server whose hub is behind the proxy; it reads little, and decodes in little memory."""
+    env = {
+        "PLATFORM_HUB_URL": running.url,
+        "PLATFORM_EVENT_READ_BYTES": str(4 * 1024**2),
+        "PLATFORM_EVENT_BYTES": str(1024**2),
+        "PLATFORM_SCORING_MEMORY_BYTES": str(256 * 1024**2),
+    }
+    with ServerProcess(tmp_path_factory.mktemp("server"), env=env) as server:
+        import_truth(server)
+        yield server
+
+
+@pytest.fixture
+def client(server: ServerProcess, proxy: HubProxy) -> Iterator[Client]:
+    with Client(server.base_url, token="") as client:
+        yield client
+
+
+@pytest.fixture
+def proxy(running: HubProxy) -> HubProxy:
+    running.forget()
+    return running
+
+
+def upload(
+    hub: HubServer, name: str, directory: Path, *, tag: str = "collidium", private: bool = False
+) -> str:
+    """A repository with what is in the directory."""
+    return _upload(hub.api(OWNER), name, directory, tag=tag, private=private)
+
+
+def _upload(api: HfApi, name: str, directory: Path, *, tag: str, private: bool = False) -> str:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "README.md").write_text(CARD.format(tag=tag))
+    repo = str(api.create_repo(f"{OWNER}/{name}", repo_type="dataset", private=private).repo_id)
+    api.upload_folder(repo_id=repo, repo_type="dataset", folder_path=str(directory))
+    return repo
+
+
+@pytest.fixture(scope="module")
+def repo(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Thirty events of some 100 kB in shards of ten."""
+    return upload(hub, "shown", write(tmp_path_factory.mktemp("events"), TABLES, events_per_shard=10))
+
+
+def entry_of(client: Client, repo: str) -> DatasetEntry:
+    (entry,) = client.datasets(repo=repo)
+    return entry
+
+
+def one_table(directory: Path, table: pa.Table, name: str = "tracker_hits", config: str = CONFIG) -> Path:
+    """A dataset of one file."""
+    place = directory / "data" / f"{config}_{name}"
+    place.mkdir(parents=True)
+    pq.write_table(table, place / "train-00000-of-00001.parquet")
+    return directory
+
+
+# -- what is there --------------------------------------------------------------------------------------
+
+
+def test_a_dataset_is_listed_with_its_events(client: Client, repo: str) -> None:
+    entry = entry_of(client, repo)
+    assert (entry.config, entry.events, entry.first_event, entry.last_event) == (CONFIG, 30, 20, 49)
+    assert set(entry.tables) == set(TABLES)
+    assert len(entry.revision) == 40
+    assert entry.bytes > 1_000_000
+    assert entry.updated_at is not None
+    assert client.datasets().items[0].repo == "sample"
+
+
+def test_an_event_is_what_was_published(client: Client, repo: str) -> None:
+    shown = client.event(CONFIG, 34, repo=repo).tables()
+    row = EVENTS.index(34)
+    for name, columns in {
+        "tracker_hits": ("x", "particle_id", "layer_id", "detector"),
+        "particles": ("px", "charge", "vertex_primary"),
+        "tracks": ("qop", "hit_ids"),
+        "calo_hits": ("total_energy",),
+        "jets": ("pt", "constituents"),
+    }.items():
+        for column in columns:
+            assert shown[name].column(column).to_pylist() == TABLES[name].column(column)[row].as_py()
+    assert not {"true_x", "contrib_energies"} & {c for table in shown.values() for c in table.column_names}
+
+
+def test_an_event_costs_a_few_ranges_and_no_more_bytes_than_its_row_group(
+    client: Client, proxy: HubProxy, repo: str
+) -> None:
+    hits = client.event(CONFIG, 47, repo=repo, tables=["tracker_hits"]).tables()["tracker_hits"]
+    assert hits.num_rows == len(TABLES["tracker_hits"].column("x")[EVENTS.index(47)])
+    asked = proxy.files_asked()
+    assert all(request.byte_range for request in asked)
+    assert not any(request.authorization for request in proxy.asked)
+    # Two footers that lead to the shard, and its columns on both sides of those that are not shown.
+    assert len(asked) <= 4
+    proxy.forget()
+    client.event(CONFIG, 46, repo=repo, tables=["tracker_hits"])
+    again = proxy.files_asked()
+    assert 0 < len(again) <= 2
+    assert proxy.bytes_sent < max(shard_sizes(proxy, repo))
+    proxy.forget()
+    client.event(CONFIG, 46, repo=repo, tables=["tracker_hits"])
+    assert not proxy.files_asked()
+
+
+def shard_sizes(proxy: HubProxy, repo: str) -> list[int]:
+    tree = httpx.get(
+        f"{proxy.behind}/api/datasets/{repo}/tree/main", params={"recursive": "true"}, trust_env=False
+    )
+    return [file["size"] for file in tree.json() if "tracker_hits" in file["path"] and file["type"] == "file"]
+
+
+def test_many_who_ask_for_one_event_ask_the_hub_once(client: Client, proxy: HubProxy, repo: str) -> None:
+    client.event(CONFIG, 40, repo=repo, tables=["tracks"])
+    proxy.forget()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: client.event(CONFIG, 41, repo=repo, tables=["tracks"]), range(8)))
+    assert len({event.content for event in found}) == 1
+    assert len(proxy.files_asked()) == 1
+
+
+def test_shards_in_disorder_are_found(client: Client, hub: HubServer, tmp_path: Path) -> None:
+    hits_alone = {"tracker_hits": TABLES["tracker_hits"]}
+    repo = upload(hub, "disorder", write_older(tmp_path / "older", hits_alone))
+    hits = client.event(CONFIG, 22, repo=repo).tables()["tracker_hits"]
+    assert hits.column("x").to_pylist() == TABLES["tracker_hits"].column("x")[2].as_py()
+
+
+def test_an_older_revision_can_be_looked_at(client: Client, hub: HubServer, repo: str) -> None:
+    revision = entry_of(client, repo).revision
+    event = client.event(CONFIG, 21, repo=repo, revision=revision, tables=["tracks"])
+    assert event == client.event(CONFIG, 21, repo=repo, tables=["tracks"])
+    with pytest.raises(NotFound, match=r"no public dataset .* with a revision v9"):
+        client.event(CONFIG, 21, repo=repo, revision="v9")
+
+
+# -- what is refused ------------------------------------------------------------------------------------
+
+
+def test_an_event_that_is_not_there_is_told_with_those_that_are(client: Client, repo: str) -> None:
+    with pytest.raises(NotFound, match=r"has no event 50 \(there are 20 to 49\)"):
+        client.event(CONFIG, 50, repo=repo)
+    with pytest.raises(NotFound, match=f"has no config nothing; there are: {CONFIG}"):
+        client.event("nothing", 20, repo=repo)
+
+
+def test_which_of_several_datasets_must_be_said(client: Client, repo: str) -> None:
+    assert len([entry for entry in client.datasets().items if entry.config == CONFIG]) > 1
+    with pytest.raises(Conflict, match="several datasets") as caught:
+        client.event(CONFIG, 20)
+    assert {"field": "repo", "detail": repo} in caught.value.errors
+    assert {"field": "repo", "detail": "sample"} in caught.value.errors
+
+
+@pytest.mark.parametrize(("tag", "private"), [("somebody-elses", False), ("collidium", True)])
+def test_other_repositories_are_neither_listed_nor_opened(
+    client: Client, hub: HubServer, tmp_path: Path, tag: str, private: bool
+) -> None:
+    name = f"hidden-{tag}-{private}".lower()
+    repo = upload(hub, name, one_table(tmp_path / "events", TABLES["tracker_hits"]), tag=tag, private=private)
+    assert client.datasets(repo=repo).items == ()
+    with pytest.raises(NotFound):
+        client.event(CONFIG, 20, repo=repo)
+
+
+HITS = TABLES["tracker_hits"].slice(0, 3)
+HOSTILE = {
+    "text": HITS.set_column(
+        HITS.column_names.index("x"), "x", pa.array([["1", "2"]] * 3, pa.list_(pa.string()))
+    ),
+    "lengths": HITS.set_column(HITS.column_names.index("x"), "x", pa.array([[1.0]] * 3)),
+    "no-ids": HITS.drop_columns(["event_id"]),
+    "text-ids": HITS.set_column(0, "event_id", pa.array(["20", "21", "22"])),
+    "no-lists": pa.table({"event_id": [20, 21, 22], "x": [1.0, 2.0, 3.0]}),
+    "twice": pa.table([HITS["event_id"], HITS["x"], HITS["x"]], names=["event_id", "x", "x"]),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_tables_that_are_none_are_refused(client: Client, hub: HubServer, tmp_path: Path, kind: str) -> None:
+    repo = upload(hub, f"hostile-{kind}", one_table(tmp_path / "events", HOSTILE[kind]))
+    with pytest.raises((InvalidInput, NotFound)):
+        client.event(CONFIG, 20, repo=repo)
+
+
+@pytest.mark.parametrize("kind", ["empty", "garbage", "short", "pages"])
+def test_files_that_are_damaged_are_refused(
+    client: Client, hub: HubServer, tmp_path: Path, kind: str
+) -> None:
+    directory = one_table(tmp_path / "events", HITS)
+    (path,) = directory.rglob("*.parquet")
+    content = path.read_bytes()
+    path.write_bytes(
+        {
+            "empty": b"",
+            "garbage": b"PAR1" + b"\xff" * 4096 + (4000).to_bytes(4, "little") + b"PAR1",
+            "short": content[-2000:],
+            "pages": b"PAR1" + b"\xff" * 6000 + content[6004:],
+        }[kind]
+    )
+    repo = upload(hub, f"damaged-{kind}", directory)
+    assert entry_of(client, repo).config == CONFIG
+    with pytest.raises((InvalidInput, NotFound)):
+        client.event(CONFIG, 20, repo=repo)
+
+
+def test_a_file_that_swells_takes_no_server_with_it(client: Client, hub: HubServer, tmp_path: Path) -> None:
+    zeros = pa.array(np.zeros(90_000_000, np.float32))
+    bomb = pa.table(
+        {"event_id": [20], "x": pa.ListArray.from_arrays(pa.array([0, len(zeros)], pa.int32()), zeros)}
+    )
+    directory = one_table(tmp_path / "events", bomb)
+    (path,) = directory.rglob("*.parquet")
+    assert path.stat().st_size < 100_000
+    repo = upload(hub, "bomb", directory)
+    with pytest.raises(InvalidInput, match="takes too much"):
+        client.event(CONFIG, 20, repo=repo)
+    assert client.health().status == "ok"
+
+
+def test_what_is_too_large_is_refused(
+    client: Client, proxy: HubProxy, hub: HubServer, tmp_path: Path
+) -> None:
+    chance = np.random.default_rng(1).normal(size=400_000).astype(np.float32)
+    lists = pa.ListArray.from_arrays(pa.array([0, len(chance)], pa.int32()), pa.array(chance))
+    names = ("x", "y")
+    repo = upload(
+        hub,
+        "large",
+        one_table(tmp_path / "large", pa.table({"event_id": [20], **dict.fromkeys(names, lists)})),
+    )
+    proxy.forget()
+    with pytest.raises(TooLarge, match="is the most for a look"):
+        client.event(CONFIG, 20, repo=repo)
+    assert proxy.bytes_sent < 2 * TAIL_BYTES
+    small = one_table(tmp_path / "x", pa.table({"event_id": [20], "x": lists}))
+    repo = upload(hub, "large-to-send", small)
+    with pytest.raises(TooLarge, match="is the most that is shown here"):
+        client.event(CONFIG, 20, repo=repo)
+
+
+def test_the_truth_of_an_evaluated_event_is_withheld_in_every_dataset_with_its_config(
+    client: Client, hub: HubServer, tmp_path: Path
+) -> None:
+    tables = tables_of(range(6), hits=400)
+    repo = upload(hub, "copies", write(tmp_path / "events", tables))
+    assert sample.CONFIG == CONFIG
+    assert "particle_id" in client.event(CONFIG, 2, repo=repo).tables()["tracker_hits"].column_names
+    shown = client.event(CONFIG, 3, repo=repo).tables()
+    truth = {"particle_id", "majority_particle_id", "time", "flavour"}
+    assert not truth & {column for table in shown.values() for column in table.column_names}
+    assert shown["particles"].shape == (0, 0)
+    assert (shown["tracker_hits"].schema.metadata or {})[b"withheld"] == b"evaluated"
+
+
+# -- when the hub is away -------------------------------------------------------------------------------
+
+
+def test_a_hub_that_stumbles_is_asked_again(client: Client, proxy: HubProxy, repo: str) -> None:
+    proxy.cut["tracks"] = 1
+    assert client.event(CONFIG, 25, repo=repo, tables=["tracks"]).tables()["tracks"].num_rows > 0
+
+
+def test_a_hub_without_ranges_is_told(client: Client, proxy: HubProxy, repo: str) -> None:
+    proxy.without_ranges = True
+    try:
+        with pytest.raises(UpstreamError, match="by ranges of bytes"):
+            client.event(CONFIG, 26, repo=repo, tables=["tracks"])
+    finally:
+        proxy.without_ranges = False
+
+
+def test_a_hub_that_is_killed_is_told_until_it_is_back(
+    client: Client, hub: HubServer, proxy: HubProxy, repo: str
+) -> None:
+    client.event(CONFIG, 27, repo=repo, tables=["tracks"])
+    hub.end(signal.SIGKILL)
+    try:
+        with pytest.raises(Unavailable, match="does not answer"):
+            client.event(CONFIG, 28, repo=repo, tables=["tracks"])
+        # What was shown before still is, and so is the sample.
+        client.event(CONFIG, 27, repo=repo, tables=["tracks"])
+        client.event(sample.CONFIG, 1, repo="sample")
+        assert client.datasets(repo="sample").items
+    finally:
+        hub.start()
+    assert client.event(CONFIG, 28, repo=repo, tables=["tracks"]).content
+
+
+# -- the hub of the server itself -----------------------------------------------------------------------
+
+
+def test_a_server_of_one_process_reads_its_own_hub(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "server") as server:
+        with closing(Store(server.data_dir / "hub")) as store, store.database.writing() as db:
+            token = accounts.make_token(db, accounts.add(db, OWNER))
+        events = write(tmp_path / "events", {"tracker_hits": TABLES["tracker_hits"]}, events_per_shard=5)
+        api = HfApi(endpoint=f"{server.base_url}/hub", token=token)
+        repo = _upload(api, "own", events, tag="collidium")
+        with Client(server.base_url, token="") as client, ThreadPoolExecutor(12) as threads:
+            assert entry_of(client, repo).events == 30
+            found = list(threads.map(lambda number: client.event(CONFIG, number, repo=repo).tables(), EVENTS))
+    assert [len(tables["tracker_hits"]) for tables in found] == [
+        len(hits) for hits in TABLES["tracker_hits"].column("x")
+    ]
