@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from quart import Response, current_app
 
-from collidium.client import AsyncClient, HubModel, Page, Place, TaskCard
+from collidium.client import AsyncClient, DatasetEntry, HubModel, Page, Place, TaskCard
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps.context import backend, origin, web
 from collidium_plugins.webapps.remembered import Remembered
@@ -20,8 +20,8 @@ Answer = TypeVar("Answer")
 
 #: How old the numbers may be.
 KEPT_SECONDS: Final = 5.0
-#: Models that are counted; of more it is told that there are more. Tasks whose leader is shown.
-COUNTED: Final = 200
+#: Datasets and models that are counted; of more it is told that there are more. Tasks whose leader is shown.
+COUNTED: Final = 100
 TASKS: Final = 20
 
 _EXTENSION: Final = "collidium.webapps.front"
@@ -42,9 +42,17 @@ class Overview:
 
     tasks: Sequence[TaskCard] | None
     leaders: Sequence[Leader]
+    datasets: Page[DatasetEntry] | None
     models: Page[HubModel] | None
     #: Why a part is missing, each reason once.
     missing: Sequence[str]
+
+    @property
+    def events(self) -> int | None:
+        """Events of the datasets, as far as these tell how many they have."""
+        if self.datasets is None:
+            return None
+        return sum(entry.events or 0 for entry in self.datasets)
 
 
 async def show() -> Response:
@@ -55,13 +63,18 @@ async def show() -> Response:
 
 async def _ask() -> Overview:
     server = backend()
-    tasks, models = await asyncio.gather(_told(server.tasks()), _told(server.models(limit=COUNTED)))
+    tasks, datasets, models = await asyncio.gather(
+        _told(server.tasks()), _told(server.datasets(limit=COUNTED)), _told(server.models(limit=COUNTED))
+    )
     listed = () if isinstance(tasks, CollidiumError) else tasks.items[:TASKS]
     leaders = await asyncio.gather(*(_told(_leader(server, task)) for task in listed))
-    reasons = [part.detail for part in (tasks, models, *leaders) if isinstance(part, CollidiumError)]
+    reasons = [
+        part.detail for part in (tasks, datasets, models, *leaders) if isinstance(part, CollidiumError)
+    ]
     return Overview(
         tasks=None if isinstance(tasks, CollidiumError) else tasks.items,
         leaders=[leader for leader in leaders if isinstance(leader, Leader)],
+        datasets=None if isinstance(datasets, CollidiumError) else datasets,
         models=None if isinstance(models, CollidiumError) else models,
         missing=list(dict.fromkeys(reasons)),
     )

@@ -30,6 +30,7 @@ EXPORTED = {
     "Frozen",
     "Granted",
     "Health",
+    "HubModel",
     "Knob",
     "Knobs",
     "Metric",
