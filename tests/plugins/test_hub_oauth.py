@@ -765,7 +765,6 @@ def test_a_server_with_a_secret_and_a_public_address(tmp_path: Path) -> None:
         with httpx.Client(base_url=hub_url, timeout=30, trust_env=False) as http:
             told = http.get("/.well-known/openid-configuration").json()
             assert told["issuer"] == hub_url
-            assert told["authorization_endpoint"] == "https://collidium.test/hub/oauth/authorize"
             assert "client_secret_basic" in told["token_endpoint_auth_methods_supported"]
             application = Application(hub_url, client=http)
             application.query["client_id"] = "pages"

@@ -117,8 +117,6 @@ ALTER TABLE tokens ADD COLUMN grant_id INTEGER REFERENCES grants ON DELETE CASCA
 CREATE INDEX tokens_of_grant ON tokens (grant_id);
 """,
 }
-
-
 SCHEMA_VERSION: Final = max(VERSIONS)
 
 
@@ -186,7 +184,7 @@ def _lay_out(db: sqlite3.Connection) -> None:
     for number in range(version + 1, SCHEMA_VERSION + 1):
         for statement in VERSIONS[number].split(";"):
             db.execute(statement)
-    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        db.execute(f"PRAGMA user_version = {number}")
 
 
 def now() -> str:

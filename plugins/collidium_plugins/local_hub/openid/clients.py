@@ -27,8 +27,6 @@ class Client:
     secret: str = ""
     #: Where it may have people sent back, beside the pages of the hub's own server.
     redirect_uris: tuple[str, ...] = ()
-    #: Where browsers reach this server, if it was told.
-    public_url: str = ""
 
     def may_return_to(self, address: str, own: str) -> bool:
         """Whether people may be sent to an address; ``own`` is where they reach this server at the moment.
@@ -59,7 +57,6 @@ def client_of(settings: Settings) -> Client:
         settings.oauth_client_id,
         secret.get_secret_value() if secret else "",
         (*own, *settings.oauth_redirect_uris),
-        settings.public_url,
     )
 
 

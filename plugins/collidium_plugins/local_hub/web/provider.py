@@ -9,7 +9,6 @@ from quart import Response
 from collidium_plugins.local_hub.openid.keys import ALGORITHM, about, public_keys
 from collidium_plugins.local_hub.scopes import SCOPES
 from collidium_plugins.local_hub.web.context import (
-    PREFIX,
     WRITERS,
     base_url,
     caller,
@@ -22,12 +21,11 @@ from collidium_plugins.local_hub.web.context import (
 
 async def configuration() -> Response:
     """``GET /.well-known/openid-configuration`` (OpenID Connect Discovery, section 3)"""
-    hub, public = base_url(), client().public_url
+    hub = base_url()
     methods = ["client_secret_basic", "client_secret_post"] if client().secret else ["none"]
     document = {
         "issuer": hub,
-        # The one address that browsers visit; applications call the others.
-        "authorization_endpoint": f"{public + PREFIX if public else hub}/oauth/authorize",
+        "authorization_endpoint": f"{hub}/oauth/authorize",
         "token_endpoint": f"{hub}/oauth/token",
         "userinfo_endpoint": f"{hub}/oauth/userinfo",
         "jwks_uri": f"{hub}/oauth/jwks",
