@@ -19,7 +19,9 @@ from collidium_plugins.webapps import (
     headers,
     leaderboard,
     models,
+    my_submissions,
     simulate,
+    uploads,
 )
 from collidium_plugins.webapps.routes import Route
 from collidium_plugins.webapps.sign_in import recognising
@@ -30,7 +32,7 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     "/": front.ROUTES,
     "/events": events.ROUTES,
     "/simulate": simulate.ROUTES,
-    "/leaderboard": leaderboard.ROUTES,
+    "/leaderboard": [*leaderboard.ROUTES, *uploads.ROUTES, *my_submissions.ROUTES],
     "/models": models.ROUTES,
     "/web": [*assets.ROUTES, *sign_in.ROUTES, *forwarding.ROUTES],
 }

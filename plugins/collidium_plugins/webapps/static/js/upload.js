@@ -1,0 +1,217 @@
+// Predictions from this page: what is wrong with the file itself is told at once, the rest when it was sent.
+// It goes to the backend as it is, with the session's token added on the way.
+
+const MAGIC = "PAR1";
+const SMALLEST = 12;
+const NOTHING_SENT = "The connection broke before there was an answer. Check that you are online, and try again.";
+
+function prepare(form) {
+  const input = form.elements.predictions;
+  const drop = form.querySelector(".drop");
+  const stop = form.querySelector("#stop");
+  const view = new View(form);
+  let sending = null;
+
+  input.addEventListener("change", () => look());
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const deed = event.submitter?.value ?? "submit";
+    if (sending || !(await look())) return;
+    sending = send(form, input.files[0], deed, view);
+    view.busy(true);
+    await sending.done;
+    sending = null;
+    view.busy(false);
+  });
+  stop.addEventListener("click", () => sending?.stop());
+
+  for (const kind of ["dragenter", "dragover"]) {
+    drop.addEventListener(kind, (event) => {
+      event.preventDefault();
+      drop.dataset.over = "";
+    });
+  }
+  for (const kind of ["dragleave", "drop"]) drop.addEventListener(kind, () => delete drop.dataset.over);
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    if (sending || event.dataTransfer.files.length !== 1) return;
+    input.files = event.dataTransfer.files;
+    look();
+  });
+
+  async function look() {
+    view.clear();
+    const file = input.files[0];
+    const trouble = file ? await troubleWith(file, Number(form.dataset.largest)) : "Choose a file first.";
+    view.tellTrouble(trouble);
+    return trouble === "";
+  }
+}
+
+// A hint that saves the way; what is taken is the server's to say.
+async function troubleWith(file, largest) {
+  if (largest && file.size > largest) {
+    return `${file.name} has ${inBytes(file.size)}; at most ${inBytes(largest)} are taken for this task.`;
+  }
+  try {
+    const ends = [file.slice(0, MAGIC.length), file.slice(Math.max(0, file.size - MAGIC.length))];
+    const texts = await Promise.all(ends.map((end) => end.text()));
+    if (file.size < SMALLEST || texts.some((text) => text !== MAGIC)) return `${file.name} is no parquet file.`;
+  } catch {
+    return `${file.name} cannot be read. Choose it again.`;
+  }
+  return "";
+}
+
+function send(form, file, deed, view) {
+  const request = new XMLHttpRequest();
+  const model = deed === "submit" ? form.elements.model_repo.value.trim() : "";
+  const query = model ? `?${new URLSearchParams({ model_repo: model })}` : "";
+  request.open("POST", `/web/v1/benchmark/${encodeURIComponent(form.dataset.task)}/${deed}${query}`);
+  request.setRequestHeader("Content-Type", "application/vnd.apache.parquet");
+  request.setRequestHeader("X-CSRF-Token", form.dataset.csrf);
+  request.setRequestHeader("Accept", "application/json");
+  request.upload.onprogress = (event) => view.sent(event.loaded, file.size);
+  request.upload.onload = () => view.waits(deed);
+  const done = new Promise((resolve) => {
+    request.onload = () => resolve(answered(form, request, deed, view));
+    request.onerror = () => resolve(view.refused({ detail: NOTHING_SENT }));
+    request.onabort = () => resolve(view.tell("Stopped. Nothing was kept."));
+  });
+  view.sent(0, file.size);
+  request.send(file);
+  return { done, stop: () => request.abort() };
+}
+
+function answered(form, request, deed, view) {
+  let told;
+  try {
+    told = JSON.parse(request.responseText);
+  } catch {
+    return view.refused({ detail: `The platform answered ${request.status}, and nothing that this page knows.` });
+  }
+  if (request.status === 401) return view.sessionHasEnded();
+  if (request.status !== 200) return view.refused(told, request.getResponseHeader("Retry-After"));
+  if (deed === "check") return view.checked(told);
+  const receipt = new URLSearchParams({ receipt: told.submission_id, ...(told.deduplicated ? { again: "1" } : {}) });
+  location.assign(`/leaderboard/${encodeURIComponent(form.dataset.task)}/submit?${receipt}`);
+}
+
+// -- what is shown ----------------------------------------------------------------------------------------------
+
+class View {
+  constructor(form) {
+    this.form = form;
+    this.progress = form.querySelector("progress");
+    this.state = form.querySelector("#upload-state");
+    this.outcome = form.querySelector("#outcome");
+    this.trouble = form.querySelector("#file-trouble");
+  }
+
+  clear() {
+    this.tell("");
+    this.outcome.replaceChildren();
+  }
+
+  tell(text) {
+    this.progress.hidden = true;
+    this.state.textContent = text;
+  }
+
+  tellTrouble(text) {
+    this.trouble.textContent = text;
+    this.form.elements.predictions.toggleAttribute("aria-invalid", false);
+    if (text) this.form.elements.predictions.setAttribute("aria-invalid", "true");
+  }
+
+  busy(isBusy) {
+    for (const button of this.form.querySelectorAll("[name=deed]")) button.disabled = isBusy;
+    this.form.querySelector("#stop").hidden = !isBusy;
+    this.form.elements.predictions.disabled = isBusy;
+  }
+
+  sent(bytes, size) {
+    this.progress.hidden = false;
+    this.progress.value = size ? bytes / size : 0;
+    // Read out now and then, not with every piece.
+    const text = `Sending: ${Math.floor((10 * bytes) / (size || 1)) * 10} % of ${inBytes(size)}`;
+    if (this.state.textContent !== text) this.state.textContent = text;
+  }
+
+  waits(deed) {
+    this.progress.removeAttribute("value");
+    this.state.textContent = deed === "check" ? "Sent; it is being checked." : "Sent; it is being scored.";
+  }
+
+  checked(told) {
+    this.tell("");
+    const rows = told.rows.toLocaleString("en");
+    this.show("good", "Good to submit", `The file has no problems in its ${rows} rows. Nothing was kept.`, told.warnings);
+  }
+
+  refused(problem, retryAfter = null) {
+    this.tell("");
+    const detail = problem.detail ?? "The platform did not say why.";
+    const isRepeated = problem.errors?.length && detail.includes(problem.errors[0].detail);
+    const text = isRepeated ? "What is wrong with it:" : detail[0].toUpperCase() + detail.slice(1);
+    const box = this.show("bad", "Nothing was submitted", text);
+    if (/^\d+$/.test(retryAfter ?? "")) box.append(made("p", `Try again in ${inTime(Number(retryAfter))}.`));
+    if (problem.errors?.length) box.append(listed(problem.errors));
+  }
+
+  sessionHasEnded() {
+    this.tell("");
+    const link = made("a", "Sign in again");
+    link.href = `/web/sign-in?${new URLSearchParams({ next: location.pathname })}`;
+    const text = "You come back to this page, and choose the file once more.";
+    this.show("warn", "Your session has ended", text).append(link);
+  }
+
+  show(kind, title, text, more = []) {
+    const box = made("div", made("strong", title), made("p", text), ...more.map((line) => made("p", line)));
+    box.className = `notice ${kind}`;
+    this.outcome.replaceChildren(box);
+    return box;
+  }
+}
+
+// Every problem of a file, as the template problems.html shows them, too.
+function listed(problems) {
+  const list = made("ul", ...problems.map((problem) => made("li", ...told(problem))));
+  list.className = "problems";
+  return list;
+}
+
+function told({ field, column, event_id: event, detail, count, examples }) {
+  const places = [field, column && `column ${column}`, Number.isInteger(event) && `event ${event}`].filter(Boolean);
+  const parts = [...(places.length ? [made("strong", places.join(", ")), ": "] : []), detail];
+  if (count > 1) parts.push(` (${count.toLocaleString("en")} rows)`);
+  if (examples?.length) parts.push(made("ul", ...examples.map((row) => made("li", "for example ", made("code", asText(row))))));
+  return parts;
+}
+
+function asText(row) {
+  return Object.entries(row)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ");
+}
+
+function made(name, ...children) {
+  const element = document.createElement(name);
+  element.append(...children);
+  return element;
+}
+
+function inBytes(bytes) {
+  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), 4);
+  const number = bytes / 1000 ** power;
+  return `${number.toLocaleString("en", { maximumFractionDigits: number < 10 ? 1 : 0 })} ${["bytes", "kB", "MB", "GB", "TB"][power]}`;
+}
+
+function inTime(seconds) {
+  if (seconds < 120) return `${seconds} seconds`;
+  return seconds < 7200 ? `${Math.ceil(seconds / 60)} minutes` : `${Math.ceil(seconds / 3600)} hours`;
+}
+
+const form = document.getElementById("upload-form");
+if (form) prepare(form);

@@ -1,0 +1,121 @@
+"""``/leaderboard/<task>/submit``: predictions are checked and submitted, and the receipt of a submission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlencode
+
+from quart import Response, request
+
+from collidium.api.bodies import ReceivedFile, receive_to_file
+from collidium.client import Checked, Submission, TaskCard
+from collidium.errors import (
+    CollidiumError,
+    Forbidden,
+    InvalidInput,
+    TooManyRequests,
+    Unavailable,
+)
+from collidium_plugins.webapps import context
+from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back
+from collidium_plugins.webapps.my_submissions import ranks_of
+from collidium_plugins.webapps.quantities import written
+from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.sign_in import forms
+
+#: What predictions may be refused for, so that their page is the right place to tell it.
+_REFUSALS: Final = (Forbidden, InvalidInput, TooManyRequests, Unavailable)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A submission of the viewer's, and its rank if it has one; ``again``: the same file was sent before."""
+
+    submission: Submission
+    rank: int | None
+    again: bool
+
+
+async def show(task: str) -> Response:
+    """``GET /leaderboard/<task>/submit``; with ``receipt`` (and ``again``) after a submission"""
+    card = await context.backend().task(task)
+    submission_id = request.args.get("receipt")
+    if submission_id is None:
+        return await _page(card)
+    scored = await _scored(submission_id)
+    if scored is None or scored.submission.task != card.name:
+        return see_other(f"/leaderboard/submissions/{submission_id}")
+    return await _page(card, scored=scored)
+
+
+async def send(task: str) -> Response:
+    """``POST /leaderboard/<task>/submit``: a form with the file, ``model_repo`` and the ``deed``
+
+    It is here for browsers without scripts; scripts send the file to where the client library sends it.
+    """
+    context.signed_in()
+    card = await context.backend().task(task)
+    if card.largest_file_bytes is None:
+        raise Unavailable("the task has no truth yet, so it takes no predictions")
+    try:
+        async with receive_to_file(request, context.web().settings.uploads, card.largest_file_bytes) as file:
+            return await _taken(card, file)
+    except _REFUSALS as refusal:
+        return refused(await _page(card, refusal=refusal), refusal)
+
+
+async def _taken(card: TaskCard, file: ReceivedFile) -> Response:
+    if not forms.is_of(context.signed_in(), file.fields.get(forms.FIELD, "")):
+        raise Forbidden("this was not sent from a page of ours, so nothing was done; go back and try again")
+    if not file.size_bytes:
+        raise InvalidInput("no file was chosen")
+    model_repo = file.fields.get("model_repo", "").strip()
+    if file.fields.get("deed") == "check":
+        return await _page(card, checked=await _check(card, file.path), model_repo=model_repo)
+    receipt = await context.backend_as_user().submit(card.name, file.path, model_repo or None)
+    again = {"again": "1"} if receipt.deduplicated else {}
+    query = urlencode({"receipt": receipt.submission_id, **again})
+    return see_other(f"/leaderboard/{card.name}/submit?{query}")
+
+
+async def _check(card: TaskCard, path: Path) -> Checked:
+    return await context.backend_as_user().check(card.name, path)
+
+
+async def _scored(submission_id: str) -> Scored | None:
+    """The submission, unless it is not one of the viewer's."""
+    submission = await context.backend().submission(submission_id)
+    viewer = context.viewer()
+    if viewer is None or viewer.hub_username != submission.hub_username:
+        return None
+    ranks = await ranks_of(submission.hub_username, [submission.task])
+    return Scored(submission, ranks.get(submission_id), "again" in request.args)
+
+
+async def _page(
+    card: TaskCard,
+    *,
+    checked: Checked | None = None,
+    scored: Scored | None = None,
+    refusal: CollidiumError | None = None,
+    model_repo: str = "",
+) -> Response:
+    return await render(
+        "submit.html",
+        card=card,
+        checked=checked,
+        scored=scored,
+        refusal=refusal,
+        model_repo=model_repo,
+        come_back=when_to_come_back(refusal),
+        written=written,
+    )
+
+
+ROUTES: Final[list[Route]] = [
+    ("GET", "/<task>/submit", show),
+    ("POST", "/<task>/submit", send),
+]

@@ -1,0 +1,79 @@
+"""What an account has submitted, on a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.core.api.conftest import import_truth
+from tests.core.servers import write_oracle
+
+from collidium.client import Client
+from collidium.testing.server import ServerProcess
+
+from .visiting import Visitor
+
+MINE = "/leaderboard/mine"
+#: More than a page has.
+SENT = 27
+
+
+@pytest.fixture(scope="module")
+def web_environment() -> dict[str, str]:
+    return {"PLATFORM_SUBMISSIONS_PER_DAY": "100"}
+
+
+@pytest.fixture(scope="module")
+def submitted(
+    web: ServerProcess, token: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """Equally good submissions, the first of them first."""
+    import_truth(web)
+    path = tmp_path_factory.mktemp("oracles") / "oracle.parquet"
+    sent = []
+    with Client(web.base_url, token("submits-often")) as client:
+        for seed in range(SENT):
+            write_oracle(path, seed=seed)
+            sent.append(client.submit("tracking", path))
+    return [receipt.submission_id for receipt in sent]
+
+
+@pytest.fixture
+def anna(web: ServerProcess, token: Callable[[str], str]) -> Iterator[Visitor]:
+    with Visitor(web.base_url) as visitor:
+        visitor.sign_in(token("submits-often"))
+        yield visitor
+
+
+def test_submissions_come_newest_first_in_pages_with_their_ranks(anna: Visitor, submitted: list[str]) -> None:
+    first = anna.get(MINE).text
+    shown = [submission for submission in submitted if submission in first]
+    assert shown == submitted[-25:]
+    assert first.index(submitted[-1]) < first.index(submitted[-2])
+    assert f'class="num">{SENT}</td>' in first
+    assert "trackml_weighted_efficiency" in first
+    assert "fake_rate" not in first
+    address = first.partition('rel="next" href="')[2].partition('"')[0].replace("&amp;", "&")
+    second = anna.get(address).text
+    assert [submission for submission in submitted if submission in second] == submitted[:2]
+    assert 'class="num">1</td>' in second
+    assert "First page" in second
+
+
+def test_one_task_alone_is_shown_with_all_its_scores(anna: Visitor, submitted: list[str]) -> None:
+    page = anna.get(f"{MINE}?task=tracking").text
+    assert submitted[-1] in page
+    assert "fake_rate" in page
+    nothing = anna.get(f"{MINE}?task=jets").text
+    assert "No submissions yet" in nothing
+    assert "/leaderboard/jets/submit" in nothing
+
+
+def test_what_there_is_not_is_told_on_a_page(anna: Visitor, web: ServerProcess) -> None:
+    for query in ("task=nothing", "task=%3Cb%3E", "cursor=x", "task=" + "a" * 65):
+        answer = anna.get(f"{MINE}?{query}")
+        assert answer.status_code in {404, 422}
+        assert "<h1>" in answer.text
+        assert "<b>" not in answer.text
+    with Visitor(web.base_url) as nobody:
+        assert nobody.get(MINE).status_code == 401

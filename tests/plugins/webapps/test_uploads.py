@@ -1,0 +1,207 @@
+"""Predictions sent from a page: checked, submitted, and answered with a receipt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+from tests.core.api.conftest import import_truth
+from tests.core.servers import write_oracle
+
+from collidium.testing.browser import Watch
+from collidium.testing.server import ServerProcess
+
+from .conftest import SignIn
+from .visiting import Visitor
+
+SUBMIT = "/leaderboard/tracking/submit"
+
+_serial = count(1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def truth(web: ServerProcess) -> None:
+    import_truth(web)
+
+
+@pytest.fixture
+def anna(web: ServerProcess, token: Callable[[str], str]) -> Iterator[Visitor]:
+    """An account that nobody used before."""
+    with Visitor(web.base_url) as visitor:
+        visitor.sign_in(token(f"submits{next(_serial)}"))
+        yield visitor
+
+
+@pytest.fixture
+def oracle(tmp_path: Path) -> Path:
+    """Perfect predictions in a file that nobody sent before."""
+    path = tmp_path / "oracle.parquet"
+    write_oracle(path, seed=next(_serial))
+    return path
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    path = tmp_path / "bad.parquet"
+    pq.write_table(pa.table({"event_id": [3, 3], "hit_id": [-5, -5], "track_id": [0, -9]}), path)
+    return path
+
+
+def send(
+    visitor: Visitor, deed: str, content: bytes, secret: str | None = None, **fields: str
+) -> httpx.Response:
+    """Send the form as a browser without scripts does."""
+    form = {"csrf_token": visitor.csrf if secret is None else secret, "deed": deed, **fields}
+    headers = {"Origin": visitor.origin, "Sec-Fetch-Site": "same-origin"}
+    file = ("predictions.parquet", content, "application/octet-stream")
+    return visitor.post(SUBMIT, data=form, files={"predictions": file}, headers=headers)
+
+
+# -- without scripts ----------------------------------------------------------------------------------
+
+
+def test_what_a_file_has_is_told_to_everybody(web: ServerProcess) -> None:
+    with Visitor(web.base_url) as nobody:
+        page = nobody.get(SUBMIT)
+        assert page.status_code == 200
+        for told in ("Sign in to submit", "track_id", "Events 3 to 4", "collidium check tracking"):
+            assert told in page.text
+        assert "upload-form" not in page.text
+        assert nobody.get("/leaderboard/nothing/submit").status_code == 404
+        assert "No predictions are taken yet" in nobody.get("/leaderboard/jets/submit").text
+        assert nobody.post(SUBMIT, files={"predictions": b"x"}).status_code == 401
+
+
+def test_check_submit_and_the_receipt(anna: Visitor, oracle: Path) -> None:
+    content = oracle.read_bytes()
+    checked = send(anna, "check", content, model_repo="anna/helix")
+    assert (checked.status_code, "Good to submit" in checked.text) == (200, True)
+    assert 'value="anna/helix"' in checked.text
+    assert anna.get("/web/v1/me/submissions").json() == []
+    answer = send(anna, "submit", content, model_repo="anna/helix")
+    assert answer.status_code == 303, answer.text
+    (kept,) = anna.get("/web/v1/me/submissions").json()
+    assert kept["model_repo"] == "anna/helix"
+    receipt = anna.get(answer.headers["Location"]).text
+    assert kept["submission_id"] in receipt
+    assert re.search(r"Rank \d", receipt)
+    assert "trackml_weighted_efficiency" in receipt
+    again = send(anna, "submit", content)
+    assert "You sent this very file before" in anna.get(again.headers["Location"]).text
+    assert len(anna.get("/web/v1/me/submissions").json()) == 1
+
+
+def test_every_problem_is_listed(anna: Visitor, bad: Path) -> None:
+    for deed in ("check", "submit"):
+        answer = send(anna, deed, bad.read_bytes())
+        assert answer.status_code == 422
+        for told in ("column hit_id", "column track_id", "for example", "hit_id=-5", "Nothing was submitted"):
+            assert told in answer.text
+
+
+@pytest.mark.parametrize(
+    ("content", "fields", "status"),
+    [
+        (b"", {}, 422),
+        (b"no parquet", {}, 422),
+        (b"x" * (8 * 1024**2), {}, 413),
+        (None, {"model_repo": "<b>no name</b>"}, 422),
+    ],
+)
+def test_what_is_no_submission_is_told_on_the_page(
+    anna: Visitor, oracle: Path, content: bytes | None, fields: dict[str, str], status: int
+) -> None:
+    answer = send(anna, "submit", oracle.read_bytes() if content is None else content, **fields)
+    assert answer.status_code == status, answer.text
+    assert "Nothing was submitted" in answer.text
+    assert "<b>" not in answer.text
+    assert anna.get("/web/v1/me/submissions").json() == []
+
+
+def test_a_form_without_its_secret_submits_nothing(anna: Visitor, oracle: Path) -> None:
+    for secret in ("", "x", "ä"):
+        answer = send(anna, "submit", oracle.read_bytes(), secret=secret)
+        assert answer.status_code == 403
+    foreign = {"Origin": "http://elsewhere.example", "Sec-Fetch-Site": "cross-site"}
+    form = {"csrf_token": anna.csrf}
+    answer = anna.post(SUBMIT, data=form, files={"predictions": oracle.read_bytes()}, headers=foreign)
+    assert answer.status_code == 403
+    assert anna.get("/web/v1/me/submissions").json() == []
+
+
+def test_a_receipt_is_its_owners(anna: Visitor, web: ServerProcess, oracle: Path) -> None:
+    receipt = send(anna, "submit", oracle.read_bytes()).headers["Location"]
+    (kept,) = anna.get("/web/v1/me/submissions").json()
+    elsewhere = receipt.replace("/tracking/", "/jets/")
+    with Visitor(web.base_url) as nobody:
+        for visitor, address in ((nobody, receipt), (anna, elsewhere)):
+            answer = visitor.get(address)
+            assert answer.status_code == 303
+            assert urlsplit(answer.headers["Location"]).path.endswith(kept["submission_id"])
+    for hostile in ("x", "%00", "..%2f..", "<b>"):
+        assert anna.get(f"{SUBMIT}?receipt={hostile}").status_code == 404
+
+
+# -- in a browser -------------------------------------------------------------------------------------
+
+
+def test_from_the_choice_of_a_file_to_the_receipt(
+    page: Page, sign_in: SignIn, watch: Watch, oracle: Path, bad: Path, tmp_path: Path
+) -> None:
+    sign_in(page, "submits-in-a-browser")
+    page.goto(SUBMIT)
+    file = page.get_by_label("A parquet file of predictions")
+    check, submit = page.get_by_role("button", name="Check"), page.get_by_role("button", name="Submit")
+    text, huge = tmp_path / "text.parquet", tmp_path / "huge.parquet"
+    text.write_text("not parquet, whatever its name")
+    with huge.open("wb") as sparse:
+        sparse.truncate(9 * 10**9)
+    for path, told in ((text, "is no parquet file"), (huge, "has 9 GB; at most")):
+        file.set_input_files(path)
+        expect(page.locator("#file-trouble")).to_contain_text(told)
+    check.click()
+    expect(page.locator("#file-trouble")).to_contain_text("has 9 GB")
+
+    watch.allow("status of 422")
+    file.set_input_files(bad)
+    expect(page.locator("#file-trouble")).to_be_empty()
+    check.click()
+    expect(page.locator(".problems > li")).to_have_count(2)
+    expect(page.locator(".problems")).to_contain_text("hit_id=-5")
+
+    file.set_input_files(oracle)
+    check.click()
+    expect(page.get_by_text("Good to submit")).to_be_visible()
+    page.get_by_label("Model").fill("somebody/helix")
+    submit.click()
+    expect(page.get_by_role("heading", name=re.compile(r"Rank \d"))).to_be_visible()
+    page.get_by_role("link", name="Your submissions").click()
+    expect(page.get_by_role("cell", name="somebody/helix")).to_be_visible()
+
+
+def test_an_upload_is_stopped_and_an_ended_session_is_told(
+    page: Page, sign_in: SignIn, watch: Watch, context: BrowserContext, oracle: Path
+) -> None:
+    sign_in(page, "stops-in-a-browser")
+    page.goto(SUBMIT)
+    page.get_by_label("A parquet file of predictions").set_input_files(oracle)
+    page.route("**/web/v1/benchmark/**", lambda route: None)  # it takes for ever
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("progress")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped. Nothing was kept.")).to_be_visible()
+    page.unroute("**/web/v1/benchmark/**")
+
+    watch.allow("status of 401")
+    context.clear_cookies()
+    page.get_by_role("button", name="Check").click()
+    again = page.get_by_role("link", name="Sign in again")
+    expect(again).to_have_attribute("href", "/web/sign-in?next=%2Fleaderboard%2Ftracking%2Fsubmit")
