@@ -49,8 +49,6 @@ _THREADS: Final = 4
 _WAITING: Final = 32
 #: Time in which an event must be decoded.
 _SECONDS: Final = 30.0
-#: What Phoenix draws.
-_PHOENIX_TABLES: Final = ("tracker_hits", "tracks", "calo_hits", "jets")
 #: Tables whose rows name those of another by their places, and which that is.
 _NAMED_BY: Final = {"tracks": "tracker_hits", "jets": "calo_hits"}
 
@@ -272,7 +270,7 @@ def _tables(shards: Shards, wanted: Wanted) -> tuple[str, ...]:
             )
         there = [table for table in there if table in wanted.tables]
     if wanted.format == "phoenix":
-        there = [table for table in there if table in _PHOENIX_TABLES]
+        there = [table for table in there if table in phoenix.TABLES]
     if not there:
         raise NotFound(f"config {wanted.config} has no tables of events that are shown")
     return tuple(there)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from collidium.cli.datasets.download import download
+from collidium.cli.datasets.export import export
 from collidium.cli.datasets.info import info
 from collidium.cli.datasets.listing import list_
 from collidium.cli.datasets.mix import mix
@@ -22,5 +23,5 @@ def datasets() -> None:
     """
 
 
-for command in (list_, tables, info, download, mix, publish):
+for command in (list_, tables, info, download, export, mix, publish):
     datasets.add_command(command)

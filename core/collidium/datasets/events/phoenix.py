@@ -18,13 +18,16 @@ import pyarrow as pa
 from collidium.datasets.calorimeters import ECAL_CODE, HCAL_CODE, SAMPLING
 
 MEDIA_TYPE: Final = "application/json"
+#: What it draws of our tables.
+TABLES: Final[tuple[str, ...]] = ("tracker_hits", "tracks", "calo_hits", "jets")
 
 Floats = npt.NDArray[np.float64]
 Entries = list[dict[str, Any]]
 
 _MEV: Final = 1000.0
-#: Side of a tower in eta and phi.
-_TOWER: Final = 0.1
+#: Sides of a tower in eta and phi; the latter goes round in 64 of them.
+_ETA_STEP: Final = 0.1
+_PHI_STEP: Final = 2 * np.pi / 64
 #: Towers with less than this share of the hardest one's energy are left out: there are thousands.
 _LEAST_SHARE: Final = 0.001
 #: Radius of the jets that the platform makes.
@@ -153,15 +156,17 @@ def _tower_entries(cells: Floats) -> Entries:
     """``cells`` are x, y, z in mm and the energy in GeV, shape (cells, 4)."""
     radius = np.hypot(cells[:, 0], cells[:, 1])
     eta, phi = np.arcsinh(cells[:, 2] / radius), np.arctan2(cells[:, 1], cells[:, 0])
-    steps = np.column_stack([np.floor(eta / _TOWER), np.floor(phi / _TOWER)]).astype(np.int64)
+    steps = np.column_stack([np.floor(eta / _ETA_STEP), np.minimum(np.floor(phi / _PHI_STEP), 31)]).astype(
+        np.int64
+    )
     towers, owner = np.unique(steps, axis=0, return_inverse=True)
     energy = np.bincount(owner.ravel(), cells[:, 3], len(towers)) * _MEV
     count = np.bincount(owner.ravel(), minlength=len(towers))
     distance = np.bincount(owner.ravel(), np.linalg.norm(cells[:, :3], axis=1), len(towers)) / count
     return [
         {
-            "eta": float((tower[0] + 0.5) * _TOWER),
-            "phi": float((tower[1] + 0.5) * _TOWER),
+            "eta": float((tower[0] + 0.5) * _ETA_STEP),
+            "phi": float((tower[1] + 0.5) * _PHI_STEP),
             "energy": round(float(energy[row]), 1),
             "radius": round(float(distance[row]), 1),
         }
