@@ -1,0 +1,102 @@
+"""The front page: small, asked for seldom, and there while the hub is away."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+
+import httpx
+import pytest
+
+from collidium.testing.server import ServerProcess
+from collidium_plugins.webapps.remembered import Remembered
+
+#: Bytes of the page with all that it loads.
+LARGEST = 150_000
+
+
+@pytest.fixture(scope="module")
+def web_environment() -> Mapping[str, str]:
+    """A hub that is away."""
+    return {"PLATFORM_HUB_URL": "http://127.0.0.1:1/hub"}
+
+
+@pytest.fixture(scope="module")
+def front(web: ServerProcess) -> str:
+    answer = httpx.get(web.base_url, trust_env=False)
+    assert answer.status_code == 200
+    return answer.text
+
+
+def stats(page: str) -> dict[str, str]:
+    """The numbers of a front page by what they count."""
+    return {
+        what: re.sub(r"<[^>]*>", "", number)
+        for what, number in re.findall(r'<li class="stat">([^<]+)<strong>(.*?)</strong>', page)
+    }
+
+
+def test_it_says_what_the_hub_does_not(front: str) -> None:
+    assert stats(front)["benchmark tasks"] == "6"
+    assert stats(front)["tasks with a leader"] == "0"
+    assert stats(front)["shared models"] == "—"
+    assert "the hub http://127.0.0.1:1/hub cannot be reached" in front
+
+
+def test_every_task_leads_to_its_leaderboard(web: ServerProcess, front: str) -> None:
+    tasks = httpx.get(f"{web.base_url}/v1/benchmark/tasks", trust_env=False).json()
+    for task in tasks:
+        assert f'<a href="/leaderboard/{task["name"]}">{task["title"]}</a>' in front
+    assert front.count("takes no submissions yet") == len(tasks)
+
+
+def test_it_is_small_with_all_that_it_loads(web: ServerProcess, front: str) -> None:
+    named = set(re.findall(r'(?:src|href)="(/web/static/[^"]+)"', front))
+    assert any("event.svg" in path for path in named)
+    sizes = []
+    for path in named:
+        answer = httpx.get(f"{web.base_url}{path}", headers={"Accept-Encoding": "identity"}, trust_env=False)
+        assert answer.status_code == 200
+        sizes.append(len(answer.content))
+    assert len(front.encode()) + sum(sizes) < LARGEST
+
+
+def test_models_are_not_shown_without_the_hub_and_the_page_says_so(web: ServerProcess) -> None:
+    answer = httpx.get(f"{web.base_url}/models", trust_env=False)
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"]
+    assert "cannot be reached" in answer.text
+    assert 'href="/models">Try again</a>' in answer.text
+
+
+async def test_many_who_want_an_answer_have_it_asked_for_once() -> None:
+    now, asked = 100.0, 0
+
+    async def ask() -> int:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0)
+        return asked
+
+    kept = Remembered(ask, 5, clock=lambda: now)
+    assert await asyncio.gather(*(kept.get() for _ in range(20))) == [1] * 20
+    now += 4.9
+    assert await kept.get() == 1
+    now += 0.2
+    assert await kept.get() == 2
+
+
+async def test_a_failure_is_not_kept() -> None:
+    answers = iter([ValueError("away"), 7])
+
+    async def ask() -> int:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    kept = Remembered(ask, 5)
+    with pytest.raises(ValueError, match="away"):
+        await kept.get()
+    assert await kept.get() == 7
