@@ -4,8 +4,8 @@
     python perf/event_display_data.py --quick    a smoke: 2,000 hits
 
 Both are made of the same row of the same file and hold the same columns; JSON is an object of lists, as
-compact as it can be. Reading means: Arrow to numpy arrays, JSON to lists by Python's own parser. The server is
-a process of its own with its hub, asked over loopback: it reads the hub by ranges, and later answers from
+compact as it can be. Reading means: Arrow to numpy arrays, JSON to lists by Python's own parser. The server
+is a process of its own with its hub, asked over loopback: it reads the hub by ranges, and later answers from
 memory. Medians; the events are synthetic.
 """
 

@@ -219,6 +219,17 @@ def test_other_repositories_are_neither_listed_nor_opened(
         client.event(CONFIG, 20, repo=repo)
 
 
+def test_configs_with_names_that_are_none_are_not_listed(
+    client: Client, hub: HubServer, tmp_path: Path
+) -> None:
+    hits = TABLES["tracker_hits"].slice(0, 1)
+    directory = one_table(tmp_path / "events", hits, config="good_pu0")
+    repo = upload(hub, "names", one_table(directory, hits, config="bad & worse_pu0"))
+    assert [entry.config for entry in client.datasets(repo=repo)] == ["good_pu0"]
+    with pytest.raises(NotFound, match=r"there are: good_pu0$"):
+        client.event("bad & worse_pu0", 20, repo=repo)
+
+
 HITS = TABLES["tracker_hits"].slice(0, 3)
 HOSTILE = {
     "text": HITS.set_column(

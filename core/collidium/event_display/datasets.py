@@ -42,6 +42,8 @@ _REPOSITORIES: Final = 64
 _OUTLINE_BYTES: Final = 32 * 1024**2
 
 _REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+#: As folders of the hosted layout may be called; others are neither listed nor opened.
+_CONFIG: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 
 
@@ -81,9 +83,9 @@ class PublicDatasets:
         self._tag = tag
         self._lock = threading.Lock()
         self._made: HubReader | None = None
-        self._repositories: TTLCache[tuple[str, str], Repository] = TTLCache(_REPOSITORIES, KEPT_SECONDS)
+        self._repositories = TTLCache[tuple[str, str], Repository](_REPOSITORIES, KEPT_SECONDS)
         self._outlines: Outlines = _Locked(_OUTLINE_BYTES)
-        self._listed: LRUCache[str, tuple[DatasetConfig, ...]] = LRUCache(4 * LISTED)
+        self._listed: LRUCache[tuple[str, str], tuple[DatasetConfig, ...]] = LRUCache(4 * LISTED)
 
     def close(self) -> None:
         """End what goes on, and give back connections. Idempotent."""
@@ -108,12 +110,13 @@ class PublicDatasets:
         except (NotFound, UpstreamError):
             return ()
         with self._lock:
-            known = self._listed.get(repository.commit)
+            known = self._listed.get((repo, repository.commit))
         if known is None:
-            known = tuple(self._config(repository, name) for name in layout.configs(repository.files) if name)
+            names = [name for name in layout.configs(repository.files) if _CONFIG.fullmatch(name)]
+            known = tuple(config for name in names if (config := self._config(repository, name)).tables)
             with self._lock:
-                self._listed[repository.commit] = known
-        return tuple(config for config in known if config.repo == repo and config.tables)
+                self._listed[repo, repository.commit] = known
+        return known
 
     def sample(self) -> list[DatasetConfig]:
         """The events that come with the platform."""
@@ -159,9 +162,11 @@ class PublicDatasets:
     def shards(self, repository: Repository, config: str) -> Shards:
         """A config of a repository. Raises NotFound with those there are."""
         try:
+            if not _CONFIG.fullmatch(config):
+                raise UnusableDataset(f"no config is called {config[:200]!r}")
             return HubShards(self._hub(), repository, config, self._outlines)
         except UnusableDataset as error:
-            there = ", ".join(filter(None, layout.configs(repository.files))) or "none"
+            there = ", ".join(filter(_CONFIG.fullmatch, layout.configs(repository.files))) or "none"
             raise NotFound(f"{error.detail}; there are: {there}") from None
 
     def _hub(self) -> HubReader:

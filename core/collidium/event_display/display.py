@@ -23,6 +23,7 @@ from collidium.datasets.events.decoding import EventJob, Format, Piece
 from collidium.datasets.events.finding import find, told_range
 from collidium.datasets.events.shards import LocalShards, Shards
 from collidium.datasets.events.tables import SHOWN
+from collidium.durable_files import is_full
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -198,6 +199,10 @@ class EventDisplay:
         try:
             job = await self._blocking(partial(self._collect, key, directory))
             content = await self._decoded(job)
+        except OSError as error:
+            if is_full(error):
+                raise Unavailable("there is no room left on the server's disk", retry_after=300) from error
+            raise
         finally:
             await asyncio.to_thread(context.__exit__, None, None, None)
         tag = hashlib.sha256(repr(key).encode()).hexdigest()[:32]
@@ -246,6 +251,11 @@ class EventDisplay:
             raise UnusableDataset(
                 f"event {job.event_id} cannot be shown: decoding it takes too much, or its file is damaged"
             ) from error
+        except CollidiumError:
+            raise
+        except Exception as error:  # whatever a reader raises over what strangers wrote
+            logger.exception("event %d cannot be decoded (%s)", job.event_id, job.about)
+            raise UnusableDataset(f"event {job.event_id} cannot be decoded") from error
 
     async def _blocking(self, work: Callable[[], Result]) -> Result:
         """What ``work`` returns, in a thread; the hub's refusals as whoever looks at a page is told them."""

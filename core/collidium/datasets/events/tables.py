@@ -61,7 +61,7 @@ def shown(name: str, event: pa.Table) -> pa.Table:
         }
     except pa.ArrowException as error:
         raise UnusableDataset(f"table {name} cannot be read: {error}") from error
-    return pa.table(columns, schema=pa.schema([schema.field(column) for column in columns]))
+    return pa.table(list(columns.values()), schema=pa.schema([schema.field(column) for column in columns]))
 
 
 def _is_empty(column: pa.ChunkedArray[Any]) -> bool:
