@@ -64,7 +64,7 @@ def test_an_event_has_a_row_for_each_hit(client: Client) -> None:
         "config": sample.CONFIG,
         "revision": "local",
         "event_id": "2",
-        "field_tesla": "2.0",
+        "field_tesla": "3.0",
     }
 
 
