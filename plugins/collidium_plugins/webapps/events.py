@@ -1,17 +1,64 @@
-"""The event display."""
+"""The event display: which datasets there are, and the page whose scripts draw one event."""
 
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import urlencode
 
-from quart import Response
+from quart import Response, redirect, request
 
+from collidium.client.records import DatasetEntry
+from collidium.errors import CollidiumError
+from collidium_plugins.webapps import context
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
 
+#: Datasets that the page offers by name; others are shown by their address.
+_OFFERED: Final = 200
+
 
 async def show() -> Response:
-    return await render("events.html")
+    """``GET /events?repo=&config=&event=``; without a config, the first event of the first dataset."""
+    wanted = request.args.get("dataset", "")
+    if wanted:  # the form, sent without scripts: its one field names two things
+        return _address(*_parts(wanted), request.args.get("event", ""))
+    offered, problem = await _datasets()
+    repo, config = request.args.get("repo", ""), request.args.get("config", "")
+    if not config and offered:
+        repo, config = offered[0].repo, offered[0].config
+    return await render(
+        "events.html",
+        offered=offered,
+        problem=problem,
+        repo=repo,
+        config=config,
+        chosen=next((one for one in offered if (one.repo, one.config) == (repo, config)), None),
+        event=_number(request.args.get("event", "")),
+    )
+
+
+async def _datasets() -> tuple[list[DatasetEntry], CollidiumError | None]:
+    """What may be looked at. Where the backend cannot tell, why; an event may be there all the same."""
+    try:
+        return list((await context.backend().datasets(limit=_OFFERED)).items), None
+    except CollidiumError as error:
+        return [], error
+
+
+def _parts(dataset: str) -> tuple[str, str]:
+    repo, _, config = dataset.rpartition("/")
+    return repo, config
+
+
+def _address(repo: str, config: str, event: str) -> Response:
+    asked = {"repo": repo, "config": config, "event": event}
+    told = urlencode({name: value for name, value in asked.items() if value})
+    return redirect(f"/events?{told}", 303)  # type: ignore[return-value]  # quart types it as werkzeug's
+
+
+def _number(text: str) -> int | None:
+    """An event's id as somebody typed it; None where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
 
 
 ROUTES: Final[list[Route]] = [("GET", "", show)]

@@ -7,11 +7,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
+from . import node
 
 ROOT: Final = Path(__file__).parents[3]
 WEB: Final = ROOT / "web"
@@ -62,13 +63,10 @@ def test_nothing_in_it_makes_code_out_of_text(name: str) -> None:
 
 
 def test_building_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    npm = shutil.which("npm", path=path)
-    if npm is None:
-        pytest.skip("NOT TESTED that the vendored modules come from web/: there is no npm")
+    npm = node.program("npm")
     source, built = tmp_path / "web", tmp_path / "built"
     shutil.copytree(WEB, source, ignore=shutil.ignore_patterns("node_modules"))
-    environment = {**os.environ, "PATH": path, "npm_config_update_notifier": "false"}
+    environment = {**os.environ, "PATH": node.PATH, "npm_config_update_notifier": "false"}
 
     installed = subprocess.run(
         [npm, "ci"], cwd=source, env=environment, capture_output=True, text=True, check=False

@@ -1,0 +1,73 @@
+// Gets one event from the backend, and says in words what went wrong.
+
+import { readTables } from "./tables.js";
+
+/** Why there is no event to show: a title, what to do, and whether asking again may help. */
+export class NoEvent extends Error {
+  constructor(title, detail, again = false) {
+    super(detail);
+    this.title = title;
+    this.again = again;
+  }
+}
+
+/** Where an event is had; `format` "phoenix" for the other display, else tables of Arrow. */
+export function addressOf(api, { repo, config, event }, format = "") {
+  const asked = new URLSearchParams();
+  if (repo) asked.set("repo", repo);
+  if (format) asked.set("format", format);
+  const query = asked.size ? `?${asked}` : "";
+  return `${api}/v1/datasets/${encodeURIComponent(config)}/events/${event}${query}`;
+}
+
+/** The tables of the event at `address`; `progress(bytes, total)` is told as they come. Throws NoEvent. */
+export async function fetchEvent(address, { progress, signal }) {
+  const response = await asked(address, signal);
+  if (!response.ok) throw await refused(response);
+  const bytes = await received(response, progress);
+  try {
+    return readTables(bytes);
+  } catch (error) {
+    throw new NoEvent("This event cannot be read", `What the backend sent is not a list of tables: ${error.message}`);
+  }
+}
+
+async function asked(address, signal) {
+  try {
+    return await fetch(address, { signal });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new NoEvent("The backend cannot be reached", "Look at your connection, then try again.", true);
+  }
+}
+
+/** What a problem document of the backend says. */
+async function refused(response) {
+  const { title, detail } = await response.json().catch(() => ({}));
+  const again = response.status === 429 || response.status >= 500;
+  return new NoEvent(
+    response.status === 404 ? "There is no such event" : (title ?? "The backend refused"),
+    detail ?? `It answered ${response.status}.`,
+    again,
+  );
+}
+
+async function received(response, progress) {
+  const total = Number(response.headers.get("Content-Length")) || null;
+  const reader = response.body.getReader();
+  const parts = [];
+  let size = 0;
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      parts.push(part.value);
+      size += part.value.length;
+      progress(size, total);
+    }
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new NoEvent("The connection broke off", "The event came only in part.", true);
+  }
+  const bytes = new Uint8Array(size);
+  parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0);
+  return bytes;
+}
