@@ -54,6 +54,16 @@ def _canonical(distribution: str) -> str:
             {"collidium.client", "collidium.errors", "collidium.hookspecs"},
         ),
         ("Tasks know contracts, hooks, numpy and pyarrow", {"collidium.contracts", "collidium.hookspecs"}),
+        (
+            "The pages ask the platform as everybody does",
+            {
+                f"collidium.{name}"
+                for name in (
+                    *("api", "cli", "client", "errors", "hookspecs", "logs", "saved_login", "settings"),
+                    *("daemon_threads", "data_directory", "http_client", "secrets", "write_ahead_log"),
+                )
+            },
+        ),
     ],
 )
 def test_every_other_part_of_the_core_is_forbidden(contract: str, allowed: set[str]) -> None:

@@ -66,11 +66,16 @@ async def _answered(app: Any, scope: Any, receive: Any, send: Any) -> None:
     left to whoever has the connection.
     """
     refused, told, ended = False, False, asyncio.Event()
+    failure: Exception | None = None
 
     async def receive_what_is_wanted() -> Any:
-        nonlocal told
+        nonlocal told, failure
         if not refused:
-            return await receive()
+            try:
+                return await receive()
+            except Exception as error:  # whoever sends has failed; to the application they are gone
+                failure = error
+                return {"type": "http.disconnect"}
         if not told:
             told = True
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -88,6 +93,8 @@ async def _answered(app: Any, scope: Any, receive: Any, send: Any) -> None:
     # What is known of the request that calls, above all who it is, must not be taken for that of the call.
     call = app(scope, receive_what_is_wanted, send_and_see)
     await asyncio.get_running_loop().create_task(call, context=Context())
+    if failure is not None:
+        raise failure
 
 
 class Threaded(httpx.AsyncBaseTransport):
