@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 from typing import Any, ClassVar, Final
 
 from cachetools import LRUCache, TTLCache
@@ -83,7 +84,9 @@ class PublicDatasets:
         self._tag = tag
         self._lock = threading.Lock()
         self._made: HubReader | None = None
-        self._repositories = TTLCache[tuple[str, str], Repository](_REPOSITORIES, KEPT_SECONDS)
+        self._repositories: TTLCache[tuple[str, str], Repository] = TTLCache(
+            _REPOSITORIES, KEPT_SECONDS, timer=monotonic, getsizeof=lambda _: 1
+        )
         self._outlines: Outlines = _Locked(_OUTLINE_BYTES)
         self._listed: LRUCache[tuple[str, str], tuple[DatasetConfig, ...]] = LRUCache(4 * LISTED)
 
