@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
@@ -221,6 +223,29 @@ def test_a_part_that_stays_the_same_is_not_sent_again(anna: Visitor) -> None:
         assert (again.status_code, again.text) == (304, "")
 
 
+def test_output_leads_to_its_first_event(anna: Visitor, web: ServerProcess, name: str) -> None:
+    public, private, hostile = (request_of(order(anna, **more)) for more in ({}, {"private": "on"}, {}))
+    for request_id, repo in ((public, "published"), (private, "kept"), (hostile, 'x"><b>x</b>')):
+        ended(anna, request_id)
+        publish(web, request_id, f"{web.base_url}/hub/datasets/{name}/{repo}")
+    shown = anna.get(f"/simulate/requests/{public}").text
+    first = f"/events?repo={name}%2Fpublished&amp;config=single_muon_pu0&amp;event=0"
+    assert f'href="{first}"' in shown
+    assert f"collidium datasets download {name}/published" in shown
+    assert first in anna.get("/simulate").text
+    kept = anna.get(f"/simulate/requests/{private}").text
+    assert f"{name}/kept" in kept
+    assert "/events?repo" not in kept
+    assert "<b>x" not in anna.get(f"/simulate/requests/{hostile}").text
+
+
+def publish(web: ServerProcess, request_id: str, address: str) -> None:
+    """Have a request that ended look as one that a runner which is no mock had published."""
+    change = "UPDATE simulation_requests SET is_mock = 0, output_hub_repo = ? WHERE request_id = ?"
+    with closing(sqlite3.connect(web.data_dir / "collidium.sqlite3", timeout=30)) as database, database:
+        database.execute(change, (address, request_id))
+
+
 def test_what_has_ended_is_not_cancelled_and_others_requests_are_not_there(
     anna: Visitor, web: ServerProcess, token: Callable[[str], str]
 ) -> None:
@@ -285,3 +310,14 @@ def test_a_request_is_cancelled_after_a_second_thought(page: Page, sign_in: Sign
     watch.allow("status of 409")  # it may have ended meanwhile
     page.get_by_role("button", name="Yes, cancel it").click()
     expect(page.locator(".facts .badge")).to_have_text(re.compile("cancelled|completed"))
+
+
+def test_what_is_followed_says_when_it_is_not(page: Page, sign_in: SignIn, watch: Watch) -> None:
+    sign_in(page, "follows-in-a-browser")
+    page.goto(f"/simulate?channel=ttbar&events=5&pileup=0&seed={next(_serial)}")
+    watch.allow("ERR_FAILED|status of 401")
+    page.route("**/live", lambda route: route.abort())
+    page.get_by_role("button", name="Order", exact=True).click()
+    expect(page.locator("[data-live-trouble]")).to_contain_text("does not answer")
+    page.route("**/live", lambda route: route.fulfill(status=401))
+    expect(page.get_by_role("link", name="Sign in again")).to_be_visible()

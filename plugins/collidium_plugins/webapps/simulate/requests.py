@@ -28,10 +28,10 @@ class Output:
     """The dataset that a request made."""
 
     repo: str
-    #: Its page on the hub.
-    address: str
-    #: Its first event in the display.
-    first_event: str
+    #: Its page on the hub; None on the local hub, which has none.
+    address: str | None
+    #: Its first event in the display; None of what is private, which the display does not see.
+    first_event: str | None
 
 
 async def latest() -> Response:
@@ -98,4 +98,8 @@ def output_of(found: SimulationRequest) -> Output | None:
     if named is None or found.output_is_mock:
         return None
     first = urlencode({"repo": named[1], "config": f"{found.channel}_pu{found.pileup}", "event": 0})
-    return Output(named[1], context.as_browsers_do(named[0]), f"/events?{first}")
+    return Output(
+        named[1],
+        named[0] if context.web().settings.hub_url else None,
+        None if found.private else f"/events?{first}",
+    )
