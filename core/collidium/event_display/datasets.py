@@ -35,6 +35,8 @@ LISTED: Final = 200
 KEPT_SECONDS: Final = 30.0
 #: Configs with more shards are listed without the number of their events.
 _SHARDS_LOOKED_INTO: Final = 256
+#: Which table tells what events there are: the first of these that is there.
+_TELLING: Final = tuple(sorted(SHOWN, key=lambda name: (name != "tracker_hits", name)))
 #: Connections to the hub, and threads that ask it for a list.
 _CONNECTIONS: Final = 8
 _PARALLEL: Final = 4
@@ -200,7 +202,7 @@ class PublicDatasets:
 
 def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:
     """How many events there are, the first and the last, by the table that draws most."""
-    table = next(name for name in SHOWN_FIRST if name in shards.tables())
+    table = next(name for name in _TELLING if name in shards.tables())
     paths = shards.paths(table)
     if len(paths) > _SHARDS_LOOKED_INTO:
         return None, None, None
@@ -211,10 +213,6 @@ def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:
     if not known or len(known) < len(spans):
         return count, None, None
     return count, min(span.start for span in known), max(span.stop for span in known) - 1
-
-
-#: Which table tells what events there are: the first of these that is there.
-SHOWN_FIRST: Final = tuple(sorted(SHOWN, key=lambda name: (name != "tracker_hits", name)))
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -13,6 +13,8 @@ from collidium.contracts.task import EventRange
 from collidium.errors import UnusableDataset
 
 _EVENT_ID: Final = "event_id"
+#: To ask a hub once more costs more than so many bytes that nobody needs.
+_GAP: Final = 64 * 1024
 
 #: Bytes of a file, the second end not included.
 Span = tuple[int, int]
@@ -86,10 +88,6 @@ class Outline:
             else:
                 joined.append((start, stop))
         return joined
-
-
-#: To ask a hub once more costs more than so many bytes that nobody needs.
-_GAP: Final = 64 * 1024
 
 
 def _group(group: Any) -> Group:

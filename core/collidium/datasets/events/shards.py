@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, MutableMapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -131,7 +132,7 @@ class HubShards(Shards):
             copy.seek(file.size - len(outline.tail))
             copy.write(outline.tail)
         for span in spans:
-            self._hub.patiently(lambda span=span: self._fetch(file, span, place))  # type: ignore[misc]
+            self._hub.patiently(partial(self._fetch, file, span, place))
 
     def _fetch(self, file: HubFile, span: Span, place: Path) -> None:
         start, stop = span
