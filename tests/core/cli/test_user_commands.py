@@ -157,6 +157,11 @@ def test_from_check_to_leaderboard(alice: RunCommand, tmp_path: Path) -> None:
     assert receipt["submission_id"] in again.stdout
     places = json.loads(alice("leaderboard", "tracking", "--json").stdout)
     assert [place["submission_id"] for place in places] == [receipt["submission_id"]]
+    (mine,) = json.loads(alice("submissions", "--task", "tracking", "--json").stdout)
+    assert (mine["submission_id"], mine["model_repo"]) == (receipt["submission_id"], "alice/oracle")
+    listed = alice("submissions").stdout
+    assert receipt["submission_id"] in listed
+    assert "trackml_weighted_efficiency 1" in " ".join(listed.split())
     table = alice("leaderboard", "tracking").stdout
     assert "trackml_weighted_efficiency" in table
     assert "alice/oracle" in table
