@@ -99,5 +99,5 @@ def sign_in(page: Page, token: str) -> None:
     """Sign in as people do: by the pages' own link and the local hub's consent page."""
     page.goto("/web/sign-in")
     page.get_by_label("token").fill(token)
-    page.get_by_role("button", name="Allow").click()
+    page.get_by_role("button", name="Allow", exact=True).click()
     page.wait_for_url(lambda url: "/hub/" not in url and "/web/" not in url)

@@ -25,6 +25,9 @@ CALLS: Final = "/web/v1/"
 #: Headers of an error that the browser is told.
 _TOLD: Final = ("Allow", "Retry-After")
 
+#: What people are told whose page needs the backend, which does not answer.
+AWAY: Final = "the server that these pages ask is away. Try again in a moment"
+
 #: What a page says at its top, where the platform's own title is written for programs.
 _TITLES: Final = {
     400: "That did not work",
@@ -57,7 +60,9 @@ async def _own(error: CollidiumError) -> Response:
         # The backend does not take the session's token any more.
         await context.end_session()
         error = context.SignInNeeded(context.ENDED)
-    return await _told(status, error.title, error.detail, errors=error.errors, headers=error.headers)
+    # The client's words are for whoever runs a program: they name addresses and settings.
+    detail = AWAY if isinstance(error, Unreachable) else error.detail
+    return await _told(status, error.title, detail, errors=error.errors, headers=error.headers)
 
 
 async def _http(error: HTTPException) -> Response:
