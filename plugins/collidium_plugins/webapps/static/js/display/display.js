@@ -20,6 +20,8 @@ import { COLOURS, usual } from "./view_state.js";
 
 const $ = (id) => document.getElementById(id);
 const KINDS = ["hits", "tracks", "particles", "towers", "jets"];
+// What of a view decides which objects are shown.
+const CUTS = ["pt", "eta", "time", "hidden", "off"];
 // Pixels: how near a pointer has to be, and how far it may move in a click. Fingers are wider.
 const REACH = { mouse: 9, pen: 12, touch: 18 };
 const STILL = 5;
@@ -38,6 +40,7 @@ export class Display {
   #detector = null;
   #axes = { towers: [], jets: [] };
   #shown = new Map();
+  #counts = new Map();
   #comparison = null;
   #marks = { points: [], lines: [] };
   #source;
@@ -186,8 +189,15 @@ export class Display {
 
   /** Change part of the view; `step`: one can go back from it. */
   change(changes, step = false) {
+    if (!this.#objects) return;
     this.view = { ...this.view, ...changes };
-    this.#refresh(false);
+    this.#allowed();
+    if (CUTS.some((name) => name in changes)) {
+      this.#filter();
+      this.#list();
+    }
+    if ("colour" in changes || "ground" in changes) this.#paint();
+    this.#tell();
     if (step) this.#remember(true);
   }
 
@@ -208,12 +218,14 @@ export class Display {
   }
 
   nextColour() {
+    if (!this.#objects) return;
     const names = COLOURS.filter((name) => colourings(this.#objects, this.#comparison).includes(name));
     this.change({ colour: names[(names.indexOf(this.view.colour) + 1) % names.length] }, true);
   }
 
   /** The track that comes `steps` later in order of p_T. */
   nextTrack(steps) {
+    if (!this.#objects) return;
     const { values } = this.#objects.tracks;
     const shown = this.#shown.get("tracks");
     const order = Array.from(shown.keys()).filter((row) => shown[row]).sort((a, b) => values.pt[b] - values.pt[a]);
@@ -244,23 +256,15 @@ export class Display {
   /** Draw and tell the view; `anew`: from the place that it names, or the usual one. */
   #refresh(anew) {
     if (!this.#objects) return;
-    const { ground, view, stage } = this;
     this.#allowed();
-    stage.ground = ground;
     if (anew) {
-      stage.view = view.view;
-      if (view.camera) stage.cameras.place = view.camera;
+      this.stage.view = this.view.view;
+      if (this.view.camera) this.stage.cameras.place = this.view.camera;
     }
-    const counts = this.#filter();
-    const painted = paint(this.#objects, view.colour, { ground, detector: this.#detector, comparison: this.#comparison });
-    painted.layers.forEach((colours, name) => stage.paint(name, colours));
-    for (const name of ["detector", "beam", ...KINDS]) stage.toggle(name, !view.hidden.has(name === "beam" ? "detector" : name));
-    $("legend").replaceChildren(...legendNodes(painted.legend, ground), ...this.#otherKeys());
-    this.#controls.tell(view, ground, counts);
-    this.#tellPick();
+    this.#filter();
+    this.#paint();
     this.#list();
-    this.#tellCounts(counts);
-    stage.invalidate();
+    this.#tell();
   }
 
   /** A view may ask for what this event does not have. */
@@ -273,15 +277,33 @@ export class Display {
   }
 
   #filter() {
-    const counts = new Map();
+    const { hidden } = this.view;
+    for (const name of ["detector", "beam", ...KINDS]) this.stage.toggle(name, !hidden.has(name === "beam" ? "detector" : name));
     for (const name of KINDS) {
       const { count: all, values } = this.#objects[name];
       const shown = passing(all, values, this.view);
       this.#shown.set(name, shown);
       this.stage.show(name, shown);
-      counts.set(name, { shown: count(shown), all });
+      this.#counts.set(name, { shown: count(shown), all });
     }
-    return counts;
+  }
+
+  #paint() {
+    const { ground, stage } = this;
+    const told = { ground, detector: this.#detector, comparison: this.#comparison };
+    const { layers, legend } = paint(this.#objects, this.view.colour, told);
+    stage.ground = ground;
+    layers.forEach((colours, name) => stage.paint(name, colours));
+    $("legend").replaceChildren(...legendNodes(legend, ground), ...this.#otherKeys());
+  }
+
+  /** What stands beside the picture, and upon it. */
+  #tell() {
+    this.#controls.tell(this.view, this.ground, this.#counts);
+    this.#tellPick();
+    this.#tellCounts();
+    this.#listing.mark(this.view.pick);
+    this.stage.invalidate();
   }
 
   #otherKeys() {
@@ -291,11 +313,10 @@ export class Display {
     return keys;
   }
 
-  #tellCounts(counts) {
-    const named = { hits: "hits", tracks: "tracks", particles: "particles", towers: "towers", jets: "jets" };
-    const told = Object.entries(named)
-      .filter(([name]) => counts.get(name).all && !this.view.hidden.has(name))
-      .map(([name, word]) => `${counts.get(name).shown} of ${counts.get(name).all} ${word}`);
+  #tellCounts() {
+    const told = KINDS.map((name) => ({ name, ...this.#counts.get(name) }))
+      .filter(({ name, all }) => all && !this.view.hidden.has(name))
+      .map(({ name, shown, all }) => `${shown} of ${all} ${name}`);
     const { config, event } = this.#source;
     $("summary").textContent = `Event ${event} of ${config}: ${told.join(", ") || "nothing"} shown.`;
     const hint = $("cut-hint");
@@ -316,7 +337,6 @@ export class Display {
     if (!this.#objects) return;
     const found = nearest(point, this.#layers(), this.#projector(), reach);
     this.change({ pick: found }, true);
-    this.#listing.mark(found);
   }
 
   /** What can be picked: hits first, since lines run through them. */

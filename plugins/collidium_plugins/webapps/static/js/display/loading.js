@@ -26,7 +26,9 @@ export async function fetchEvent(address, { progress, signal }) {
   if (!response.ok) throw await refused(response);
   const bytes = await received(response, progress);
   try {
-    return readTables(bytes);
+    const event = readTables(bytes);
+    if (!Object.keys(event.tables).length) throw new RangeError("there is none");
+    return event;
   } catch (error) {
     throw new NoEvent("This event cannot be read", `What the backend sent is not a list of tables: ${error.message}`);
   }
