@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from copy import copy
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -62,6 +63,13 @@ class Client(Operation):
     ) -> None:
         self._connection = Connection.choose(backend, token, admin_token, timeout)
         self._transport = BlockingTransport(self._connection)
+
+    def acting_as(self, token: str) -> Client:
+        """A client for another account, over the same connections: closing one closes both."""
+        connection = self._connection.acting_as(token)
+        other = copy(self)
+        vars(other).update(_connection=connection, _transport=self._transport.acting_as(connection))
+        return other
 
     @property
     def backend(self) -> str:

@@ -54,6 +54,13 @@ def test_me(client: Client) -> None:
     assert not account.banned
 
 
+def test_one_client_acts_for_several_accounts(server: ServerProcess, client: Client) -> None:
+    carol = client.acting_as(server.add_user("carol"))
+    assert (carol.me().hub_username, client.me().hub_username) == ("carol", "alice")
+    with pytest.raises(Unauthenticated):
+        carol.admin_overview()
+
+
 def test_tasks(client: Client) -> None:
     cards = {card.name: card for card in client.tasks()}
     card = client.task("tracking")

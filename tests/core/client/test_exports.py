@@ -83,7 +83,7 @@ def test_both_clients_have_the_same_methods_with_the_same_arguments() -> None:
 
 
 def test_every_call_of_the_async_client_is_a_coroutine_function() -> None:
-    for name in methods(AsyncClient):
+    for name in set(methods(AsyncClient)) - {"acting_as"}:  # which calls nobody
         assert inspect.iscoroutinefunction(getattr(AsyncClient, name)), name
 
 
