@@ -1,17 +1,14 @@
-"""The leaderboard."""
+"""The leaderboards, and a page for each submission on them."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from quart import Response
-
-from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.leaderboard import board, provenance
 from collidium_plugins.webapps.routes import Route
 
-
-async def show() -> Response:
-    return await render("leaderboard.html")
-
-
-ROUTES: Final[list[Route]] = [("GET", "", show)]
+ROUTES: Final[list[Route]] = [
+    ("GET", "", board.first),
+    ("GET", "/<task>", board.show),
+    ("GET", "/submissions/<submission_id>", provenance.show),
+]

@@ -1,0 +1,111 @@
+"""``/leaderboard/<task>``: who leads a task, how its best came about, and what is traded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from quart import Response, redirect, request
+from werkzeug.datastructures import MultiDict
+
+from collidium.client import TaskCard
+from collidium.errors import NotFound
+from collidium_plugins.webapps.context import backend
+from collidium_plugins.webapps.leaderboard import drawings
+from collidium_plugins.webapps.leaderboard.drawings import Drawing
+from collidium_plugins.webapps.quantities import written
+from collidium_plugins.webapps.rendering import render
+
+#: Places on a page.
+ROWS: Final = 50
+#: The last steps of a history, and the best places in a plot of two metrics, that are drawn.
+STEPS: Final = 50
+PLACES: Final = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Which places are asked for; the empty text: any."""
+
+    user: str = ""
+    model: str = ""
+    pareto: bool = False
+    cursor: str = ""
+
+    @classmethod
+    def of(cls, query: MultiDict[str, str]) -> Picked:
+        """What stands in the address."""
+        user, model, cursor = (query.get(name, "").strip() for name in ("user", "model", "cursor"))
+        return cls(user, model, query.get("pareto") == "1", cursor)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether places are left out, other than those of other pages."""
+        return bool(self.user or self.model or self.pareto)
+
+    def address(self, task: str, cursor: str = "") -> str:
+        """Where these places are, from ``cursor`` on."""
+        values = {"user": self.user, "model": self.model, "pareto": self.pareto and "1", "cursor": cursor}
+        query = urlencode({name: value for name, value in values.items() if value})
+        return f"/leaderboard/{task}{'?' if query else ''}{query}"
+
+
+async def first() -> Response:
+    """``GET /leaderboard``: the first task that takes submissions, else the first."""
+    cards = (await backend().tasks()).items
+    if not cards:
+        return await render("no-leaderboards.html")
+    card = next((card for card in cards if card.accepts_submissions), cards[0])
+    return redirect(f"/leaderboard/{card.name}")  # type: ignore[return-value]  # quart types it as werkzeug's
+
+
+async def show(task: str) -> Response:
+    """``GET /leaderboard/<task>``"""
+    cards = (await backend().tasks()).items
+    card = next((card for card in cards if card.name == task), None)
+    if card is None:
+        raise NotFound(f"there is no task {task[:100]!r}; the leaderboards there are stand in the navigation")
+    picked = Picked.of(request.args)
+    places = await backend().leaderboard(
+        card.name,
+        limit=ROWS,
+        cursor=picked.cursor or None,
+        pareto=picked.pareto,
+        user=picked.user or None,
+        model_repo=picked.model or None,
+    )
+    is_start = not picked.is_part and not picked.cursor
+    return await render(
+        "leaderboard.html",
+        cards=cards,
+        card=card,
+        places=places.items,
+        picked=picked,
+        next=places.next_cursor and picked.address(card.name, places.next_cursor),
+        first=picked.cursor and picked.address(card.name),
+        drawings=await _drawings(card) if is_start and places.items else [],
+        written=written,
+    )
+
+
+async def _drawings(card: TaskCard) -> Sequence[Drawing]:
+    """Plots of the whole leaderboard."""
+    server, now = backend(), datetime.now(UTC)
+    histories = await asyncio.gather(
+        *(server.leaderboard_history(card.name, metric.name, limit=STEPS) for metric in card.metrics)
+    )
+    found = [
+        drawings.history(metric, steps.items, now)
+        for metric, steps in zip(card.metrics, histories, strict=True)
+        if steps.items
+    ]
+    if card.pareto is None:
+        return found
+    front, best = await asyncio.gather(
+        server.leaderboard(card.name, limit=PLACES, pareto=True), server.leaderboard(card.name, limit=PLACES)
+    )
+    return [drawings.front(card, front.items, best.items), *found]

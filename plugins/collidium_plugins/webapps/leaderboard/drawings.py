@@ -1,0 +1,149 @@
+"""Plots of a leaderboard, each with its words and its numbers for those who do not see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from collidium.client import BestStep, Metric, Place, TaskCard
+from collidium_plugins.webapps import charts, scales
+from collidium_plugins.webapps.charts import Datum, Plot
+from collidium_plugins.webapps.quantities import written
+from collidium_plugins.webapps.scales import Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A plot, what it shows in words, and its numbers as a table."""
+
+    #: Its own on the page.
+    id: str
+    title: str
+    told: str
+    plot: Plot
+    headings: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    #: Whether some points are marked as self-reported and not verified.
+    has_doubtful: bool = False
+
+
+def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing:
+    """How the best value of a metric came about, in its last steps; there is at least one."""
+    x = scales.of_times([steps[0].submitted_at, max(now, steps[-1].submitted_at)])
+    data = [
+        Datum(
+            x=step.submitted_at.timestamp(),
+            y=step.value,
+            y_error=step.uncertainty,
+            told=f"{step.hub_username}: {written(step.value, step.uncertainty)}, {_day(step.submitted_at)}",
+            kind=_kind(metric, step),
+        )
+        for step in steps
+    ]
+    return Drawing(
+        id=f"best-{metric.name}",
+        title=f"Best {metric.name} over time",
+        told=_course(steps),
+        plot=charts.plot(
+            data,
+            x=(_time_name(steps[0].submitted_at, now), x),
+            y=(_axis_name(metric), _scale([(datum.y, datum.y_error) for datum in data])),
+            corners=charts.held(data, now.timestamp()),
+        ),
+        headings=("Since", "Account", metric.name),
+        rows=[
+            (
+                _day(step.submitted_at),
+                step.hub_username,
+                written(step.value, step.uncertainty) + _doubt(metric, step),
+            )
+            for step in reversed(steps)
+        ],
+        has_doubtful=any(datum.kind for datum in data),
+    )
+
+
+def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> Drawing:
+    """Two metrics that are traded: the front, and the best places beside it."""
+    assert card.pareto is not None  # noqa: S101 -- who asks for it has seen it
+    named = {metric.name: metric for metric in card.metrics}
+    y, x = (named[name] for name in card.pareto)
+    placed = {place.submission_id: place for place in (*best, *on_front)}.values()
+    data = [datum for place in placed if (datum := _traded(place, x, y)) is not None]
+    ours = [datum for datum in data if datum.kind == "front"]
+    return Drawing(
+        id="front",
+        title=f"Pareto front of {y.name} and {x.name}",
+        told=f"{len(ours)} of the places shown are on the front: no other is at least as good in both "
+        "metrics and better in one.",
+        plot=charts.plot(
+            data,
+            x=(_axis_name(x), _scale([(datum.x, datum.x_error) for datum in data])),
+            y=(_axis_name(y), _scale([(datum.y, datum.y_error) for datum in data])),
+            corners=charts.staircase(ours, less_x_is_better=not x.higher_is_better),
+        ),
+        headings=("Rank", "Account", y.name, x.name),
+        rows=[
+            (
+                str(place.rank),
+                place.hub_username,
+                *(written(place.scores.get(m.name), place.uncertainties.get(m.name)) for m in (y, x)),
+            )
+            for place in on_front
+        ],
+    )
+
+
+def _traded(place: Place, x: Metric, y: Metric) -> Datum | None:
+    across, up = place.scores.get(x.name), place.scores.get(y.name)
+    if across is None or up is None:
+        return None
+    return Datum(
+        x=across,
+        y=up,
+        x_error=place.uncertainties.get(x.name),
+        y_error=place.uncertainties.get(y.name),
+        told=f"{place.rank}. {place.hub_username}: {written(up)}, {written(across)}",
+        kind="front" if place.pareto else "other",
+    )
+
+
+def _scale(values: Iterable[tuple[float, float | None]]) -> Scale:
+    """An axis with room for the errors, unless they alone would keep it from being logarithmic."""
+    pairs = list(values)
+    plain = [value for value, _ in pairs]
+    wide = [value + side * (error or 0.0) for value, error in pairs for side in (-1, 1)]
+    return scales.of_values(plain if plain and min(plain) > 0 >= min(wide) else wide)
+
+
+def _kind(metric: Metric, step: BestStep) -> str:
+    return "doubtful" if metric.self_reported and step.verified_at is None else ""
+
+
+def _doubt(metric: Metric, step: BestStep) -> str:
+    return " (self-reported, not verified)" if _kind(metric, step) else ""
+
+
+def _course(steps: Sequence[BestStep]) -> str:
+    end = _step(steps[-1])
+    if len(steps) == 1:
+        return f"One step so far: {end}."
+    return f"The last {len(steps)} steps lead from {_step(steps[0])} to {end}."
+
+
+def _step(step: BestStep) -> str:
+    return f"{written(step.value, step.uncertainty)} ({step.hub_username}, {_day(step.submitted_at)})"
+
+
+def _axis_name(metric: Metric) -> str:
+    return f"{metric.name} {'↑' if metric.higher_is_better else '↓'}"
+
+
+def _time_name(begin: datetime, end: datetime) -> str:
+    """What the ticks alone do not tell."""
+    return f"UTC, {end.astimezone(UTC):%-d %b %Y}" if end - begin < timedelta(days=2) else "UTC"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d}"

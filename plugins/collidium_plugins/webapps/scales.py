@@ -1,0 +1,164 @@
+"""Scales of axes: where a value lies between both ends, and the round numbers that are written at it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import ceil, floor, inf, log10
+from typing import Final
+
+#: Spans and numbers beyond these are drawn at the edge.
+_LARGEST: Final = 1e300
+_SMALLEST: Final = 1e-290
+#: What differs by less than this part is one value.
+_RESOLUTION: Final = 1e-9
+#: A logarithm is sensible over so many decades.
+_DECADES: Final = 1.5
+#: About so many intervals of numbers; at most so many of times and days, and of months: longer words.
+_INTERVALS, _TIMES, _LONG_TIMES = 5, 5, 4
+
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A labelled place on an axis."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """An axis from ``low`` to ``high``; both are exponents of ten where it is logarithmic."""
+
+    low: float
+    high: float
+    ticks: tuple[Tick, ...]
+    logarithmic: bool = False
+
+    def fraction(self, value: float) -> float:
+        """Where a value lies, 0 to 1; what is beyond an end lies at it."""
+        if self.logarithmic:
+            value = log10(value) if value > 0 else -inf
+        return min(max((_within(value) - self.low) / (self.high - self.low), 0.0), 1.0)
+
+
+def of_values(values: Sequence[float]) -> Scale:
+    """A scale for finite numbers: logarithmic where they are positive and far apart."""
+    positive = bool(values) and min(values) > 0
+    if positive and log10(max(values)) - log10(min(values)) >= _DECADES:
+        return logarithmic(values)
+    return linear(values)
+
+
+def linear(values: Sequence[float]) -> Scale:
+    """From a round number below all values to one above them."""
+    low, high = _ends(values)
+    step = _round_up((high - low) / _INTERVALS)
+    first, last = floor(low / step), ceil(high / step)
+    ticks = tuple(Tick(number * step, _label(number * step, step)) for number in range(first, last + 1))
+    return Scale(first * step, last * step, ticks)
+
+
+def logarithmic(values: Sequence[float]) -> Scale:
+    """Between powers of ten, of which some are written."""
+    first = floor(log10(max(min(values), _SMALLEST)))
+    last = max(ceil(log10(_within(max(values)))), first + 1)
+    stride = ceil((last - first) / _INTERVALS)
+    powers = range(first, last + 1, stride)
+    return Scale(first, last, tuple(Tick(10.0**power, _power(power)) for power in powers), logarithmic=True)
+
+
+def of_times(times: Sequence[datetime]) -> Scale:
+    """A scale for moments, as seconds since 1970; days and months begin in UTC."""
+    begin, end = min(times), max(times)
+    if end - begin < timedelta(minutes=1):
+        begin, end = begin - timedelta(minutes=30), end + timedelta(minutes=30)
+    low, high = begin.timestamp(), end.timestamp()
+    margin = (high - low) / 40
+    low, high = low - margin, high + margin
+    return Scale(low, high, tuple(_time_ticks(low, high)))
+
+
+# -- numbers --------------------------------------------------------------------------------------------
+
+
+def _within(value: float) -> float:
+    return min(max(value, -_LARGEST), _LARGEST)
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """Lowest and highest value, apart from each other."""
+    if not values:
+        return 0.0, 1.0
+    low, high = _within(min(values)), _within(max(values))
+    largest = max(abs(low), abs(high))
+    if high - low > max(largest * _RESOLUTION, _SMALLEST):
+        return low, high
+    margin = largest / 20 if largest > _SMALLEST * 1e10 else 0.5
+    return low - margin, high + margin
+
+
+def _round_up(step: float) -> float:
+    """The next of 1, 2, 5 and 10 times a power of ten."""
+    power = 10.0 ** floor(log10(step))
+    return next(factor * power for factor in (1, 2, 5, 10, 20) if factor * power >= step * (1 - _RESOLUTION))
+
+
+def _label(value: float, step: float) -> str:
+    """A number with the digits that its neighbours need."""
+    decimals = max(0, -floor(log10(step) + _RESOLUTION))
+    if value == 0:
+        return "0"
+    if abs(value) < 1e6 and decimals <= 9:
+        return f"{value:,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+    power = floor(log10(abs(value)))
+    digits = max(0, power - floor(log10(step) + _RESOLUTION))
+    mantissa = f"{value / 10.0**power:.{min(digits, 9)}f}".replace("-", "\N{MINUS SIGN}")
+    return f"{mantissa}\N{MULTIPLICATION SIGN}{_power(power, always=True)}"
+
+
+def _power(power: int, *, always: bool = False) -> str:
+    """A power of ten, written out where it is near to one."""
+    if not always and -3 <= power <= 4:
+        return f"{10.0**power:,.{max(0, -power)}f}"
+    return f"10{str(power).translate(_RAISED)}"
+
+
+# -- times ----------------------------------------------------------------------------------------------
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+#: Seconds between ticks, and how they are written.
+_STEPS: Final = (
+    *((minutes * _MINUTE, "%H:%M") for minutes in (1, 5, 15, 30)),
+    *((hours * _HOUR, "%H:%M") for hours in (1, 3, 6, 12)),
+    *((days * _DAY, "%-d %b") for days in (1, 2, 5, 10, 20)),
+)
+_MONTHS: Final = (1, 3, 6, 12, 24, 60, 120, 600, 1200, 6000, 12000, 60000)
+
+
+def _time_ticks(low: float, high: float) -> list[Tick]:
+    for step, form in _STEPS:
+        if (high - low) / step <= _TIMES:
+            numbers = range(ceil(low / step), floor(high / step) + 1)
+            return [Tick(number * step, _moment(number * step).strftime(form)) for number in numbers]
+    span = (high - low) / (30 * _DAY)
+    step = next((months for months in _MONTHS if span / months <= _LONG_TIMES), _MONTHS[-1])
+    form = "%b %Y" if step < 12 else "%Y"
+    ticks = []
+    begin = _moment(low)
+    month = ceil((begin.year * 12 + begin.month - 1) / step) * step
+    while (
+        month // 12 <= 9999
+        and (at := datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)).timestamp() <= high
+    ):
+        if at.timestamp() >= low:
+            ticks.append(Tick(at.timestamp(), at.strftime(form)))
+        month += step
+    return ticks
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

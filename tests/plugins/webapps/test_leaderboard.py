@@ -1,0 +1,240 @@
+"""The pages of leaderboards and submissions, on a server with 1,200 places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import urljoin
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+from tests.plugins.webapps.boards import fill, give_truth
+
+from collidium.client import Client, Place
+from collidium.testing.server import ServerProcess
+from collidium_plugins.webapps.leaderboard.board import ROWS
+from collidium_tasks.tracking import TrackingTask
+from collidium_tasks.tracking_small import TrackingSmallTask
+
+PLACES = 1200
+BOARD = "/leaderboard/tracking"
+
+
+@pytest.fixture(scope="module")
+def filled(web: ServerProcess) -> ServerProcess:
+    """Two leaderboards; one has nobody, and others have no truth."""
+    for task in ("tracking", "tracking_small", "tracking_latency"):
+        give_truth(web, task)
+    fill(web, TrackingTask(), PLACES)
+    fill(web, TrackingSmallTask(), 60)
+    return web
+
+
+@pytest.fixture(scope="module")
+def anybody(filled: ServerProcess) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=filled.base_url, trust_env=False, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def best(filled: ServerProcess) -> Place:
+    """Who leads the tracking task."""
+    with Client(filled.base_url) as client:
+        return client.leaderboard("tracking", limit=1)[0]
+
+
+def ranks(page: str) -> list[int]:
+    return [int(rank.replace(",", "")) for rank in re.findall(r'data-label="Rank">([\d,]+)<', page)]
+
+
+def next_page(page: str) -> str | None:
+    found = re.search(r'rel="next" href="([^"]+)"', page)
+    return unescape(found[1]) if found else None
+
+
+def words(page: str) -> str:
+    """What is read, without the marks."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", page)).split())
+
+
+# -- the leaderboard ------------------------------------------------------------------------------------
+
+
+def test_the_first_page_is_of_a_task_that_takes_submissions(anybody: httpx.Client) -> None:
+    answer = anybody.get("/leaderboard")
+    assert answer.status_code == 302
+    assert answer.headers["Location"] == BOARD
+
+
+def test_a_page_shows_task_places_and_plots_within_its_size(anybody: httpx.Client, best: Place) -> None:
+    answer = anybody.get(BOARD)
+    assert answer.status_code == 200
+    page = answer.text
+    assert len(answer.content) < 150_000
+    assert ranks(page) == list(range(1, ROWS + 1))
+    assert f'href="/leaderboard/submissions/{best.submission_id}"' in page
+    told = words(page)
+    assert "Charged-particle tracking" in told
+    assert "higher is better: trackml_weighted_efficiency" in told
+    assert "lower is better: fake_rate" in told
+    assert f"{best.scores['fake_rate']:.4f} ± 0.0040" in told
+    assert page.count('role="img"') == len(TrackingTask.card.metrics)
+    assert "The last 50 steps lead from" in told
+    assert "style=" not in page
+    assert "nan" not in re.findall(r'(?:points|cx|cy|x1|y1)="([^"]*)"', page)
+
+
+def test_every_task_is_a_tab_and_one_is_the_current(anybody: httpx.Client) -> None:
+    tabs = re.search(r'<nav class="tabs".*?</nav>', anybody.get(BOARD).text, re.DOTALL)
+    assert tabs
+    assert 'href="/leaderboard/tracking_small"' in tabs[0]
+    assert re.findall(r'href="([^"]+)" aria-current="page"', tabs[0]) == [BOARD]
+
+
+def test_pages_lead_through_all_places_by_links_alone(anybody: httpx.Client) -> None:
+    found: list[int] = []
+    address: str | None = BOARD
+    while address:
+        page = anybody.get(address).text
+        found += ranks(page)
+        assert ('role="img"' in page) == (address == BOARD), "plots are on the first page alone"
+        address = next_page(page)
+    assert found == list(range(1, PLACES + 1))
+
+
+def test_a_part_has_the_ranks_of_the_whole_on_every_page(
+    anybody: httpx.Client, filled: ServerProcess
+) -> None:
+    with Client(filled.base_url) as client:
+        places = client.leaderboard("tracking", limit=1000, user="user-3")
+    page = anybody.get(BOARD, params={"user": "user-3"}).text
+    assert ranks(page) == [place.rank for place in places]
+    assert 'value="user-3"' in page
+    model = anybody.get(BOARD, params={"user": "user-3", "model": "user-3/model-1"}).text
+    wanted = [place.rank for place in places if place.model_repo == "user-3/model-1"]
+    assert ranks(model) == wanted
+    assert 0 < len(wanted) < len(places)
+
+
+def test_traded_metrics_have_their_front_drawn(anybody: httpx.Client, filled: ServerProcess) -> None:
+    page = anybody.get("/leaderboard/tracking_small").text
+    assert "Pareto front of trackml_weighted_efficiency and n_params" in words(page)
+    with Client(filled.base_url) as client:
+        front = client.leaderboard("tracking_small", pareto=True, limit=1000)
+    assert page.count('<g class="front">') == len(front)
+    only = anybody.get("/leaderboard/tracking_small", params={"pareto": "1"}).text
+    assert ranks(only) == [place.rank for place in front]
+    assert "not yet" in only, "what is self-reported is marked in words"
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("/leaderboard/tracking_latency", "Nobody is here yet"),
+        ("/leaderboard/jets", "takes no submissions"),
+        (f"{BOARD}?user=nobody", "No such places"),
+        (f"{BOARD}?user=%20%20&model=", "Ranking"),
+    ],
+)
+def test_an_empty_leaderboard_says_why(anybody: httpx.Client, address: str, told: str) -> None:
+    answer = anybody.get(address)
+    assert answer.status_code == 200
+    assert told in words(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "told"),
+    [
+        ("/leaderboard/nothing", 404, "There is no task"),
+        ("/leaderboard/%3Cscript%3Ealert(1)", 404, "There is no task '<script>alert(1)"),
+        ("/leaderboard/%2E", 404, "There is nothing here"),
+        (f"{BOARD}?cursor=nonsense", 422, "cursor"),
+        (f"{BOARD}?user={'x' * 97}", 422, "hub_username"),
+        (f"{BOARD}?pareto=1", 422, "does not trade two metrics"),
+        ("/leaderboard/submissions/nothing", 404, "There is no submission"),
+        ("/leaderboard/submissions/%2E", 404, "There is nothing here"),
+    ],
+)
+def test_what_is_not_there_is_told_on_a_page(
+    anybody: httpx.Client, address: str, status: int, told: str
+) -> None:
+    answer = anybody.get(address)
+    assert answer.status_code == status
+    assert told in words(answer.text)
+    assert "<script>alert" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "name", ['"><img src=x onerror=alert(1)>', "\u202egnihtemos", "{{ 7*7 }}", "' OR 1=1"]
+)
+def test_what_is_asked_for_is_shown_and_never_run(anybody: httpx.Client, name: str) -> None:
+    page = anybody.get(BOARD, params={"user": name, "model": name}).text
+    assert "<img src=x" not in page
+    shown = re.search(r'id="pick-user" name="user" value="([^"]*)"', page)
+    assert shown
+    assert unescape(shown[1]) == name
+
+
+# -- a submission ---------------------------------------------------------------------------------------
+
+
+def test_a_submission_tells_what_its_scores_rest_on(anybody: httpx.Client, best: Place) -> None:
+    answer = anybody.get(f"/leaderboard/submissions/{best.submission_id}")
+    assert answer.status_code == 200
+    told = words(answer.text)
+    kept = anybody.get(f"/v1/submissions/{best.submission_id}").json()
+    for part in (kept["sha256"], kept["truth_version"], f"version {kept['scorer_version']}", "7,890 rows"):
+        assert part in told
+    assert "ttbar_pu0, imported from a directory of the server" in told
+    assert "Rank 1 of the leaderboard" in told
+    assert f"echo '{kept['sha256']}  predictions.parquet' | sha256sum --check" in unescape(answer.text)
+    back = re.search(r'href="(/leaderboard/tracking\?[^"]+)"', answer.text)
+    assert back
+    assert f'id="s-{best.submission_id}"' in anybody.get(unescape(back[1])).text
+
+
+def test_what_nobody_verified_is_marked_on_its_page(anybody: httpx.Client, filled: ServerProcess) -> None:
+    with Client(filled.base_url) as client:
+        submission = client.leaderboard("tracking_small", limit=1)[0].submission_id
+    assert "self-reported, not verified" in anybody.get(f"/leaderboard/submissions/{submission}").text
+
+
+# -- in a browser ---------------------------------------------------------------------------------------
+
+
+def test_pages_change_without_leaving_the_page(page: Page, filled: ServerProcess) -> None:
+    page.goto(BOARD)
+    page.evaluate("() => { window.stayed = true; }")
+    page.get_by_role("link", name="Next page").click()
+    expect(page.locator("td.rank").first).to_have_text(str(ROWS + 1))
+    assert page.evaluate("() => window.stayed") is True
+    assert "cursor=" in page.url
+    expect(page.locator(".board")).to_be_focused()
+    page.go_back()
+    expect(page.locator("td.rank").first).to_have_text("1")
+    assert page.evaluate("() => window.stayed") is True
+    assert page.url == urljoin(filled.base_url, BOARD)
+
+
+def test_filters_and_tabs_work_by_keyboard(page: Page, filled: ServerProcess) -> None:
+    page.goto("/leaderboard/tracking_small")
+    page.get_by_label("Account", exact=True).fill("user-3")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="A part of the ranking")).to_be_visible()
+    assert page.locator(".board tbody th").all_inner_texts() == ["user-3", "user-3"]
+    page.get_by_role("link", name="Charged-particle tracking").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Charged-particle tracking")
+
+
+@pytest.mark.parametrize("width", [360, 1280, 3840])
+def test_nothing_is_wider_than_the_window(page: Page, filled: ServerProcess, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    for address in (BOARD, "/leaderboard/tracking_small"):
+        page.goto(address)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        box = page.evaluate(
+            "() => { const b = document.querySelector('.board'); return b.scrollWidth - b.clientWidth; }"
+        )
+        assert width > 1000 or box == 0, "on a telephone, every place is a card"
