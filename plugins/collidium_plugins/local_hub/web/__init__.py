@@ -21,7 +21,17 @@ from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid.attempts import Attempts
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.store import Store
-from collidium_plugins.local_hub.web import account, consent, files, pages, provider, repos, tokens, uploads
+from collidium_plugins.local_hub.web import (
+    account,
+    consent,
+    files,
+    pages,
+    provider,
+    repo_pages,
+    repos,
+    tokens,
+    uploads,
+)
 from collidium_plugins.local_hub.web.context import (
     ATTEMPTS,
     CLIENT,
@@ -59,6 +69,8 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("DELETE", f"{_REPO}/tag/<anything:rest>", repos.delete_tag),
     ("GET", f"{_REPO}/tree/<anything:rest>", files.tree),
     ("POST", f"{_REPO}/paths-info/<anything:rest>", files.paths_info),
+    ("GET", "/<namespace>/<name>", repo_pages.show_model),
+    ("GET", f"/{_PAGES}/<namespace>/<name>", repo_pages.show),
     ("GET", "/<namespace>/<name>/resolve/<anything:rest>", files.resolve_model),
     ("GET", f"/{_PAGES}/<namespace>/<name>/resolve/<anything:rest>", files.resolve),
     ("POST", f"{_REPO}/preupload/<anything:rest>", uploads.preupload),
