@@ -44,18 +44,26 @@ function ruler(context, project, ink, size, view) {
   ticks(origin.x, pixels, step, size.width).forEach(({ at, value }) => {
     stroke(context, [{ x: at, y: size.height }, { x: at, y: size.height - 5 }], ink.faint, 1);
     context.textAlign = "center";
-    context.fillText(metres(value), at, size.height - 13);
+    write(context, metres(value), at, size.height - 13, ink);
   });
   ticks(origin.y, -pixels, step, size.height).forEach(({ at, value }) => {
     stroke(context, [{ x: 0, y: at }, { x: 5, y: at }], ink.faint, 1);
     context.textAlign = "left";
-    if (at < size.height - 30) context.fillText(metres(value), 8, at);
+    if (at < size.height - 30) write(context, metres(value), 8, at, ink);
   });
   context.fillStyle = ink.text;
   context.textAlign = "right";
-  context.fillText(names[0], size.width - 8, size.height - 28);
+  write(context, names[0], size.width - 8, size.height - 28, ink);
   context.textAlign = "left";
-  context.fillText(view === "rz" ? "r (up: φ > 0)" : names[1], 8, 14);
+  write(context, view === "rz" ? "r (up: φ > 0)" : names[1], 8, 14, ink);
+}
+
+/** Text that can be read whatever is below it. */
+function write(context, text, x, y, ink) {
+  context.strokeStyle = ink.ground;
+  context.lineWidth = 4;
+  context.strokeText(text, x, y);
+  context.fillText(text, x, y);
 }
 
 /** Where multiples of `step` mm lie between 0 and `end` pixels. */
