@@ -101,7 +101,10 @@ def test_a_model_has_its_places_and_its_page_on_the_hub(zoo: httpx.Client) -> No
     assert "Follows helices." in page
     assert f'href="{str(zoo.base_url).rstrip("/")}/hub/zora/helix"' in page
     assert '<td class="num" data-label="Rank">1</td>' in page
-    assert 'href="/leaderboard/tracking?model_repo=zora/helix"' in page
+    assert 'href="/leaderboard/tracking?model=zora/helix"' in page
+    board = zoo.get("/leaderboard/tracking?model=zora/helix").text
+    assert 'data-label="Rank">1</td>' in board
+    assert 'data-label="Rank">2</td>' not in board
     (submission,) = re.findall(r'href="/leaderboard/submissions/([^"]+)"', page)
     assert zoo.get(f"/v1/submissions/{submission}").json()["model_repo"] == "zora/helix"
 
