@@ -47,9 +47,9 @@ async def forwarding(backend: str, app: Quart | None) -> AsyncIterator[Forwardin
         yield Forwarding(calls, uploads)
 
 
-def _no_cookies() -> httpx.Cookies:
+def _no_cookies() -> CookieJar:
     """What one caller is given must not go out with the next one's call."""
-    return httpx.Cookies(CookieJar(DefaultCookiePolicy(allowed_domains=())))
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
 def in_process(app: Quart) -> httpx.ASGITransport:
