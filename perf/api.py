@@ -5,7 +5,8 @@
 One server process on loopback, on SQLite and on PostgreSQL; 16 connections from a process of their own.
 CPU is the server's user and system time from /proc. The second table of each sends submissions of five
 million hits, the first of them to a server that has done nothing yet, and asks for /healthz all the while;
-its last column is without what server and client waited for a core, which others may use.
+its last column is without what server and client waited for a core, which others may use. The third has
+leaderboards of 10,000 and 100,000 places.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
+import leaderboard_seed
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +34,7 @@ import pyarrow.parquet as pq
 from collidium.testing.databases import PostgresDatabases
 from collidium.testing.postgres import PostgresServer
 from collidium.testing.server import ServerProcess
+from collidium_tasks.tracking import TrackingTask
 
 CONNECTIONS = 16
 #: Submissions during which /healthz is asked for, after the first.
@@ -160,6 +163,35 @@ def health(server: ServerProcess, token: str, predictions: pa.Table, directory: 
         print(f"| {name} | {len(delays):,} | {median:.1f} | {largest:.1f} | {own:.1f} |")
 
 
+def leaderboards(server: ServerProcess, database_url: str, sizes: tuple[int, ...]) -> None:
+    """Print how long long leaderboards take, alone: what was not asked for before, and the same again."""
+    print("\n| places | call | first (ms) | again |\n|---:|---|---:|---:|")
+    board = "/v1/leaderboard/tracking"
+    metrics = [metric.name for metric in TrackingTask.card.metrics]
+    with httpx.Client(base_url=server.base_url, trust_env=False, timeout=60) as client:
+        total = 0
+        for size in sizes:
+            asyncio.run(leaderboard_seed.fill(database_url, size - total))
+            total = size
+            for label, paths in (
+                ("first page of 100", [f"{board}?limit=100"]),
+                ("places of one account", [f"{board}?hub_username=user-{number}" for number in range(20)]),
+                ("history of a metric", [f"{board}/history?metric={name}" for name in metrics]),
+                ("the page", ["/leaderboard/tracking"]),
+                ("the page of one account", [f"/leaderboard/tracking?user=user-{n}" for n in range(20, 40)]),
+            ):
+                first, again = (
+                    statistics.median(milliseconds(client, path) for path in paths) for _ in range(2)
+                )
+                print(f"| {size:,} | {label} | {first:.0f} | {again:.0f} |")
+
+
+def milliseconds(client: httpx.Client, path: str) -> float:
+    started = time.perf_counter()
+    assert client.get(path).status_code == 200, path
+    return (time.perf_counter() - started) * 1000
+
+
 def measure(database_url: str | None, quick: bool) -> None:
     requests, hits, events = (800, 200_000, 4) if quick else (16_000, 5_000_000, 40)
     with tempfile.TemporaryDirectory() as name:
@@ -175,6 +207,8 @@ def measure(database_url: str | None, quick: bool) -> None:
                 ("GET /v1/leaderboard/tracking", "/v1/leaderboard/tracking", {}),
             ):
                 print(throughput(server, label, path, headers, requests))
+            url = database_url or f"sqlite:///{server.data_dir / 'collidium.sqlite3'}"
+            leaderboards(server, url, (200, 400) if quick else (10_000, 100_000))
 
 
 def main() -> None:

@@ -1,0 +1,53 @@
+"""A leaderboard with many places, written into a server's database as if they had been scored."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from collidium import database
+from collidium.benchmarks.models import ListedTask, Submission
+from collidium_tasks.tracking import TrackingTask
+
+#: Accounts that share the places.
+ACCOUNTS = 500
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def fill(url: str, places: int) -> None:
+    """Add so many places to the tracking task's leaderboard; they get better with time, with much scatter."""
+    random = np.random.default_rng(places)
+    card = TrackingTask.card
+    async with database.connected(url):
+        listed = await ListedTask.get(name=card.name)
+        for begin in range(0, places, 5000):
+            numbers = range(begin, min(begin + 5000, places))
+            rows = [
+                Submission(
+                    id=uuid.uuid4().hex,
+                    task=card.name,
+                    account_id=1_000_000 + number % ACCOUNTS,
+                    hub_username=f"user-{number % ACCOUNTS}",
+                    sha256=uuid.uuid4().hex * 2,
+                    size_bytes=1,
+                    rows=1,
+                    scores={
+                        metric.name: skill if metric.higher_is_better else 1 - skill
+                        for metric in card.metrics
+                    },
+                    uncertainties={metric.name: 0.001 for metric in card.metrics},
+                    rank_score=skill,
+                    model_repo=f"user-{number % ACCOUNTS}/model",
+                    scorer_version=TrackingTask.version,
+                    truth_version=listed.truth_version,
+                    submitted_at=BEGIN + timedelta(minutes=number),
+                )
+                for number, skill in zip(
+                    numbers, random.random(len(numbers)) * (0.5 + np.array(numbers) / places / 2), strict=True
+                )
+            ]
+            await Submission.bulk_create(rows, batch_size=1000)
+        listed.revision += 1
+        await listed.save()

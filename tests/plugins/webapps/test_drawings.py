@@ -1,0 +1,90 @@
+"""What plots of leaderboards say, and how they mark what nobody has verified."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from collidium.client import BestStep, EvalEvents, Metric, Place, TaskCard
+from collidium_plugins.webapps.leaderboard import drawings
+
+BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
+NOW = BEGIN + timedelta(days=30)
+EFFICIENCY = Metric("efficiency", higher_is_better=True, description="")
+SPEED = Metric("speed", higher_is_better=True, description="", self_reported=True)
+PARAMETERS = Metric("n_params", higher_is_better=False, description="")
+STEPS = [
+    BestStep("1" * 32, "anna", BEGIN, 0.5, uncertainty=0.012),
+    BestStep("2" * 32, "bea", BEGIN + timedelta(days=9), 0.75, verified_at=NOW),
+]
+CARD = TaskCard(
+    name="small",
+    title="Small",
+    description="",
+    dataset="ttbar",
+    eval_events=EvalEvents(0, 2),
+    inputs=(),
+    columns=(),
+    metrics=(EFFICIENCY, PARAMETERS),
+    primary_metric="efficiency",
+    scorer_version="1",
+    accepts_submissions=True,
+    pareto=("efficiency", "n_params"),
+)
+
+
+def test_a_history_is_told_in_words_and_as_a_table() -> None:
+    drawing = drawings.history(EFFICIENCY, STEPS, NOW)
+    assert drawing.told == (
+        "The last 2 steps lead from 0.500 ± 0.012 (anna, 2026-03-01) to 0.7500 (bea, 2026-03-10)."
+    )
+    assert drawing.rows == [("2026-03-10", "bea", "0.7500"), ("2026-03-01", "anna", "0.500 ± 0.012")]
+    assert drawing.plot.y_name == "efficiency ↑"
+    assert [len(mark.bars) for mark in drawing.plot.marks] == [1, 0]
+    assert not drawing.has_doubtful
+
+
+def test_the_last_best_holds_until_now() -> None:
+    drawing = drawings.history(EFFICIENCY, STEPS, NOW)
+    corners = [tuple(map(float, corner.split(","))) for corner in drawing.plot.line.split()]
+    assert corners[-1][0] > drawing.plot.marks[-1].x
+    assert corners[-1][1] == drawing.plot.marks[-1].y
+
+
+def test_one_step_is_no_course() -> None:
+    assert drawings.history(EFFICIENCY, STEPS[:1], NOW).told.startswith(
+        "One step so far: 0.500 ± 0.012 (anna"
+    )
+
+
+def test_what_is_self_reported_is_hollow_and_said_until_it_is_verified() -> None:
+    drawing = drawings.history(SPEED, STEPS, NOW)
+    assert [mark.kind for mark in drawing.plot.marks] == ["doubtful", ""]
+    assert [row[2] for row in drawing.rows] == ["0.7500", "0.500 ± 0.012 (self-reported, not verified)"]
+    assert drawing.has_doubtful
+
+
+def place(rank: int, efficiency: float | None, parameters: float | None, *, pareto: bool) -> Place:
+    scores = {"efficiency": efficiency, "n_params": parameters}
+    return Place(rank, f"{rank:032}", f"user-{rank}", BEGIN, scores, Decimal(0), pareto=pareto)
+
+
+def test_a_front_joins_its_own_points_alone() -> None:
+    on_front = [place(1, 0.9, 10_000, pareto=True), place(3, 0.6, 100, pareto=True)]
+    beaten, lacking = place(2, 0.8, 20_000, pareto=False), place(4, 0.5, None, pareto=False)
+    drawing = drawings.front(CARD, on_front, [on_front[0], beaten, on_front[1], lacking])
+    assert [mark.kind for mark in drawing.plot.marks] == ["front", "other", "front"]
+    assert len(drawing.plot.line.split()) == 3, "two points and the corner between them"
+    assert drawing.plot.x_name == "n_params ↓"
+    assert [tick.label for tick in drawing.plot.x_ticks] == ["100", "1,000", "10,000", "10⁵"]
+    assert drawing.rows == [("1", "user-1", "0.9000", "10,000"), ("3", "user-3", "0.6000", "100")]
+
+
+@pytest.mark.parametrize("days", [0, 1, 400])
+def test_the_axis_says_the_day_where_its_ticks_do_not(days: int) -> None:
+    steps = [replace(STEPS[0], submitted_at=NOW - timedelta(days=days))]
+    name = drawings.history(EFFICIENCY, steps, NOW).plot.x_name
+    assert name == ("UTC" if days == 400 else "UTC, 31 Mar 2026")
