@@ -294,6 +294,7 @@ def test_from_the_price_to_the_end_of_a_request(page: Page, sign_in: SignIn) -> 
     expect(page.get_by_text("That is less than the price")).to_be_visible()
     page.locator("#events").fill("0")
     expect(page.locator("[data-fault=events]")).not_to_be_empty()
+    expect(page.get_by_text("That is less than the price")).not_to_be_visible()
     page.locator("#events").fill("20")
     expect(price).to_have_text("0.833 credits")
     page.get_by_role("button", name="Order", exact=True).click()

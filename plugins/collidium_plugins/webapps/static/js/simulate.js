@@ -42,7 +42,7 @@ function preparePrice(form) {
       trouble.textContent = "";
     } catch (error) {
       if (error.name === "AbortError") return;
-      price.textContent = "—";
+      showNoPrice();
       trouble.textContent = "The price cannot be asked for now.";
     }
   }
@@ -56,6 +56,11 @@ function preparePrice(form) {
     form.querySelector('[data-when="dear"]').hidden = balance >= credits;
   }
 
+  function showNoPrice() {
+    price.textContent = "—";
+    for (const told of form.querySelectorAll("[data-when]")) told.hidden = true;
+  }
+
   function showFaults(faults) {
     const told = new Map(faults.map((fault) => [fault.field, fault.detail]));
     for (const name of KNOBS) {
@@ -64,7 +69,7 @@ function preparePrice(form) {
       if (fault) form.elements[name].setAttribute("aria-invalid", "true");
       else form.elements[name].removeAttribute("aria-invalid");
     }
-    if (faults.length) price.textContent = "—";
+    if (faults.length) showNoPrice();
   }
 }
 
@@ -79,7 +84,7 @@ function prepareSliders(form) {
   for (const slider of form.querySelectorAll("[data-of]")) {
     const number = form.elements[slider.dataset.of];
     const scale = scaleBetween(Number(number.min), Number(number.max));
-    const follow = () => (slider.value = scale.place(Number(number.value)));
+    const follow = () => (slider.value = scale.place(Math.max(Number(number.value), Number(number.min))));
     slider.addEventListener("input", () => {
       number.value = scale.number(Number(slider.value));
       slider.setAttribute("aria-valuetext", number.value);
