@@ -72,8 +72,8 @@ class ModelZoo:
         self._timeout_seconds = timeout_seconds
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
         self._asking: dict[Question, asyncio.Task[Found]] = {}
-        self._known: TTLCache[Question, Found] = TTLCache(
-            KEPT_MODELS, KEPT_SECONDS, getsizeof=lambda found: 1 + len(found.models)
+        self._known: TTLCache[Question, Found] = TTLCache[Question, Found](
+            KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight
         )
 
     async def models(self, question: Question) -> Found:
@@ -152,6 +152,10 @@ class ModelZoo:
         except (ValueError, RecursionError) as error:
             raise UpstreamError(f"the hub {self._hub} answered nonsense about models") from error
         return Found(models, _cursor(response))
+
+
+def _weight(found: Found) -> int:
+    return 1 + len(found.models)
 
 
 async def _read(response: httpx.Response) -> bytes:
