@@ -10,10 +10,12 @@ def whoever_calls() -> Quart:
     app = Quart("whoever")
 
     @app.get("/v1/me")
-    async def me() -> dict[str, object]:
+    async def me() -> tuple[dict[str, object], dict[str, str]]:
         assert "X-Admin-Token" not in request.headers
+        assert "Cookie" not in request.headers
         name = request.headers["Authorization"].removeprefix("Bearer ")
-        return {"hub_username": name, "credits": 0, "banned": False, "created_at": "2026-01-01T00:00:00Z"}
+        answer = {"hub_username": name, "credits": 0, "banned": False, "created_at": "2026-01-01T00:00:00Z"}
+        return answer, {"Set-Cookie": f"proxy={name}; Path=/"}
 
     return app
 
