@@ -6,9 +6,11 @@ every page of it in Chromium, by day and by night.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Final, Literal
 
@@ -16,16 +18,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from huggingface_hub import HfApi
+from PIL import Image
+from playwright.sync_api import Browser, ViewportSize
 
 from collidium.client import Client
 from collidium.contracts.tables import flatten
 from collidium.demo import EVENTS_DIRECTORY
+from collidium.testing.browser import PATIENCE, chromium, sign_in
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
 
 PICTURES: Final = Path(__file__).with_name("pictures")
-SIZE: Final = (1280, 800)
+SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
+#: What is shown: a name, and the address of a page.
+PAGES: Final = {
+    "front": "/",
+    "events": "/events",
+    "simulate": "/simulate",
+    "leaderboard": "/leaderboard/tracking",
+    "submission": "/leaderboard/submissions/{submission_id}",
+    "submit": "/leaderboard/tracking/submit",
+    "models": "/models",
+}
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 SETTINGS: Final = {"PLATFORM_MOCK_SECONDS": "0.1"}
 #: Who submits, and the share of hits that their model puts on the right track.
@@ -45,6 +60,33 @@ class Furnished:
     tokens: Mapping[str, str]
     submission_id: str
     request_id: str
+
+
+def make(directory: Path) -> None:
+    """Write all pictures of the web apps into ``directory``."""
+    with tempfile.TemporaryDirectory() as home, ServerProcess(Path(home), env=SETTINGS) as server:
+        furnished = furnish(server)
+        with chromium() as browser:
+            _pictures(browser, server.base_url, furnished, directory)
+
+
+def _pictures(browser: Browser, base_url: str, furnished: Furnished, directory: Path) -> None:
+    with browser.new_context(base_url=base_url, viewport=SIZE) as context:
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        sign_in(page, furnished.tokens["anna"])
+        page.emulate_media(reduced_motion="reduce")
+        for name, address in PAGES.items():
+            page.goto(address.format(submission_id=furnished.submission_id), wait_until="networkidle")
+            for theme in THEMES:
+                page.emulate_media(color_scheme=theme)
+                _write(page.screenshot(animations="disabled"), directory / f"web-{name}-{theme}.png")
+
+
+def _write(screenshot: bytes, path: Path) -> None:
+    """As an image of 64 colours of its own: a third of the size, and as readable."""
+    picture = Image.open(BytesIO(screenshot)).convert("RGB")
+    picture.quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def furnish(server: ServerProcess, *, order: bool = True) -> Furnished:
@@ -83,3 +125,7 @@ def reconstruction(share: float) -> pa.Table:
     kept = np.random.default_rng(round(1000 * share)).random(hits.num_rows) < share
     track_id = np.where(kept, np.asarray(hits.column("particle_id")).astype(np.int64), -1)
     return hits.select(["event_id", "hit_id"]).append_column("track_id", pa.array(track_id))
+
+
+if __name__ == "__main__":
+    make(PICTURES)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from docs import console_pictures, make_pictures
+from docs import console_pictures, make_pictures, web_pictures
 from docs.make_settings import PAGE, settings_page
 from tests.documents import ROOT, code_blocks, headings
 
@@ -99,6 +99,7 @@ def test_every_call_of_the_api_is_documented(tmp_path: Path) -> None:
 def test_the_pictures_can_be_made_again(tmp_path: Path) -> None:
     make_pictures.make(tmp_path)
     console_pictures.make(tmp_path)
+    web_pictures.make(tmp_path)
     made = {picture.name for picture in tmp_path.iterdir()}
     assert made == {picture.name for picture in (ROOT / "docs/pictures").iterdir()}
     assert "trackml_weighted_efficiency" in (tmp_path / "demo.svg").read_text()
