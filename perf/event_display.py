@@ -76,8 +76,8 @@ async ({ frames, address }) => {
   }
   const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
   const [reading, computing, building] = [at[1] - at[0], at[2] - at[1], at[3] - at[2]];
-  const { calls } = stage.cost;
-  return { reading, computing, building, own: median(own), whole: median(whole), writes, calls };
+  const [ours, all] = [median(own), median(whole)];
+  return { reading, computing, building, own: ours, whole: all, writes, calls: stage.calls };
 }
 """
 

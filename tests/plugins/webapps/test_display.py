@@ -302,3 +302,15 @@ def test_the_form_works_without_scripts(web: ServerProcess) -> None:
         page = browser.get("/events", params={"config": sample.CONFIG, "repo": "sample", "event": "no"})
         assert page.status_code == 200
         assert f"/v1/datasets/{sample.CONFIG}/events/0?repo=sample&amp;format=phoenix" in page.text
+
+
+def test_what_is_hidden_stays_hidden_on_another_ground(page: Page) -> None:
+    """The detector's lines are made anew for each view and ground."""
+    shown(page, f"{EVENT}#view=xy&hide=detector,hits,jets,particles,towers,tracks")
+    empty = pixels(page)
+    page.get_by_label("Detector").check()
+    assert differ(pixels(page), empty) > 0.005
+    page.get_by_label("Detector").uncheck()
+    page.locator("#ground").click()
+    page.locator("#ground").click()
+    assert differ(pixels(page), empty) == 0

@@ -14,7 +14,7 @@ import { towersOf } from "../../../../plugins/collidium_plugins/webapps/static/j
 const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 const SCREEN = { width: 200, height: 100 };
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
-const table = (columns) => ({ rows: Object.values(columns)[0].length, columns, units: {}, withheld: "" });
+const table = (columns) => ({ rows: Object.values(columns)[0].length, columns, withheld: "" });
 const eventOf = (tables) => ({ source: {}, tables });
 
 test("η and φ make the direction that they are of", () => {

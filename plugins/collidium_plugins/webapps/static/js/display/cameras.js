@@ -6,6 +6,8 @@ const FIELD_OF_VIEW = 35;
 // One step of a key: radians, and a factor of distance.
 const TURN = Math.PI / 36;
 const CLOSER = 1.15;
+// What OrbitControls call moving with one finger (TOUCH.PAN of three.js).
+const PAN = 1;
 
 /** A camera for each view, and what moves it; `changed` is called after every move. */
 export class Cameras {
@@ -28,7 +30,7 @@ export class Cameras {
     });
     this.#controls[1].enableRotate = false;
     this.#controls[1].mouseButtons.LEFT = this.#controls[1].mouseButtons.RIGHT;
-    this.#controls[1].touches.ONE = 1; // pan
+    this.#controls[1].touches.ONE = PAN;
     this.#controls[0].minDistance = 20;
     this.#controls[0].maxDistance = 60_000;
   }

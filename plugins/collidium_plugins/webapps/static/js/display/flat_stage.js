@@ -80,6 +80,7 @@ export class FlatStage {
   #frame = 0;
   #layers = new Map();
   #detector = null;
+  #outlined = true;
   #view = "xy";
   #ground = "dark";
   views = ["xy", "rz"];
@@ -126,6 +127,7 @@ export class FlatStage {
   }
 
   toggle(name, on) {
+    if (name === "detector") this.#outlined = on;
     this.#set(name, { visible: on });
   }
 
@@ -149,10 +151,6 @@ export class FlatStage {
     return this.cameras.matrix;
   }
 
-  get cost() {
-    return { calls: 0, points: 0, triangles: 0 };
-  }
-
   render() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
@@ -168,7 +166,7 @@ export class FlatStage {
   }
 
   #drawDetector(context, project) {
-    if (!this.#detector) return;
+    if (!this.#detector || !this.#outlined) return;
     context.strokeStyle = INK[this.#ground].line;
     context.lineWidth = 0.5;
     for (const line of outlines(this.#detector, this.#view)) strokeLine(context, project, line);

@@ -5,6 +5,7 @@ import { hitBatch, lineBatch, solidBatch } from "./batches.js";
 import { Cameras } from "./cameras.js";
 import { INK, rgb } from "./colours.js";
 import { beam, outlines } from "./outlines.js";
+import { plain } from "./scales.js";
 import { VIEW_NUMBERS } from "./shaders.js";
 import { jetSolids, towerSolids } from "./solids.js";
 import { VIEWS } from "./view_state.js";
@@ -13,18 +14,23 @@ import { VIEWS } from "./view_state.js";
 const CROWD = 20_000;
 const LINE_WIDTH = { tracks: 1.6, particles: 1.0, detector: 0.8, beam: 1.2 };
 const OPACITY = { tracks: 0.9, particles: 0.6, detector: 0.4, beam: 0.8, towers: 1, jets: 0.16 };
+const SEEN_THROUGH = new Set(["tracks", "particles", "jets"]);
+// What is drawn later lies upon what was drawn before.
+const ORDER = ["detector", "beam", "towers", "hits", "particles", "tracks", "jets"];
 
 /** Draws into `canvas`; calls `drawn` after each frame. Throws where the browser has no WebGL 2. */
 export class Stage {
   #renderer;
+  #drawn;
   #scene = new Scene();
   #shared = { view: { value: 0 }, screen: { value: [1, 1] } };
-  #size = { value: 4 };
   #batches = new Map();
-  #frame = 0;
-  #drawn;
-  #bounds = { radius: 1000, length: 3000 };
+  #hidden = new Set();
+  #detector = null;
+  #crowd = 1;
   #view = "3d";
+  #ground = "dark";
+  #frame = 0;
   views = VIEWS;
   cameras;
 
@@ -35,70 +41,56 @@ export class Stage {
   }
 
   /** Show the objects of another event; returns the axes of towers and jets, by row. */
-  load(objects, detector) {
-    for (const name of [...this.#batches.keys()]) this.#remove(name);
-    this.#bounds = { radius: detector.calorimeter.radius, length: detector.calorimeter.length };
-    const { hits, tracks, particles, towers, jets } = objects;
+  load({ hits, tracks, particles, towers, jets }, detector) {
+    const crowded = hits.count > CROWD;
+    const size = { value: (crowded ? 1.6 : 4.5) * devicePixelRatio };
+    this.#crowd = crowded ? 0.4 : 1;
+    this.#detector = detector;
     const bars = towerSolids(towers.bins, detector.calorimeter);
     const cones = jetSolids(jets, detector.calorimeter);
-    this.#crowd = hits.count > CROWD ? 0.4 : 1;
-    this.#size.value = (hits.count > CROWD ? 1.6 : 4.5) * devicePixelRatio;
-    this.#add("detector", null);
-    this.#detector = detector;
-    this.#add("beam", lineBatch([beam(detector)], this.#line("beam")));
-    this.#add("towers", solidBatch(bars, this.#solid("towers")));
-    this.#add("hits", hitBatch(hits, { view: this.#shared.view, size: this.#size }));
-    this.#add("particles", lineBatch(particles.lines, this.#line("particles")));
-    this.#add("tracks", lineBatch(tracks.lines, this.#line("tracks")));
-    this.#add("jets", solidBatch(cones, this.#solid("jets")));
+    this.#put("beam", lineBatch([beam(detector)], this.#line("beam")));
+    this.#put("towers", solidBatch(bars, this.#solid("towers")));
+    this.#put("hits", hitBatch(hits, { view: this.#shared.view, size }));
+    this.#put("particles", lineBatch(particles.lines, this.#line("particles")));
+    this.#put("tracks", lineBatch(tracks.lines, this.#line("tracks")));
+    this.#put("jets", solidBatch(cones, this.#solid("jets")));
     this.#outline();
     return { towers: bars.axes, jets: cones.axes };
   }
 
-  #detector = null;
-  #crowd = 1;
-
   #line(name) {
-    return { ...this.#shared, width: { value: LINE_WIDTH[name] * devicePixelRatio }, opacity: { value: OPACITY[name] * (name === "detector" ? 1 : this.#crowd) } };
+    return { ...this.#solid(name), screen: this.#shared.screen, width: { value: LINE_WIDTH[name] * devicePixelRatio } };
   }
 
   #solid(name) {
-    return { view: this.#shared.view, opacity: { value: OPACITY[name] * (name === "towers" ? 1 : this.#crowd) } };
+    return { view: this.#shared.view, opacity: { value: OPACITY[name] * (SEEN_THROUGH.has(name) ? this.#crowd : 1) } };
   }
 
-  #add(name, batch) {
-    if (!batch) return;
+  /** Draw `batch` in place of the one of that name. */
+  #put(name, batch) {
+    const before = this.#batches.get(name);
+    if (before) {
+      this.#scene.remove(before.drawable);
+      before.dispose();
+    }
     this.#batches.set(name, batch);
-    batch.drawable.renderOrder = ["detector", "beam", "towers", "hits", "particles", "tracks", "jets"].indexOf(name);
+    batch.drawable.renderOrder = ORDER.indexOf(name);
+    batch.drawable.visible = !this.#hidden.has(name);
+    batch.drawable.material.depthTest = this.#view === "3d";
     this.#scene.add(batch.drawable);
   }
 
-  #remove(name) {
-    const batch = this.#batches.get(name);
-    if (!batch) return;
-    this.#scene.remove(batch.drawable);
-    batch.dispose();
-    this.#batches.delete(name);
-  }
-
-  /** The detector's lines are others in each view. */
+  /** The lines of detector and beam; the detector's are others in each view. */
   #outline() {
     if (!this.#detector) return;
-    this.#remove("detector");
     const lines = outlines(this.#detector, this.#view);
-    const batch = lineBatch(lines, this.#line("detector"));
-    this.#add("detector", batch);
-    batch.show(new Uint8Array(lines.length).fill(1));
-    batch.paint(this.#inked(lines.length));
-    this.#batches.get("beam").show([1]);
-    this.#batches.get("beam").paint(this.#inked(1));
+    this.#put("detector", lineBatch(lines, this.#line("detector")));
+    const { colours } = plain(Math.max(lines.length, 1), INK[this.#ground].line);
+    for (const name of ["detector", "beam"]) {
+      this.#batches.get(name).show(new Uint8Array(lines.length + 1).fill(1));
+      this.#batches.get(name).paint(colours);
+    }
     this.invalidate();
-  }
-
-  #ground = "dark";
-
-  #inked(count) {
-    return Uint8Array.from({ length: 3 * count }, (_, place) => rgb(INK[this.#ground].line)[place % 3]);
   }
 
   /** Colour of what is behind everything: "dark" or "light". */
@@ -112,11 +104,9 @@ export class Stage {
   set view(view) {
     this.#view = view;
     this.#shared.view.value = VIEW_NUMBERS[view];
-    for (const batch of this.#batches.values()) batch.drawable.material.depthTest = view === "3d";
+    for (const { drawable } of this.#batches.values()) drawable.material.depthTest = view === "3d";
     this.#outline();
-    const batch = this.#batches.get("detector");
-    if (batch) batch.drawable.material.depthTest = view === "3d";
-    this.cameras.look(view, this.#bounds);
+    this.cameras.look(view, this.#detector.calorimeter);
     this.invalidate();
   }
 
@@ -131,6 +121,8 @@ export class Stage {
   }
 
   toggle(name, on) {
+    if (on) this.#hidden.delete(name);
+    else this.#hidden.add(name);
     const batch = this.#batches.get(name);
     if (batch) batch.drawable.visible = on;
     this.invalidate();
@@ -157,10 +149,9 @@ export class Stage {
     this.#drawn();
   }
 
-  /** What the last frame cost: draw calls, and how many points and triangles they drew. */
-  get cost() {
-    const { calls, points, triangles } = this.#renderer.info.render;
-    return { calls, points, triangles };
+  /** How many calls to the graphics card the last frame took. */
+  get calls() {
+    return this.#renderer.info.render.calls;
   }
 
   /** A matrix from millimetres to the screen, −1 to 1, as 16 numbers, columns first. */

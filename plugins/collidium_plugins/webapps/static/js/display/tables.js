@@ -3,9 +3,9 @@
 import { tableFromIPC } from "../../vendor/flechette.js";
 import { split } from "./streams.js";
 
-/** What one event is: where it comes from, and its tables by name, each `{rows, columns, units, withheld}`. */
+/** What one event is: where it comes from, and its tables by name, each `{rows, columns, withheld}`. */
 export function readTables(bytes) {
-  const event = { source: {}, tables: {}, bytes: bytes.byteLength };
+  const event = { source: {}, tables: {} };
   for (const stream of split(bytes)) {
     const table = tableFromIPC(stream, { useBigInt: true });
     const notes = Object.fromEntries(table.schema.metadata ?? []);
@@ -13,7 +13,6 @@ export function readTables(bytes) {
     event.tables[notes.table] = {
       rows: table.numRows,
       columns: Object.fromEntries(table.names.map((name) => [name, values(table.getChild(name))])),
-      units: Object.fromEntries(table.schema.fields.map(({ name, metadata }) => [name, metadata?.get("unit") ?? ""])),
       withheld: notes.withheld ?? "",
     };
   }
