@@ -239,8 +239,13 @@ def test_an_event_that_is_not_there_is_told_with_the_range(page: Page, watch: Wa
     page.goto(EVENT.replace("event=0", "event=77"))
     expect(page.locator("#message")).to_contain_text("There is no such event")
     expect(page.locator("#message")).to_contain_text("4")
+    assert page.locator("#png").is_disabled()
     page.locator("[data-step='-1']").click()
     expect(page).to_have_url(re.compile("event=76"))
+    page.locator("#event").fill("4")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("#summary")).to_contain_text("856 of 856 hits")
+    assert page.locator("#png").is_enabled()
 
 
 def test_a_backend_that_is_away_can_be_asked_again(page: Page, watch: Watch) -> None:

@@ -44,10 +44,17 @@ export class ComparePanel {
     this.#tell("");
   }
 
+  /** No event, and so nothing to compare with. */
+  close() {
+    this.#hits = null;
+    $("predictions").disabled = true;
+  }
+
   async #read(file) {
+    const hits = this.#hits;
+    if (!hits) return;
     this.#tell("");
     const { event } = this.#source;
-    const hits = this.#hits;
     try {
       if (this.#refused) throw new UnusableFile(this.#refused);
       const tracks = await tracksIn(file, event);

@@ -89,7 +89,7 @@ export class Display {
     $("listed").addEventListener("change", () => this.#list());
     $("png").addEventListener("click", () => {
       this.stage.render(); // what a canvas shows is there until the browser paints
-      savePicture(this.#canvases, this.#source, this.#event?.source.revision, this.ground);
+      savePicture(this.#canvases, this.#source, this.#event.source.revision, this.ground);
     });
     $("link").addEventListener("click", () => {
       this.settled();
@@ -145,6 +145,7 @@ export class Display {
   async #load() {
     this.#loading?.abort();
     const controller = (this.#loading = new AbortController());
+    this.#close();
     $("event").value = this.#source.event;
     $("waiting").hidden = false;
     $("message").hidden = true;
@@ -162,6 +163,15 @@ export class Display {
     $("waiting").hidden = true;
   }
 
+  /** No event: what is still to be seen belongs to none that the page names. */
+  #close() {
+    this.#event = null;
+    this.#objects = null;
+    this.#marks = { points: [], lines: [] };
+    this.#comparing.close();
+    $("png").disabled = true;
+  }
+
   #receive(event) {
     this.#event = event;
     this.#detector = detectorOf(event, this.#known);
@@ -170,6 +180,7 @@ export class Display {
     this.#axes = this.stage.load(this.#objects, this.#detector);
     this.#controls.load(this.#objects, this.#detector, colourings(this.#objects, null));
     this.#comparing.load(this.#source, event, this.#objects.hits);
+    $("png").disabled = false;
     offerDownloads(this.#api, this.#source);
     document.title = `Event ${this.#source.event} of ${this.#source.config} · Collidium`;
     this.#refresh(true);
