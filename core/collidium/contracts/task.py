@@ -17,6 +17,8 @@ import pyarrow as pa
 
 #: Task names stand in addresses, file names and commands.
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+#: What stands in addresses where the names of tasks do.
+TAKEN_NAMES: Final = frozenset({"mine", "submissions", "tasks"})
 
 #: Whatever a task counts: small, picklable and exact (integers, or float64 summed in a fixed order).
 Tally = Any
@@ -127,6 +129,8 @@ class Card:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"task name {self.name!r}: use a to z, 0 to 9 and _, at most 64, a letter first")
+        if self.name in TAKEN_NAMES:
+            raise ValueError(f"task name {self.name!r}: the platform's own addresses have it")
         if not self.metrics:
             raise ValueError(f"task {self.name!r} has no metric")
         if "event_id" not in self.column_names:

@@ -17,6 +17,9 @@ from collidium.errors import NotFound
 from collidium_plugins.webapps.routes import Route
 
 _FOREVER: Final = "public, max-age=31536000, immutable"
+#: What a version begins with, and no file or folder does.
+_MARK: Final = "@"
+#: What is sent compressed, by its ending.
 _TEXT: Final = {
     ".css": "text/css",
     ".js": "text/javascript",
@@ -37,13 +40,19 @@ class Asset:
 
 
 def address(path: str) -> str:
-    """Where a file below ``static`` is had; another content has another address. Raises KeyError."""
-    return f"/web/static/{path}?v={_assets()[path].digest}"
+    """Where a file below ``static`` is had; with other contents all have other addresses. Raises KeyError.
+
+    The version stands in front, so that a script that imports its neighbours gets them of the same version.
+    """
+    if path not in _assets():
+        raise KeyError(path)
+    return f"/web/static/{_version()}/{path}"
 
 
 async def show(path: str) -> Response:
-    """``GET /web/static/<path>``"""
-    asset = _assets().get(path)
+    """``GET /web/static/<path>``, with a version in front or without."""
+    current = path.startswith(f"{_version()}/")
+    asset = _assets().get(path.partition("/")[2] if path.startswith(_MARK) else path)
     if asset is None:
         raise NotFound(f"there is no file {path!r}")
     packed = asset.gzipped is not None and request.accept_encodings.quality("gzip") > 0
@@ -51,8 +60,8 @@ async def show(path: str) -> Response:
     if packed:
         response.headers["Content-Encoding"] = "gzip"
     response.headers["Vary"] = "Accept-Encoding"
-    # An address without the right digest is somebody's own, and may show something else tomorrow.
-    response.headers["Cache-Control"] = _FOREVER if request.args.get("v") == asset.digest else "no-cache"
+    # Any other address may show something else tomorrow.
+    response.headers["Cache-Control"] = _FOREVER if current else "no-cache"
     response.set_etag(asset.digest)
     return await response.make_conditional(request)
 
@@ -62,6 +71,13 @@ def _assets() -> dict[str, Asset]:
     """All files below ``static`` by their paths."""
     root = files("collidium_plugins.webapps") / "static"
     return {path: _read(path, file) for path, file in _walk(root, "")}
+
+
+@cache
+def _version() -> str:
+    """What tells these files from those of another release."""
+    digests = "".join(f"{path} {asset.digest}\n" for path, asset in sorted(_assets().items()))
+    return _MARK + hashlib.sha256(digests.encode()).hexdigest()[:16]
 
 
 def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
