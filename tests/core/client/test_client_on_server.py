@@ -181,7 +181,7 @@ def test_what_is_not_there(client: Client, oracle: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_a_name_that_is_none_is_not_sent(client: Client, name: str) -> None:
-    with pytest.raises(ValueError, match="not a name"):
+    with pytest.raises(NotFound, match="not a name"):
         client.task(name)
 
 

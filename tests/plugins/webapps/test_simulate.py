@@ -260,6 +260,7 @@ def test_what_has_ended_is_not_cancelled_and_others_requests_are_not_there(
             f"/simulate/requests/{request_id}",
             "/simulate/requests/x",
             "/simulate/requests/%3Cb%3E/live",
+            "/simulate/requests/%2e%2e",
         ):
             assert other.get(address).status_code == 404
         assert other.fill_in(f"/simulate/requests/{request_id}/cancel").status_code == 404

@@ -146,8 +146,9 @@ def test_a_receipt_is_its_owners(anna: Visitor, web: ServerProcess, oracle: Path
             answer = visitor.get(address)
             assert answer.status_code == 303
             assert urlsplit(answer.headers["Location"]).path.endswith(kept["submission_id"])
-    for hostile in ("x", "%00", "..%2f..", "<b>"):
+    for hostile in ("", "..", "x", "%00", "..%2f..", "<b>"):
         assert anna.get(f"{SUBMIT}?receipt={hostile}").status_code == 404
+    assert anna.get("/leaderboard/%2e%2e/submit").status_code == 404
 
 
 # -- in a browser -------------------------------------------------------------------------------------

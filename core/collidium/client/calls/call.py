@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from urllib.parse import quote
 
 from collidium.client.answers import Answer
+from collidium.errors import NotFound
 
 Result = TypeVar("Result")
 
@@ -57,9 +58,9 @@ def filtered(limit: int | None, cursor: str | None, **filters: str | None) -> di
 
 
 def segment(name: str) -> str:
-    """A name as one segment of a path, whatever characters it has."""
+    """A name as one segment of a path, whatever characters it has. Raises NotFound for one that cannot be."""
     segment = quote(name, safe="")
     # Clients and proxies resolve these two, and an empty one names another path.
     if segment in {"", ".", ".."}:
-        raise ValueError(f"not a name: {name!r}")
+        raise NotFound(f"not a name: {name!r}")
     return segment

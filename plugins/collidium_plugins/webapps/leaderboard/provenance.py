@@ -18,10 +18,7 @@ _LOOKED_AT: Final = 1000
 
 async def show(submission_id: str) -> Response:
     """``GET /leaderboard/submissions/<submission_id>``"""
-    try:
-        submission = await backend().submission(submission_id)
-    except ValueError:  # not even a name
-        raise NotFound("there is no such submission") from None
+    submission = await backend().submission(submission_id)
     card = await _card(submission)
     return await render(
         "submission.html",
