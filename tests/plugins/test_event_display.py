@@ -210,13 +210,15 @@ def test_which_of_several_datasets_must_be_said(client: Client, repo: str) -> No
 
 @pytest.mark.parametrize(("tag", "private"), [("somebody-elses", False), ("collidium", True)])
 def test_other_repositories_are_neither_listed_nor_opened(
-    client: Client, hub: HubServer, tmp_path: Path, tag: str, private: bool
+    client: Client, proxy: HubProxy, hub: HubServer, tmp_path: Path, tag: str, private: bool
 ) -> None:
     name = f"hidden-{tag}-{private}".lower()
     repo = upload(hub, name, one_table(tmp_path / "events", TABLES["tracker_hits"]), tag=tag, private=private)
     assert client.datasets(repo=repo).items == ()
     with pytest.raises(NotFound):
         client.event(CONFIG, 20, repo=repo)
+    # It may have a million files.
+    assert [asked.path for asked in proxy.asked if f"{repo}/tree/" in asked.path] == []
 
 
 def test_configs_with_names_that_are_none_are_not_listed(
@@ -283,6 +285,58 @@ def test_a_file_that_swells_takes_no_server_with_it(client: Client, hub: HubServ
     with pytest.raises(InvalidInput, match="takes too much"):
         client.event(CONFIG, 20, repo=repo)
     assert client.health().status == "ok"
+
+
+#: A footer whose row group has two columns, where the schema has one: pyarrow 26 ends the process over it.
+DEADLY = (
+    b"\x15\x02\x19,H\x06schema\x15\x02\x00\x15\x04%\x00\x18\x08event_id\x00\x16\x02\x19\x1c\x19,"
+    + 2 * b"&\x00\x1c\x15\x04\x19\x15\x00\x19\x18\x08event_id\x15\x00\x16\x02\x16\x14\x16\x14&\x08\x00\x00"
+    + b"\x16\xc8\x01\x16\x02\x00\x00"
+)
+
+
+def test_a_file_that_kills_its_reader_takes_no_server_with_it(
+    client: Client, hub: HubServer, tmp_path: Path
+) -> None:
+    directory = one_table(tmp_path / "events", HITS)
+    (path,) = directory.rglob("*.parquet")
+    path.write_bytes(b"PAR1" + DEADLY + len(DEADLY).to_bytes(4, "little") + b"PAR1")
+    repo = upload(hub, "deadly", directory)
+    assert entry_of(client, repo).events is None
+    with pytest.raises(InvalidInput, match="damaged"):
+        client.event(CONFIG, 20, repo=repo)
+    assert client.health().status == "ok"
+
+
+def test_a_footer_that_swells_is_refused(client: Client, hub: HubServer, tmp_path: Path) -> None:
+    columns = [f"c{number}" for number in range(1500)]
+    directory = one_table(tmp_path / "events", HITS)
+    (path,) = directory.rglob("*.parquet")
+    pq.write_table(
+        pa.table({"event_id": np.arange(33), **{name: np.zeros(33, np.int8) for name in columns}}),
+        path,
+        row_group_size=1,
+    )
+    repo = upload(hub, "wide", directory)
+    with pytest.raises(InvalidInput, match="too many columns"):
+        client.event(CONFIG, 20, repo=repo)
+
+
+def test_an_event_that_lies_in_thousands_of_places_is_not_looked_for(
+    client: Client, hub: HubServer, tmp_path: Path
+) -> None:
+    directory = one_table(tmp_path / "events", HITS)
+    (path,) = directory.rglob("*.parquet")
+    chance = np.random.default_rng(2).integers(0, 2**40, (300, 20_000))
+    table = pa.table(
+        {"event_id": np.arange(300), "other": pa.FixedSizeListArray.from_arrays(chance.ravel(), 20_000)}
+    )
+    pq.write_table(
+        table, path, row_group_size=1, write_statistics=False, compression="none", use_dictionary=False
+    )
+    repo = upload(hub, "scattered", directory)
+    with pytest.raises(TooLarge, match="300 places"):
+        client.event(CONFIG, 20, repo=repo)
 
 
 def test_what_is_too_large_is_refused(

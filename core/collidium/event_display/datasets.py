@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, Final
 from cachetools import LRUCache, TTLCache
 
 from collidium.datasets import layout, sample
-from collidium.datasets.events.outline import Outline
+from collidium.datasets.events.outline import Outline, OutlineReader
 from collidium.datasets.events.shards import HubShards, LocalShards, Outlines, Shards
 from collidium.datasets.events.tables import SHOWN
 from collidium.datasets.fetching.hub_reader import HubReader
@@ -22,6 +23,7 @@ from collidium.datasets.fetching.sources import HubDataset
 from collidium.errors import (
     Forbidden,
     NotFound,
+    TooLarge,
     Unauthenticated,
     UnusableDataset,
     UpstreamError,
@@ -40,9 +42,14 @@ _TELLING: Final = tuple(sorted(SHOWN, key=lambda name: (name != "tracker_hits", 
 #: Connections to the hub, and threads that ask it for a list.
 _CONNECTIONS: Final = 8
 _PARALLEL: Final = 4
-#: Repositories in memory, and bytes of footers.
-_REPOSITORIES: Final = 64
+#: Files of one repository, and its configs that are listed.
+_FILES: Final = 50_000
+_CONFIGS: Final = 100
+#: Files of all repositories in memory, and bytes of outlines.
+_FILES_KEPT: Final = 200_000
 _OUTLINE_BYTES: Final = 32 * 1024**2
+#: What a column of a row group takes there, measured.
+_CHUNK_BYTES: Final = 1024
 
 _REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 #: As folders of the hosted layout may be called; others are neither listed nor opened.
@@ -77,17 +84,24 @@ class _HastyReader(HubReader):
     attempts: ClassVar[int] = 2
     longest_wait: ClassVar[float] = 2.0
 
+    def pages(self, path: str, subject: str, **query: str) -> Iterator[Any]:
+        for number, item in enumerate(super().pages(path, subject, **query)):
+            if number == _FILES:
+                raise UnusableDataset(f"{subject} has more than {_FILES:,} files, too many to be shown here")
+            yield item
+
 
 class PublicDatasets:
     """The datasets of a hub with a tag, as somebody without a token sees them. Its methods block."""
 
-    def __init__(self, hub: str, tag: str) -> None:
+    def __init__(self, hub: str, tag: str, read_outline: OutlineReader) -> None:
         self._endpoint = hub
         self._tag = tag
+        self._read_outline = read_outline
         self._lock = threading.Lock()
         self._made: HubReader | None = None
         self._repositories: TTLCache[tuple[str, str], Repository] = TTLCache(
-            _REPOSITORIES, KEPT_SECONDS, timer=monotonic, getsizeof=lambda _: 1
+            _FILES_KEPT, KEPT_SECONDS, timer=monotonic, getsizeof=lambda found: 1 + len(found.files)
         )
         self._outlines: Outlines = _Locked(_OUTLINE_BYTES)
         self._listed: LRUCache[tuple[str, str], tuple[DatasetConfig, ...]] = LRUCache(4 * LISTED)
@@ -112,13 +126,15 @@ class PublicDatasets:
         """The configs of a repository; none of one that cannot be looked at. Raises as :meth:`configs`."""
         try:
             repository = self.repository(repo, "main")
-        except (NotFound, UpstreamError):
+        except (NotFound, UpstreamError, UnusableDataset):
             return ()
         with self._lock:
             known = self._listed.get((repo, repository.commit))
         if known is None:
             names = [name for name in layout.configs(repository.files) if _CONFIG.fullmatch(name)]
-            known = tuple(config for name in names if (config := self._config(repository, name)).tables)
+            known = tuple(
+                config for name in names[:_CONFIGS] if (config := self._config(repository, name)).tables
+            )
             with self._lock:
                 self._listed[repo, repository.commit] = known
         return known
@@ -153,23 +169,27 @@ class PublicDatasets:
             known = self._repositories.get((repo, revision))
         if known is None:
             try:
-                known = Repository.read(self._hub(), HubDataset(repo, self._endpoint, revision))
+                source = HubDataset(repo, self._endpoint, revision)
+                known = Repository.read(self._hub(), source, is_wanted=self._is_shown)
             except (NotFound, Unauthenticated, Forbidden) as error:
                 raise NotFound(f"the hub has no public dataset {repo} with a revision {revision}") from error
             with self._lock:
                 self._repositories[repo, revision] = known
-        if known.private or known.gated or self._tag not in known.tags:
+        if not self._is_shown(known):
             raise NotFound(
                 f"{repo} is not shown here: public dataset repositories are, with the tag {self._tag!r}"
             )
         return known
+
+    def _is_shown(self, repository: Repository) -> bool:
+        return not (repository.private or repository.gated) and self._tag in repository.tags
 
     def shards(self, repository: Repository, config: str) -> Shards:
         """A config of a repository. Raises NotFound with those there are."""
         try:
             if not _CONFIG.fullmatch(config):
                 raise UnusableDataset(f"no config is called {config[:200]!r}")
-            return HubShards(self._hub(), repository, config, self._outlines)
+            return HubShards(self._hub(), repository, config, self._outlines, self._read_outline)
         except UnusableDataset as error:
             there = ", ".join(filter(_CONFIG.fullmatch, layout.configs(repository.files))) or "none"
             raise NotFound(f"{error.detail}; there are: {there}") from None
@@ -186,7 +206,7 @@ class PublicDatasets:
         paths = [path for table in tables for path in shards.paths(table)]
         try:
             numbers = _events(shards) if tables else (None, None, None)
-        except (UnusableDataset, UpstreamError, NotFound, Unauthenticated, Forbidden):
+        except (UnusableDataset, UpstreamError, NotFound, TooLarge, Unauthenticated, Forbidden):
             # Shown all the same: whoever opens it is told what is wrong.
             numbers = (None, None, None)
         return DatasetConfig(
@@ -227,7 +247,7 @@ class _Locked(LRUCache[str, Outline]):
     """Outlines in bounded memory, for several threads."""
 
     def __init__(self, most_bytes: int) -> None:
-        super().__init__(most_bytes, lambda outline: 4 * len(outline.tail))
+        super().__init__(most_bytes, _bytes_of)
         self._lock = threading.Lock()
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -236,5 +256,10 @@ class _Locked(LRUCache[str, Outline]):
 
     def __setitem__(self, key: str, outline: Outline) -> None:
         with self._lock:
-            if 4 * len(outline.tail) <= self.maxsize:
+            if _bytes_of(outline) <= self.maxsize:
                 super().__setitem__(key, outline)
+
+
+def _bytes_of(outline: Outline) -> int:
+    """What it takes in memory, nearly."""
+    return len(outline.tail) + _CHUNK_BYTES * sum(1 + len(group.spans) for group in outline.groups)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import Callable
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from cachetools import LRUCache
 
-from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
+from collidium.contracts.executor import Executor
 from collidium.daemon_threads import in_thread
 from collidium.datasets import sample
 from collidium.datasets.events import decoding, phoenix, stream
@@ -33,23 +32,19 @@ from collidium.errors import (
     Unauthenticated,
     Unavailable,
     Unreachable,
-    UnusableDataset,
 )
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, DatasetConfig, PublicDatasets
+from collidium.event_display.workers import Workers
 from collidium.held_files import held_directory
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
-
-logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
 #: Threads that ask the hub at one time, and events that wait for their turn.
 _THREADS: Final = 4
 _WAITING: Final = 32
-#: Time in which an event must be decoded.
-_SECONDS: Final = 30.0
 #: Tables whose rows name those of another by their places, and which that is.
 _NAMED_BY: Final = {"tracks": "tracker_hits", "jets": "calo_hits"}
 
@@ -94,12 +89,11 @@ class EventDisplay:
     """What is shown of the hub's public datasets, and of the sample."""
 
     def __init__(self, settings: Settings, executor: Executor) -> None:
-        self._executor = executor
-        self._limits = Limits(settings.scoring_memory_bytes, _SECONDS)
+        self._workers = Workers(executor, settings.scoring_memory_bytes)
         self._scratch = settings.uploads
         self._event_bytes = settings.event_bytes
         self._read_bytes = settings.event_read_bytes
-        self._datasets = PublicDatasets(settings.hub, settings.platform_tag)
+        self._datasets = PublicDatasets(settings.hub, settings.platform_tag, self._workers.outline)
         self._answers: LRUCache[_Key, ShownEvent] = LRUCache(
             settings.event_cache_bytes, lambda event: len(event.content)
         )
@@ -198,7 +192,8 @@ class EventDisplay:
         directory = await asyncio.to_thread(context.__enter__)
         try:
             job = await self._blocking(partial(self._collect, key, directory))
-            content = await self._decoded(job)
+            what = f"event {job.event_id} of {key.repo}, config {key.wanted.config},"
+            content = await self._workers.run(decoding.make, job, what)
         except OSError as error:
             if is_full(error):
                 raise Unavailable("there is no room left on the server's disk", retry_after=300) from error
@@ -242,20 +237,6 @@ class EventDisplay:
                 raise NotFound(f"the sample has no config {key.wanted.config[:200]!r}, only {sample.CONFIG}")
             return LocalShards(sample.DIRECTORY, sample.CONFIG)
         return self._datasets.shards(self._datasets.repository(key.repo, key.commit), key.wanted.config)
-
-    async def _decoded(self, job: EventJob) -> bytes:
-        try:
-            async with aclosing(self._executor.map(decoding.make, [job], self._limits)) as made:
-                return await anext(made)
-        except (OverLimit, WorkerDied) as error:
-            raise UnusableDataset(
-                f"event {job.event_id} cannot be shown: decoding it takes too much, or its file is damaged"
-            ) from error
-        except CollidiumError:
-            raise
-        except Exception as error:  # whatever a reader raises over what strangers wrote
-            logger.exception("event %d cannot be decoded (%s)", job.event_id, job.about)
-            raise UnusableDataset(f"event {job.event_id} cannot be decoded") from error
 
     async def _blocking(self, work: Callable[[], Result]) -> Result:
         """What ``work`` returns, in a thread; the hub's refusals as whoever looks at a page is told them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -15,6 +15,8 @@ from collidium.errors import UnusableDataset
 _EVENT_ID: Final = "event_id"
 #: To ask a hub once more costs more than so many bytes that nobody needs.
 _GAP: Final = 64 * 1024
+#: Columns of row groups, all together: no shard of events needs as many.
+_MOST_CHUNKS: Final = 50_000
 
 #: Bytes of a file, the second end not included.
 Span = tuple[int, int]
@@ -47,11 +49,20 @@ class Outline:
 
     @classmethod
     def of(cls, name: str, size: int, tail: bytes) -> Self:
-        """What the end of a file of ``size`` bytes says. Raises UnusableDataset for what cannot be."""
+        """What the end of a file of ``size`` bytes says. Raises UnusableDataset for what cannot be.
+
+        Over what strangers wrote the reader may also end the process, or swell: :func:`of_ending` is for
+        another one.
+        """
         try:
             metadata = pq.read_metadata(pa.BufferReader(tail))
+            chunks = (metadata.row_group(number).num_columns + 1 for number in range(metadata.num_row_groups))
+            if sum(chunks) + metadata.num_columns > _MOST_CHUNKS:
+                raise UnusableDataset(f"{name}: has too many columns and row groups")
             groups = [_group(metadata.row_group(number)) for number in range(metadata.num_row_groups)]
             columns = tuple(metadata.schema.to_arrow_schema().names)
+        except UnusableDataset:
+            raise
         except Exception as error:  # whatever a reader raises over what strangers wrote
             raise UnusableDataset(f"{name}: cannot be read as parquet: {error}") from error
         spans = [span for group in groups for span in group.spans.values()]
@@ -88,6 +99,15 @@ class Outline:
             else:
                 joined.append((start, stop))
         return joined
+
+
+#: Makes an outline of a shard's name, its size in bytes and its end; raises UnusableDataset.
+OutlineReader = Callable[[str, int, bytes], Outline]
+
+
+def of_ending(ending: tuple[str, int, bytes]) -> Outline:
+    """:meth:`Outline.of` for a process of its own."""
+    return Outline.of(*ending)
 
 
 def _group(group: Any) -> Group:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from collidium.datasets import layout
 from collidium.datasets.columns import canonical
 from collidium.datasets.events.decoding import Piece
-from collidium.datasets.events.outline import Outline, Span
+from collidium.datasets.events.outline import Outline, OutlineReader, Span
 from collidium.datasets.events.tables import SHOWN
 from collidium.datasets.fetching.footers import fetch_tail
 from collidium.errors import TooLarge, UnusableDataset, UpstreamError
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: No shard of events needs a longer footer.
 LONGEST_FOOTER: Final = 8 * 1024**2
 _PIECE_BYTES: Final = 1024**2
+#: Most bytes of footers, and ranges of bytes of a table, for one look.
+_FOOTER_BYTES: Final = 256 * 1024**2
+_MOST_SPANS: Final = 256
 
 #: Outlines of shards by the digests of their content: such never change.
 Outlines = MutableMapping[str, Outline]
@@ -81,13 +84,25 @@ class LocalShards(Shards):
 class HubShards(Shards):
     """A config of a repository, read by ranges of bytes."""
 
-    def __init__(self, hub: HubReader, repository: Repository, config: str, outlines: Outlines) -> None:
+    def __init__(
+        self,
+        hub: HubReader,
+        repository: Repository,
+        config: str,
+        outlines: Outlines,
+        read_outline: OutlineReader,
+    ) -> None:
         """Raises UnusableDataset where the repository has no such config."""
         self.config = config
         self._hub = hub
         self._repository = repository
         self._outlines = outlines
-        self._paths = [path for path in repository.files if config in layout.configs([path])]
+        self._read_outline = read_outline
+        self._footer_bytes_left = _FOOTER_BYTES
+        # The first condition is the quick one: there may be tens of thousands of files.
+        self._paths = [
+            path for path in repository.files if config in path and config in layout.configs([path])
+        ]
         if not config or not self._paths:
             raise UnusableDataset(f"{repository.repo} has no config {config}")
 
@@ -104,7 +119,10 @@ class HubShards(Shards):
             tail = fetch_tail(self._hub, self._repository, file, LONGEST_FOOTER)
             if tail is None:
                 raise _without_ranges(self._hub, path)
-            known = Outline.of(path, file.size, tail)
+            self._footer_bytes_left -= len(tail)
+            if self._footer_bytes_left < 0:
+                raise TooLarge(f"config {self.config} has too many and too long footers for a look")
+            known = self._read_outline(path, file.size, tail)
             self._outlines[file.content.digest] = known
         return known
 
@@ -117,10 +135,11 @@ class HubShards(Shards):
         known = {old for column, old in stored.items() if column in (*SHOWN[table].names, "event_id")}
         spans = outline.spans(groups, known)
         size = sum(stop - start for start, stop in spans)
-        if size > most_bytes:
+        if size > most_bytes or len(spans) > _MOST_SPANS:
             raise TooLarge(
-                f"table {table} has {size:,} bytes to be read for this event, and {most_bytes:,} is the most "
-                "for a look: ask for fewer tables, or load it with collidium.datasets"
+                f"table {table} has {size:,} bytes in {len(spans):,} places to be read for this event, and "
+                f"{most_bytes:,} in {_MOST_SPANS:,} is the most for a look: ask for fewer tables, or load "
+                "it with collidium.datasets"
             )
         place = directory / f"{table}.parquet"
         self._copy(file, outline, spans, place)

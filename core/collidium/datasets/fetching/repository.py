@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -51,8 +51,17 @@ class Repository:
     files: Mapping[str, HubFile]
 
     @classmethod
-    def read(cls, hub: HubReader, source: HubDataset) -> Repository:
-        """Ask the hub. Raises NotFound, Unauthenticated, Forbidden and what :class:`HubReader` raises."""
+    def read(
+        cls,
+        hub: HubReader,
+        source: HubDataset,
+        *,
+        is_wanted: Callable[[Repository], bool] = lambda _: True,
+    ) -> Repository:
+        """Ask the hub; of a repository that is not wanted, as it tells of itself, no file is asked for.
+
+        Raises NotFound, Unauthenticated, Forbidden and what :class:`HubReader` raises.
+        """
         subject = f"dataset repository {source.repo}"
         at = f"/api/datasets/{source.repo}"
         about = hub.document(f"{at}/revision/{quote(source.revision, safe='')}", subject)
@@ -60,8 +69,7 @@ class Repository:
             commit = str(about["sha"])
             if not _COMMIT.fullmatch(commit):
                 raise ValueError(commit)
-            tree = hub.pages(f"{at}/tree/{commit}", subject, recursive="true")
-            return cls(
+            found = cls(
                 repo=source.repo,
                 endpoint=source.endpoint,
                 commit=commit,
@@ -69,8 +77,12 @@ class Repository:
                 gated=bool(about.get("gated")),
                 last_modified=about.get("lastModified"),
                 tags=tuple(map(str, about.get("tags") or ())),
-                files={file.path: file for file in _files(tree)},
+                files={},
             )
+            if not is_wanted(found):
+                return found
+            tree = hub.pages(f"{at}/tree/{commit}", subject, recursive="true")
+            return replace(found, files={file.path: file for file in _files(tree)})
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise UpstreamError(f"{source.endpoint} answered nonsense about {subject}") from error
 
