@@ -309,14 +309,10 @@ def test_a_file_that_kills_its_reader_takes_no_server_with_it(
 
 
 def test_a_footer_that_swells_is_refused(client: Client, hub: HubServer, tmp_path: Path) -> None:
-    columns = [f"c{number}" for number in range(1500)]
+    names = ["event_id", *(f"c{number}" for number in range(1500))]
     directory = one_table(tmp_path / "events", HITS)
     (path,) = directory.rglob("*.parquet")
-    pq.write_table(
-        pa.table({"event_id": np.arange(33), **{name: np.zeros(33, np.int8) for name in columns}}),
-        path,
-        row_group_size=1,
-    )
+    pq.write_table(pa.table([pa.array(range(33))] * len(names), names=names), path, row_group_size=1)
     repo = upload(hub, "wide", directory)
     with pytest.raises(InvalidInput, match="too many columns"):
         client.event(CONFIG, 20, repo=repo)
@@ -327,10 +323,9 @@ def test_an_event_that_lies_in_thousands_of_places_is_not_looked_for(
 ) -> None:
     directory = one_table(tmp_path / "events", HITS)
     (path,) = directory.rglob("*.parquet")
-    chance = np.random.default_rng(2).integers(0, 2**40, (300, 20_000))
-    table = pa.table(
-        {"event_id": np.arange(300), "other": pa.FixedSizeListArray.from_arrays(chance.ravel(), 20_000)}
-    )
+    chance = pa.array(np.random.default_rng(2).integers(0, 2**40, 300 * 20_000))
+    other = pa.FixedSizeListArray.from_arrays(chance, 20_000)
+    table = pa.table([pa.array(range(300)), other], names=["event_id", "other"])
     pq.write_table(
         table, path, row_group_size=1, write_statistics=False, compression="none", use_dictionary=False
     )
