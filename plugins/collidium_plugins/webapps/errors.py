@@ -60,9 +60,13 @@ async def _own(error: CollidiumError) -> Response:
         # The backend does not take the session's token any more.
         await context.end_session()
         error = context.SignInNeeded(context.ENDED)
+    return await _told(status, error.title, in_words(error), errors=error.errors, headers=error.headers)
+
+
+def in_words(error: CollidiumError) -> str:
+    """What people are told of an error."""
     # The client's words are for whoever runs a program: they name addresses and settings.
-    detail = AWAY if isinstance(error, Unreachable) else error.detail
-    return await _told(status, error.title, detail, errors=error.errors, headers=error.headers)
+    return AWAY if isinstance(error, Unreachable) else error.detail
 
 
 async def _http(error: HTTPException) -> Response:

@@ -10,6 +10,7 @@ from quart import Response, redirect, request
 from collidium.client.records import DatasetEntry
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps import context
+from collidium_plugins.webapps.errors import in_words
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
 
@@ -37,12 +38,12 @@ async def show() -> Response:
     )
 
 
-async def _datasets() -> tuple[list[DatasetEntry], CollidiumError | None]:
+async def _datasets() -> tuple[list[DatasetEntry], str]:
     """What may be looked at. Where the backend cannot tell, why; an event may be there all the same."""
     try:
-        return list((await context.backend().datasets(limit=_OFFERED)).items), None
+        return list((await context.backend().datasets(limit=_OFFERED)).items), ""
     except CollidiumError as error:
-        return [], error
+        return [], in_words(error)
 
 
 def _parts(dataset: str) -> tuple[str, str]:

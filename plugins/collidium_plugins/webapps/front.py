@@ -12,6 +12,7 @@ from quart import Response, current_app
 from collidium.client import AsyncClient, DatasetEntry, HubModel, Page, Place, TaskCard
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps.context import backend, origin, web
+from collidium_plugins.webapps.errors import in_words
 from collidium_plugins.webapps.remembered import Remembered
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
@@ -69,7 +70,7 @@ async def _ask() -> Overview:
     listed = () if isinstance(tasks, CollidiumError) else tasks.items[:TASKS]
     leaders = await asyncio.gather(*(_told(_leader(server, task)) for task in listed))
     reasons = [
-        part.detail for part in (tasks, datasets, models, *leaders) if isinstance(part, CollidiumError)
+        in_words(part) for part in (tasks, datasets, models, *leaders) if isinstance(part, CollidiumError)
     ]
     return Overview(
         tasks=None if isinstance(tasks, CollidiumError) else tasks.items,

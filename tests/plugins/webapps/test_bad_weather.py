@@ -47,6 +47,7 @@ def test_the_backend_is_away(path: str, page: Page, watch: Watch, without_backen
     page.goto(f"{without_backend.base_url}{path}")
     require_told(page)
     expect(page.get_by_role("main")).to_contain_text(re.compile("cannot|away|did not"))
+    expect(page.get_by_role("main")).not_to_contain_text("PLATFORM_BACKEND right")
 
 
 def test_an_event_that_is_not_there(page: Page, watch: Watch) -> None:
