@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from quart import Response, request
 
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.quantities import written
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
 
@@ -41,7 +40,6 @@ async def show() -> Response:
         next=f"/leaderboard/mine?{urlencode(asked | {'cursor': page.next_cursor})}"
         if page.next_cursor
         else None,
-        written=written,
     )
 
 

@@ -9,6 +9,7 @@ from quart import Response, render_template, request
 
 from collidium import __version__
 from collidium_plugins.webapps import assets, context
+from collidium_plugins.webapps.quantities import written
 from collidium_plugins.webapps.sign_in import returning
 
 #: The apps in the order of the navigation: address and name.
@@ -35,6 +36,7 @@ async def render(template: str, **values: Any) -> Response:
         path=request.path,
         here=returning.this_page(),
         version=__version__,
+        written=written,
         **values,
     )
     return Response(text, content_type="text/html; charset=utf-8")

@@ -21,7 +21,6 @@ from collidium.errors import (
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back
 from collidium_plugins.webapps.my_submissions import ranks_of
-from collidium_plugins.webapps.quantities import written
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
 from collidium_plugins.webapps.sign_in import forms
@@ -111,7 +110,6 @@ async def _page(
         refusal=refusal,
         model_repo=model_repo,
         come_back=when_to_come_back(refusal),
-        written=written,
     )
 
 

@@ -15,6 +15,7 @@ from tests.plugins.webapps.boards import fill, give_truth
 from collidium.client import Client, Place
 from collidium.testing.server import ServerProcess
 from collidium_plugins.webapps.leaderboard.board import ROWS
+from collidium_plugins.webapps.quantities import written
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking_small import TrackingSmallTask
 
@@ -66,6 +67,12 @@ def test_the_first_page_is_of_a_task_that_takes_submissions(anybody: httpx.Clien
     answer = anybody.get("/leaderboard")
     assert answer.status_code == 302
     assert answer.headers["Location"] == BOARD
+
+
+@pytest.mark.parametrize("path", ["/", BOARD])
+def test_a_score_is_written_alike_wherever_it_stands(anybody: httpx.Client, best: Place, path: str) -> None:
+    metric = TrackingTask().card.primary_metric.name
+    assert written(best.scores[metric], best.uncertainties.get(metric)) in anybody.get(path).text
 
 
 def test_a_page_shows_task_places_and_plots_within_its_size(anybody: httpx.Client, best: Place) -> None:

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from jinja2 import Environment, PackageLoader
 
 from collidium_plugins.webapps.quantities import written
 
@@ -40,3 +44,13 @@ def test_the_error_decides_the_digits(value: float | None, error: float | None, 
 )
 def test_any_finite_number_can_be_written(value: float, error: float | None) -> None:
     assert 1 <= len(written(value, error)) < 60
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [("0.000", "0"), ("0.250", "0.25"), ("100", "100"), ("12345.500", "12,345.5"), ("1E+6", "1,000,000")],
+)
+def test_credits_are_written_exactly(value: str, wanted: str) -> None:
+    templates = Environment(loader=PackageLoader("collidium_plugins.webapps"), autoescape=True)
+    macros: Any = templates.get_template("webapps/macros.html").module
+    assert macros.amount(Decimal(value)) == wanted

@@ -17,7 +17,6 @@ from collidium.errors import NotFound
 from collidium_plugins.webapps.context import backend
 from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing
-from collidium_plugins.webapps.quantities import written
 from collidium_plugins.webapps.rendering import render
 
 #: Places on a page.
@@ -88,7 +87,6 @@ async def show(task: str) -> Response:
         next=places.next_cursor and picked.address(card.name, places.next_cursor),
         first=picked.cursor and picked.address(card.name),
         drawings=await _drawings(card) if is_start and places.items else [],
-        written=written,
     )
 
 

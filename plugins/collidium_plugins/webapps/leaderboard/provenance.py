@@ -9,7 +9,6 @@ from quart import Response
 from collidium.client import Place, Submission, TaskCard
 from collidium.errors import NotFound
 from collidium_plugins.webapps.context import backend, origin, web
-from collidium_plugins.webapps.quantities import written
 from collidium_plugins.webapps.rendering import render
 
 #: Places of its account among which a submission's own is looked for.
@@ -27,7 +26,6 @@ async def show(submission_id: str) -> Response:
         place=await _place(submission),
         commands=_commands(submission),
         address=f"{web().api_base or origin()}/v1/submissions/{submission.submission_id}",
-        written=written,
     )
 
 
