@@ -19,8 +19,11 @@ from tests.core.datasets.events import CONFIG, jets_of, tables_of, write, write_
 
 from collidium.client import Client, DatasetEntry
 from collidium.datasets import sample
+from collidium.datasets.events.outline import Outline
 from collidium.datasets.fetching.footers import TAIL_BYTES
 from collidium.errors import Conflict, InvalidInput, NotFound, TooLarge, Unavailable, UpstreamError
+from collidium.event_display import datasets as listing
+from collidium.event_display.datasets import PublicDatasets
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
@@ -230,6 +233,30 @@ def test_configs_with_names_that_are_none_are_not_listed(
     assert [entry.config for entry in client.datasets(repo=repo)] == ["good_pu0"]
     with pytest.raises(NotFound, match=r"there are: good_pu0$"):
         client.event("bad & worse_pu0", 20, repo=repo)
+
+
+def test_of_a_repository_with_many_shards_only_so_many_are_looked_into(
+    client: Client, hub: HubServer, tmp_path: Path
+) -> None:
+    hits = TABLES["tracker_hits"].slice(0, 1).select(["event_id", "x"])
+    directory = tmp_path / "events"
+    for config in ("first_pu0", "second_pu0"):
+        one_table(directory, hits, config=config)
+        (path,) = (directory / "data" / f"{config}_tracker_hits").iterdir()
+        for number in range(1, 300):
+            path.with_name(f"train-{number:05}-of-00300.parquet").write_bytes(path.read_bytes())
+    entries = client.datasets(repo=upload(hub, "many", directory))
+    assert {entry.config: entry.events for entry in entries} == {"first_pu0": 300, "second_pu0": None}
+
+
+def test_a_list_that_takes_long_leaves_the_rest_for_the_next_one(
+    hub: HubServer, repo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(PublicDatasets(hub.url, "collidium", Outline.of)) as datasets:
+        with monkeypatch.context() as hasty:
+            hasty.setattr(listing, "LISTING_SECONDS", 0)
+            assert {entry.repo for entry in datasets.configs()} == {"sample"}
+        assert {"sample", repo} <= {entry.repo for entry in datasets.configs()}
 
 
 HITS = TABLES["tracker_hits"].slice(0, 3)

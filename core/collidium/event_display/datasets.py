@@ -35,8 +35,10 @@ SAMPLE: Final = "sample"
 LISTED: Final = 200
 #: How long it is believed what the hub said of a repository, and of which there are.
 KEPT_SECONDS: Final = 30.0
-#: Configs with more shards are listed without the number of their events.
-_SHARDS_LOOKED_INTO: Final = 256
+#: Time for a list: repositories that are not reached in it are left for the next one, the latest come first.
+LISTING_SECONDS: Final = 10.0
+#: Shards of a repository whose footers are read for a list; configs beyond are listed without their events.
+_SHARDS_LOOKED_INTO: Final = 512
 #: Which table tells what events there are: the first of these that is there.
 _TELLING: Final = tuple(sorted(SHOWN, key=lambda name: (name != "tracker_hits", name)))
 #: Connections to the hub, and threads that ask it for a list.
@@ -117,9 +119,14 @@ class PublicDatasets:
 
         Raises Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
         """
+        until = monotonic() + LISTING_SECONDS
         found = [str(item["repo"]) for item in tagged(self._hub(), self._tag, LISTED)]
+
+        def configs_of(repo: str) -> tuple[DatasetConfig, ...]:
+            return self.configs_of(repo) if monotonic() < until else ()
+
         with ThreadPoolExecutor(_PARALLEL, "collidium-datasets") as threads:
-            listed = list(threads.map(self.configs_of, [repo for repo in found if _REPO.fullmatch(repo)]))
+            listed = list(threads.map(configs_of, [repo for repo in found if _REPO.fullmatch(repo)]))
         return [*self.sample(), *(config for configs in listed for config in configs)]
 
     def configs_of(self, repo: str) -> tuple[DatasetConfig, ...]:
@@ -131,10 +138,7 @@ class PublicDatasets:
         with self._lock:
             known = self._listed.get((repo, repository.commit))
         if known is None:
-            names = [name for name in layout.configs(repository.files) if _CONFIG.fullmatch(name)]
-            known = tuple(
-                config for name in names[:_CONFIGS] if (config := self._config(repository, name)).tables
-            )
+            known = tuple(config for config in self._configs(repository) if config.tables)
             with self._lock:
                 self._listed[repo, repository.commit] = known
         return known
@@ -200,18 +204,25 @@ class PublicDatasets:
                 self._made = _HastyReader(self._endpoint, connections=_CONNECTIONS)
             return self._made
 
-    def _config(self, repository: Repository, name: str) -> DatasetConfig:
-        shards = self.shards(repository, name)
+    def _configs(self, repository: Repository) -> Iterator[DatasetConfig]:
+        names = [name for name in layout.configs(repository.files) if _CONFIG.fullmatch(name)]
+        left = _SHARDS_LOOKED_INTO
+        for name in names[:_CONFIGS]:
+            shards = self.shards(repository, name)
+            left -= len(_telling(shards))
+            yield self._config(repository, shards, looked_into=left >= 0)
+
+    def _config(self, repository: Repository, shards: Shards, *, looked_into: bool) -> DatasetConfig:
         tables = tuple(table for table in shards.tables() if table in SHOWN)
         paths = [path for table in tables for path in shards.paths(table)]
         try:
-            numbers = _events(shards) if tables else (None, None, None)
+            numbers = _events(shards) if tables and looked_into else (None, None, None)
         except (UnusableDataset, UpstreamError, NotFound, TooLarge, Unauthenticated, Forbidden):
             # Shown all the same: whoever opens it is told what is wrong.
             numbers = (None, None, None)
         return DatasetConfig(
             repository.repo,
-            name,
+            shards.config,
             repository.commit,
             tables,
             *numbers,
@@ -222,17 +233,19 @@ class PublicDatasets:
 
 def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:
     """How many events there are, the first and the last, by the table that draws most."""
-    table = next(name for name in _TELLING if name in shards.tables())
-    paths = shards.paths(table)
-    if len(paths) > _SHARDS_LOOKED_INTO:
-        return None, None, None
-    outlines = [shards.outline(path) for path in paths]
+    outlines = [shards.outline(path) for path in _telling(shards)]
     count = sum(outline.rows for outline in outlines)
     spans = [outline.events for outline in outlines if outline.rows]
     known = [span for span in spans if span is not None]
     if not known or len(known) < len(spans):
         return count, None, None
     return count, min(span.start for span in known), max(span.stop for span in known) - 1
+
+
+def _telling(shards: Shards) -> list[str]:
+    """The shards by which it is told what events there are."""
+    table = next((name for name in _TELLING if name in shards.tables()), None)
+    return [] if table is None else shards.paths(table)
 
 
 def _moment(text: str | None) -> datetime | None:
