@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from quart import Response, current_app
 
 from collidium.client import AsyncClient, DatasetEntry, HubModel, Page, Place, TaskCard
-from collidium.errors import CollidiumError
+from collidium.errors import CollidiumError, Unavailable
 from collidium_plugins.webapps.context import backend, origin, web
 from collidium_plugins.webapps.errors import in_words
 from collidium_plugins.webapps.remembered import Remembered
@@ -24,6 +24,8 @@ KEPT_SECONDS: Final = 5.0
 #: Datasets and models that are counted; of more it is told that there are more. Tasks whose leader is shown.
 COUNTED: Final = 100
 TASKS: Final = 20
+#: How long a part is waited for: no client's timeout holds where the backend is asked in the same process.
+PATIENCE_SECONDS: Final = 5.0
 
 _EXTENSION: Final = "collidium.webapps.front"
 
@@ -88,7 +90,10 @@ async def _leader(server: AsyncClient, task: TaskCard) -> Leader:
 async def _told(answer: Awaitable[Answer]) -> Answer | CollidiumError:
     """The answer, or why there is none: a part that is missing leaves the rest of the page."""
     try:
-        return await answer
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await answer
+    except TimeoutError:
+        return Unavailable("some numbers take long today; they are here in a moment")
     except CollidiumError as error:
         return error
 

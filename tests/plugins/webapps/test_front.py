@@ -9,7 +9,9 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
+from collidium.errors import Unavailable
 from collidium.testing.server import ServerProcess
+from collidium_plugins.webapps import front as front_page
 from collidium_plugins.webapps.remembered import Remembered
 
 #: Bytes of the page with all that it loads.
@@ -100,3 +102,8 @@ async def test_a_failure_is_not_kept() -> None:
     with pytest.raises(ValueError, match="away"):
         await kept.get()
     assert await kept.get() == 7
+
+
+async def test_a_part_that_does_not_come_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_page, "PATIENCE_SECONDS", 0.01)
+    assert isinstance(await front_page._told(asyncio.Event().wait()), Unavailable)
