@@ -1,4 +1,4 @@
-"""Answers to forms: on to another page, or the form's own page with what the backend refused."""
+"""Answers beside pages: on to another one, or the form's own with what the backend refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HOUR = 60 * _MINUTE
 
 
 def see_other(address: str) -> Response:
-    """On to the page of ours that shows what was done."""
+    """On to another page, which is asked for by GET whatever came before (RFC 9110, section 15.4.4)."""
     return Response("", status=303, headers={"Location": address, "Cache-Control": "no-store"})
 
 

@@ -29,9 +29,13 @@ def written(value: float | None, error: float | None = None) -> str:
         return "0"
     if power in _WRITTEN_OUT:
         return _pair(number, deviation, "{} ± {}")
-    raised = f"\N{MULTIPLICATION SIGN}10{str(power).translate(_RAISED)}"
     scaled = number.scaleb(-power), None if deviation is None else deviation.scaleb(-power)
-    return _pair(*scaled, "({} ± {})") + raised
+    return f"{_pair(*scaled, '({} ± {})')}\N{MULTIPLICATION SIGN}{power_of_ten(power)}"
+
+
+def power_of_ten(power: int) -> str:
+    """``10⁻³``"""
+    return f"10{str(power).translate(_RAISED)}"
 
 
 def _pair(value: Decimal, error: Decimal | None, form: str) -> str:

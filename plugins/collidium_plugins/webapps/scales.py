@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, floor, inf, log10
 from typing import Final
 
+from collidium_plugins.webapps.quantities import power_of_ten
+
 #: Spans and numbers beyond these are drawn at the edge.
 _LARGEST: Final = 1e300
 _SMALLEST: Final = 1e-290
@@ -17,8 +19,6 @@ _RESOLUTION: Final = 1e-9
 _DECADES: Final = 1.5
 #: About so many intervals of numbers; at most so many of times and days, and of months: longer words.
 _INTERVALS, _TIMES, _LONG_TIMES = 5, 5, 4
-
-_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _power(power: int, *, always: bool = False) -> str:
     """A power of ten, written out where it is near to one."""
     if not always and -3 <= power <= 4:
         return f"{10.0**power:,.{max(0, -power)}f}"
-    return f"10{str(power).translate(_RAISED)}"
+    return power_of_ten(power)
 
 
 # -- times ----------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
@@ -67,21 +66,17 @@ async def send(task: str) -> Response:
 
 
 async def _taken(card: TaskCard, file: ReceivedFile) -> Response:
-    if not forms.is_of(context.signed_in(), file.fields.get(forms.FIELD, "")):
-        raise Forbidden("this was not sent from a page of ours, so nothing was done; go back and try again")
+    forms.require_own(context.signed_in(), file.fields.get(forms.FIELD, ""))
     if not file.size_bytes:
         raise InvalidInput("no file was chosen")
     model_repo = file.fields.get("model_repo", "").strip()
     if file.fields.get("deed") == "check":
-        return await _page(card, checked=await _check(card, file.path), model_repo=model_repo)
+        checked = await context.backend_as_user().check(card.name, file.path)
+        return await _page(card, checked=checked, model_repo=model_repo)
     receipt = await context.backend_as_user().submit(card.name, file.path, model_repo or None)
     again = {"again": "1"} if receipt.deduplicated else {}
     query = urlencode({"receipt": receipt.submission_id, **again})
     return see_other(f"/leaderboard/{card.name}/submit?{query}")
-
-
-async def _check(card: TaskCard, path: Path) -> Checked:
-    return await context.backend_as_user().check(card.name, path)
 
 
 async def _scored(submission_id: str) -> Scored | None:

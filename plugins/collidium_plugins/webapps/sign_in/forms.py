@@ -24,7 +24,7 @@ async def refuse_foreign(session: Session) -> None:
 
     The proof is the session's secret, in the header or in the form's field; and the browser must not say that
     the page was another's. A form with a file is read by its handler, as it comes: for it the browser's word
-    has to be there, and the field is the handler's to look at (:func:`is_of`).
+    has to be there, and the field is the handler's to look at (:func:`require_own`).
     """
     own = sent_by_us()
     if own is False:
@@ -35,13 +35,13 @@ async def refuse_foreign(session: Session) -> None:
         return
     else:
         secret = (await request.form).get(FIELD, "") if is_form() else ""
-    if not is_of(session, secret):
+    require_own(session, secret)
+
+
+def require_own(session: Session, secret: str) -> None:
+    """Raise Forbidden for a secret that is not what the forms of this session hold."""
+    if not hmac.compare_digest(session.csrf.encode(), secret.encode()):
         raise Forbidden(_FOREIGN)
-
-
-def is_of(session: Session, secret: str) -> bool:
-    """Whether it is what the forms of this session hold."""
-    return hmac.compare_digest(session.csrf.encode(), secret.encode())
 
 
 def is_form() -> bool:

@@ -8,6 +8,7 @@ from quart import Response, g, request
 
 from collidium.errors import BadRequest
 from collidium_plugins.webapps import context
+from collidium_plugins.webapps.answers import see_other
 from collidium_plugins.webapps.routes import Route
 from collidium_plugins.webapps.sign_in import cookies, departures, flow, returning
 from collidium_plugins.webapps.sign_in.callers import caller
@@ -22,7 +23,7 @@ async def sign_in() -> Response:
     departure = await service.departures.begin(
         context.origin() + CALLBACK, returning.local(request.args.get("next", ""))
     )
-    response = _see_other(context.as_browsers_do(await service.client.way_to_the_hub(departure)))
+    response = see_other(context.as_browsers_do(await service.client.way_to_the_hub(departure)))
     cookies.give(response, cookies.DEPARTURE, departure.key, departures.SECONDS)
     return response
 
@@ -45,7 +46,7 @@ async def callback() -> Response:
     await context.end_session()
     session = await service.sessions.begin(account.hub_username, grant.token, grant.expires_in)
     g.web_session = session
-    response = _see_other(departure.return_to)
+    response = see_other(departure.return_to)
     cookies.forget(response, cookies.DEPARTURE)
     cookies.give(response, cookies.SESSION, session.key, service.sessions.seconds_left(session))
     return response
@@ -54,11 +55,7 @@ async def callback() -> Response:
 async def sign_out() -> Response:
     """``POST /web/sign-out``: the session ends, on the server too."""
     await context.end_session()
-    return _see_other(returning.FRONT)
-
-
-def _see_other(address: str) -> Response:
-    return Response("", status=303, headers={"Location": address, "Cache-Control": "no-store"})
+    return see_other(returning.FRONT)
 
 
 ROUTES: Final[list[Route]] = [

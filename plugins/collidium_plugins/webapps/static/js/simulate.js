@@ -1,5 +1,7 @@
 // The form's price as its knobs are turned, sliders beside its numbers, and one order for however many clicks.
 
+import { inCredits } from "./credits.js";
+
 const PAUSE = 200;
 const KNOBS = ["channel", "events", "pileup"];
 const form = document.getElementById("order-form");
@@ -71,11 +73,6 @@ function preparePrice(form) {
     }
     if (faults.length) showNoPrice();
   }
-}
-
-function inCredits(amount) {
-  const number = amount.toLocaleString("en", { maximumFractionDigits: 3 });
-  return `${number} ${amount === 1 ? "credit" : "credits"}`;
 }
 
 // -- sliders ----------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 // What every page has: the theme switch, the account's menu, buttons that copy.
 
+import { inCredits } from "./credits.js";
+
 const THEMES = ["", "light", "dark"];
 const NAMES = { "": "as the system", light: "light", dark: "dark" };
 
@@ -45,7 +47,7 @@ async function showCredits(place) {
     const answer = await fetch("/web/v1/me", { headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const { credits } = await answer.json();
-    place.textContent = `${credits.toLocaleString("en", { maximumFractionDigits: 3 })} credits`;
+    place.textContent = inCredits(credits);
   } catch {
     place.textContent = "credits are not known now";
   }

@@ -1,0 +1,6 @@
+// Credits as people read them.
+
+export function inCredits(amount) {
+  const number = amount.toLocaleString("en", { maximumFractionDigits: 3 });
+  return `${number} ${amount === 1 ? "credit" : "credits"}`;
+}
