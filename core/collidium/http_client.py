@@ -16,6 +16,16 @@ def past_proxies() -> dict[str, None]:
     return {f"all://{host}": None for host in _LOOPBACK}
 
 
+async def body_of(response: httpx.Response, most_bytes: int) -> bytes:
+    """The body of an answer, read as it comes; of a longer one a little more than ``most_bytes``."""
+    content = bytearray()
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > most_bytes:
+            break
+    return bytes(content)
+
+
 class HttpClient:
     """A client that is made when it is first needed; it follows no redirects."""
 

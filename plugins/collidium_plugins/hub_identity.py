@@ -14,11 +14,9 @@ from cachetools import TTLCache
 
 from collidium import hookspecs
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
-from collidium.http_client import HttpClient
+from collidium.http_client import HttpClient, body_of
 
 if TYPE_CHECKING:
-    import httpx
-
     from collidium.settings import Settings
 
 #: Answers kept, and for how long a refusal is believed: a token may have been made a moment ago.
@@ -115,21 +113,12 @@ class HubIdentity(IdentityProvider):
                     return None
                 if response.status_code != httpx.codes.OK:
                     return f"the hub answered {response.status_code} to whoami"
-                return _owner(await _read(response))
+                return _owner(await body_of(response, ANSWER_BYTES))
         except TimeoutError:
             return f"the hub did not answer within {self._timeout_seconds:g} s"
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             # The kind of error says enough; its request carries the token.
             return f"the hub cannot be reached ({type(error).__name__})"
-
-
-async def _read(response: httpx.Response) -> bytes:
-    content = bytearray()
-    async for chunk in response.aiter_bytes():
-        content += chunk
-        if len(content) > ANSWER_BYTES:
-            break
-    return bytes(content)
 
 
 def _owner(content: bytes) -> Answer:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from cachetools import TTLCache
 
 from collidium.errors import CollidiumError, Unavailable, UnknownCursor, UpstreamError
-from collidium.http_client import HttpClient
+from collidium.http_client import HttpClient, body_of
 from collidium.model_zoo.reading import HubModel, read_models, task_prefix
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class ModelZoo:
             ):
                 self._refuse(response, question)
                 # Thousands of models are too many to be read between other requests.
-                return await asyncio.to_thread(self._found, await _read(response), response)
+                return await asyncio.to_thread(self._found, await body_of(response, ANSWER_BYTES), response)
         except TimeoutError:
             reason = f"did not answer within {self._timeout_seconds:g} s"
             raise Unavailable(f"the hub {self._hub} {reason}: try again later") from None
@@ -156,15 +156,6 @@ class ModelZoo:
 
 def _weight(found: Found) -> int:
     return 1 + len(found.models)
-
-
-async def _read(response: httpx.Response) -> bytes:
-    content = bytearray()
-    async for chunk in response.aiter_bytes():
-        content += chunk
-        if len(content) > ANSWER_BYTES:
-            break
-    return bytes(content)
 
 
 def _cursor(response: httpx.Response) -> str | None:

@@ -7,17 +7,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from collidium.errors import Unavailable, UpstreamError
-from collidium.http_client import HttpClient
-
-if TYPE_CHECKING:
-    import httpx
+from collidium.http_client import HttpClient, body_of
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 #: How long the hub's word and its keys hold, and the shortest time between two looks for a key that is new.
@@ -94,7 +91,7 @@ class Hub:
                     method, url, headers={"Accept": "application/json", **(headers or {})}, content=body
                 ) as response,
             ):
-                content = await _read(response)
+                content = await body_of(response, ANSWER_BYTES)
                 status = response.status_code
         except TimeoutError:
             raise _away("does not answer") from None
@@ -103,6 +100,8 @@ class Hub:
             raise _away(f"cannot be reached ({type(error).__name__})") from None
         if status >= 500 or status == httpx.codes.TOO_MANY_REQUESTS:
             raise _away(f"answers {status}")
+        if len(content) > ANSWER_BYTES:
+            raise UpstreamError("the hub's answer has no end")
         return status, _document(content, status)
 
 
@@ -137,15 +136,6 @@ def _read_keys(told: dict[str, Any]) -> KeySet:
         return KeySet.import_key_set({"keys": told["keys"]})
     except (JoseError, ValueError, KeyError, TypeError, AttributeError):
         raise UpstreamError("the hub's keys cannot be read") from None
-
-
-async def _read(response: httpx.Response) -> bytes:
-    content = bytearray()
-    async for chunk in response.aiter_bytes():
-        content += chunk
-        if len(content) > ANSWER_BYTES:
-            raise UpstreamError("the hub's answer has no end")
-    return bytes(content)
 
 
 def _document(content: bytes, status: int) -> dict[str, Any]:
