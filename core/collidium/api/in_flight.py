@@ -13,20 +13,20 @@ class InFlight:
     """Counts what each account has under way; one per app."""
 
     def __init__(self) -> None:
-        self._under_way: Counter[int] = Counter()
+        self._under_way: Counter[int | str] = Counter()
 
     @contextmanager
-    def one_more(self, account_id: int, most: int) -> Iterator[None]:
+    def one_more(self, account: int | str, most: int) -> Iterator[None]:
         """Count one while the context lasts; raises TooManyRequests when the account has ``most`` already."""
-        if self._under_way[account_id] >= most:
+        if self._under_way[account] >= most:
             raise TooManyRequests(
                 f"{most} files of this account are being received and scored; wait for one to end",
                 retry_after=1,
             )
-        self._under_way[account_id] += 1
+        self._under_way[account] += 1
         try:
             yield
         finally:
-            self._under_way[account_id] -= 1
-            if not self._under_way[account_id]:
-                del self._under_way[account_id]
+            self._under_way[account] -= 1
+            if not self._under_way[account]:
+                del self._under_way[account]

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
-from quart import Response, request
+from quart import Response, current_app, request
 
 from collidium.api.bodies import ReceivedFile, receive_to_file
+from collidium.api.in_flight import InFlight
 from collidium.client import Checked, Submission, TaskCard
 from collidium.errors import (
     CollidiumError,
@@ -26,6 +27,7 @@ from collidium_plugins.webapps.sign_in import forms
 
 #: What predictions may be refused for, so that their page is the right place to tell it.
 _REFUSALS: Final = (Forbidden, InvalidInput, TooManyRequests, Unavailable)
+_IN_FLIGHT: Final = "collidium.webapps.uploads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +56,23 @@ async def send(task: str) -> Response:
 
     It is here for browsers without scripts; scripts send the file to where the client library sends it.
     """
-    context.signed_in()
+    sender = context.signed_in().hub_username
     card = await context.backend().task(task)
     if card.largest_file_bytes is None:
         raise Unavailable("the task has no truth yet, so it takes no predictions")
     try:
-        async with receive_to_file(request, context.web().settings.uploads, card.largest_file_bytes) as file:
-            return await _taken(card, file)
+        settings = context.web().settings
+        # As the backend has it for files that come there: it sees these only when they are on the disk.
+        with _in_flight().one_more(sender, settings.evaluations_in_flight):
+            async with receive_to_file(request, settings.uploads, card.largest_file_bytes) as file:
+                return await _taken(card, file)
     except _REFUSALS as refusal:
         return refused(await _page(card, refusal=refusal), refusal)
+
+
+def _in_flight() -> InFlight:
+    kept: InFlight = current_app.extensions.setdefault(_IN_FLIGHT, InFlight())
+    return kept
 
 
 async def _taken(card: TaskCard, file: ReceivedFile) -> Response:
