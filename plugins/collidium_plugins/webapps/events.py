@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlencode
 
-from quart import Response, redirect, request
+from quart import Response, request
 
-from collidium.client.records import DatasetEntry
+from collidium.client import DatasetEntry
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps import context
+from collidium_plugins.webapps.addresses import with_query
+from collidium_plugins.webapps.answers import see_other
 from collidium_plugins.webapps.errors import in_words
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
@@ -22,7 +23,8 @@ async def show() -> Response:
     """``GET /events?repo=&config=&event=``; without a config, the first event of the first dataset."""
     wanted = request.args.get("dataset", "")
     if wanted:  # the form, sent without scripts: its one field names two things
-        return _address(*_parts(wanted), request.args.get("event", ""))
+        repo, config = _parts(wanted)
+        return see_other(with_query("/events", repo=repo, config=config, event=request.args.get("event")))
     offered, problem = await _datasets()
     repo, config = request.args.get("repo", ""), request.args.get("config", "")
     if not config and offered:
@@ -49,12 +51,6 @@ async def _datasets() -> tuple[list[DatasetEntry], str]:
 def _parts(dataset: str) -> tuple[str, str]:
     repo, _, config = dataset.rpartition("/")
     return repo, config
-
-
-def _address(repo: str, config: str, event: str) -> Response:
-    asked = {"repo": repo, "config": config, "event": event}
-    told = urlencode({name: value for name, value in asked.items() if value})
-    return redirect(f"/events?{told}", 303)  # type: ignore[return-value]  # quart types it as werkzeug's
 
 
 def _number(text: str) -> int | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlencode
 
 from quart import Response, request
 
 from collidium.client import AsyncClient, Place, TaskCard
 from collidium.errors import NotFound
+from collidium_plugins.webapps.addresses import with_query
 from collidium_plugins.webapps.context import backend, web
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
@@ -33,15 +33,14 @@ async def show() -> Response:
             search=wanted["search"], tag=wanted["tag"], task=wanted["task"], limit=PAGE, cursor=cursor
         ),
     )
-    chosen = {name: text for name, text in wanted.items() if text}
     return await render(
         "models.html",
         tasks=tasks.items,
         models=page.items,
         wanted=wanted,
-        filtered=bool(chosen),
-        first=_address(chosen) if cursor else None,
-        next=_address({**chosen, "cursor": page.next_cursor}) if page.next_cursor else None,
+        filtered=any(wanted.values()),
+        first=cursor and with_query("/models", **wanted),
+        next=page.next_cursor and with_query("/models", **wanted, cursor=page.next_cursor),
     )
 
 
@@ -65,10 +64,6 @@ async def tell_how() -> Response:
 
 async def _standing(server: AsyncClient, task: TaskCard, repo: str) -> tuple[TaskCard, Sequence[Place]]:
     return task, (await server.leaderboard(task.name, model_repo=repo, limit=PLACES)).items
-
-
-def _address(query: dict[str, str]) -> str:
-    return f"/models?{urlencode(query)}" if query else "/models"
 
 
 ROUTES: Final[list[Route]] = [

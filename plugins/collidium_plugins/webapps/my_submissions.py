@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Final
-from urllib.parse import urlencode
 
 from quart import Response, request
 
 from collidium_plugins.webapps import context
+from collidium_plugins.webapps.addresses import with_query
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
 
@@ -27,7 +27,6 @@ async def show() -> Response:
         context.backend_as_user().submissions(task=task, limit=PAGE, cursor=cursor),
         context.backend().tasks(),
     )
-    asked = {"task": task} if task else {}
     listed = {card.name: card for card in cards}
     here = {submission.task for submission in page} & set(listed)
     return await render(
@@ -36,10 +35,8 @@ async def show() -> Response:
         cards=listed,
         ranks=await ranks_of(session.hub_username, here),
         task=task,
-        first=f"/leaderboard/mine?{urlencode(asked)}" if cursor else None,
-        next=f"/leaderboard/mine?{urlencode(asked | {'cursor': page.next_cursor})}"
-        if page.next_cursor
-        else None,
+        first=cursor and with_query("/leaderboard/mine", task=task),
+        next=page.next_cursor and with_query("/leaderboard/mine", task=task, cursor=page.next_cursor),
     )
 
 

@@ -65,7 +65,7 @@ def words(page: str) -> str:
 
 def test_the_first_page_is_of_a_task_that_takes_submissions(anybody: httpx.Client) -> None:
     answer = anybody.get("/leaderboard")
-    assert answer.status_code == 302
+    assert answer.status_code == 303
     assert answer.headers["Location"] == BOARD
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
-from urllib.parse import urlencode
 
-from quart import Response, redirect, request
+from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
 from collidium.client import TaskCard
 from collidium.errors import NotFound
+from collidium_plugins.webapps.addresses import with_query
+from collidium_plugins.webapps.answers import see_other
 from collidium_plugins.webapps.context import backend
 from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing
@@ -48,9 +49,10 @@ class Picked:
 
     def address(self, task: str, cursor: str = "") -> str:
         """Where these places are, from ``cursor`` on."""
-        values = {"user": self.user, "model": self.model, "pareto": self.pareto and "1", "cursor": cursor}
-        query = urlencode({name: value for name, value in values.items() if value})
-        return f"/leaderboard/{task}{'?' if query else ''}{query}"
+        pareto = "1" if self.pareto else None
+        return with_query(
+            f"/leaderboard/{task}", user=self.user, model=self.model, pareto=pareto, cursor=cursor
+        )
 
 
 async def first() -> Response:
@@ -59,7 +61,7 @@ async def first() -> Response:
     if not cards:
         return await render("no-leaderboards.html")
     card = next((card for card in cards if card.accepts_submissions), cards[0])
-    return redirect(f"/leaderboard/{card.name}")  # type: ignore[return-value]  # quart types it as werkzeug's
+    return see_other(f"/leaderboard/{card.name}")
 
 
 async def show(task: str) -> Response:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlencode
 
 from quart import Response, request
 
@@ -21,6 +20,7 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium_plugins.webapps import context
+from collidium_plugins.webapps.addresses import with_query
 from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.simulate.form import Form
@@ -82,8 +82,8 @@ async def order() -> Response:
         return await _page(offer, await _customer(), form.anew(), refusal=Conflict(_SENT_BEFORE))
     except _REFUSALS as refusal:
         return await _page(offer, await _customer(), form, refusal=refusal)
-    told = urlencode({"ordered": "free" if placed.cached else "now"})
-    return see_other(f"/simulate/requests/{placed.request_id}?{told}")
+    told = "free" if placed.cached else "now"
+    return see_other(with_query(f"/simulate/requests/{placed.request_id}", ordered=told))
 
 
 async def _offer() -> Offer:

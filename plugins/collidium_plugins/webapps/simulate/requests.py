@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlencode
 
 from quart import Response, request
 
 from collidium.client import SimulationRequest
 from collidium.errors import CollidiumError, Conflict, Forbidden
 from collidium_plugins.webapps import context
+from collidium_plugins.webapps.addresses import with_query
 from collidium_plugins.webapps.answers import refused, see_other
 from collidium_plugins.webapps.rendering import render
 
@@ -45,17 +45,14 @@ async def show_all() -> Response:
     state = request.args.get("state") or None
     cursor = request.args.get("cursor") or None
     page = await context.backend_as_user().requests(state=state, limit=PAGE, cursor=cursor)
-    asked = {"state": state} if state else {}
     return await render(
         "requests.html",
         requests=page,
         output_of=output_of,
         state=state,
         states=STATES,
-        first=f"/simulate/requests?{urlencode(asked)}" if cursor else None,
-        next=f"/simulate/requests?{urlencode(asked | {'cursor': page.next_cursor})}"
-        if page.next_cursor
-        else None,
+        first=cursor and with_query("/simulate/requests", state=state),
+        next=page.next_cursor and with_query("/simulate/requests", state=state, cursor=page.next_cursor),
     )
 
 
@@ -97,9 +94,9 @@ def output_of(found: SimulationRequest) -> Output | None:
     named = _REPO.fullmatch(found.output_hub_repo or "")
     if named is None or found.output_is_mock:
         return None
-    first = urlencode({"repo": named[1], "config": f"{found.channel}_pu{found.pileup}", "event": 0})
+    config = f"{found.channel}_pu{found.pileup}"
     return Output(
         named[1],
         named[0] if context.web().settings.hub_url else None,
-        None if found.private else f"/events?{first}",
+        None if found.private else with_query("/events", repo=named[1], config=config, event=0),
     )
