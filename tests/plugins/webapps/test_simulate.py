@@ -232,9 +232,11 @@ def test_output_leads_to_its_first_event(anna: Visitor, web: ServerProcess, name
     first = f"/events?repo={name}%2Fpublished&amp;config=single_muon_pu0&amp;event=0"
     assert f'href="{first}"' in shown
     assert f"collidium datasets download {name}/published" in shown
+    assert f'href="{web.base_url}/hub/datasets/{name}/published"' in shown
     assert first in anna.get("/simulate").text
     kept = anna.get(f"/simulate/requests/{private}").text
     assert f"{name}/kept" in kept
+    assert "/hub/datasets" not in kept
     assert "/events?repo" not in kept
     assert "<b>x" not in anna.get(f"/simulate/requests/{hostile}").text
 

@@ -28,7 +28,7 @@ class Output:
     """The dataset that a request made."""
 
     repo: str
-    #: Its page on the hub; None on the local hub, which has none.
+    #: Its page on the hub; None of what is private on the local hub, whose pages know nobody.
     address: str | None
     #: Its first event in the display; None of what is private, which the display does not see.
     first_event: str | None
@@ -97,6 +97,12 @@ def output_of(found: SimulationRequest) -> Output | None:
     config = f"{found.channel}_pu{found.pileup}"
     return Output(
         named[1],
-        named[0] if context.web().settings.hub_url else None,
+        _page_of(named[0], named[1], private=found.private),
         None if found.private else with_query("/events", repo=named[1], config=config, event=0),
     )
+
+
+def _page_of(told: str, repo: str, *, private: bool) -> str | None:
+    if context.web().settings.hub_url:
+        return told
+    return None if private else f"{context.hub_url()}/datasets/{repo}"
