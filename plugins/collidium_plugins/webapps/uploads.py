@@ -51,6 +51,7 @@ async def show(task: str) -> Response:
     return await _page(card, scored=scored)
 
 
+@forms.reads_its_form
 async def send(task: str) -> Response:
     """``POST /leaderboard/<task>/submit``: a form with the file, ``model_repo`` and the ``deed``
 

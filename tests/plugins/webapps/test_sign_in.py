@@ -322,13 +322,15 @@ def test_a_secret_is_of_one_session(visitor: Visitor, other: Visitor, token: Cal
     assert visitor.post("/web/sign-out", data={"csrf_token": other.csrf}).status_code == 403
 
 
-def test_a_form_with_a_file_needs_the_browsers_word(visitor: Visitor, token: Callable[[str], str]) -> None:
+@pytest.mark.parametrize("site", [None, "cross-site", "same-origin"])
+@pytest.mark.parametrize("path", ["/web/sign-out", "/simulate"])
+def test_a_form_with_a_file_needs_the_secret_too(
+    visitor: Visitor, token: Callable[[str], str], path: str, site: str | None
+) -> None:
     visitor.sign_in(token("worth"))
-    file = {"predictions": b"PAR1"}
-    assert visitor.post("/web/sign-out", files=file).status_code == 403
-    assert (
-        visitor.post("/web/sign-out", files=file, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
-    )
+    headers = {"Sec-Fetch-Site": site} if site else {}
+    answer = visitor.post(path, files={"predictions": b"PAR1"}, headers=headers)
+    assert answer.status_code == 403
     assert visitor.is_signed_in
 
 

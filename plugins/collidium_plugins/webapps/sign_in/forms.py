@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hmac
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from quart import request
+from quart import current_app, request
 
 from collidium.errors import Forbidden
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.session import Session
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 FIELD: Final = "csrf_token"
 HEADER: Final = "X-CSRF-Token"
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
+_READS_ITS_FORM: Final = "_reads_its_form"
 _FOREIGN: Final = "this was not sent from a page of ours, so nothing was done; go back and try again"
 
 
@@ -23,19 +27,30 @@ async def refuse_foreign(session: Session) -> None:
     """Raise Forbidden for what changes something and was not sent by a page of this session.
 
     The proof is the session's secret, in the header or in the form's field; and the browser must not say that
-    the page was another's. A form with a file is read by its handler, as it comes: for it the browser's word
-    has to be there, and the field is the handler's to look at (:func:`require_own`).
+    the page was another's. Of a handler that :func:`reads_its_form` the browser's word has to be there, and
+    the field is the handler's to look at.
     """
     own = sent_by_us()
     if own is False:
         raise Forbidden(_FOREIGN)
     if HEADER in request.headers:
         secret = request.headers[HEADER]
-    elif request.mimetype == "multipart/form-data" and own:
+    elif own and _is_read_by_its_handler():
         return
     else:
         secret = (await request.form).get(FIELD, "") if is_form() else ""
     require_own(session, secret)
+
+
+def reads_its_form(handler: F) -> F:
+    """Say that a handler reads a form with a file as it comes, and asks :func:`require_own` itself."""
+    setattr(handler, _READS_ITS_FORM, True)
+    return handler
+
+
+def _is_read_by_its_handler() -> bool:
+    handler = current_app.view_functions.get(request.endpoint or "")
+    return request.mimetype == "multipart/form-data" and getattr(handler, _READS_ITS_FORM, False)
 
 
 def require_own(session: Session, secret: str) -> None:
