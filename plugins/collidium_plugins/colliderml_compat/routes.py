@@ -67,7 +67,7 @@ ROUTES: Final = (
     Route("GET", "/v1/requests/<request_id>", "simulations.find", names.request_record),
     Route("GET", "/v1/benchmark/tasks", "benchmarks.tasks", names.task),
     Route("POST", "/v1/benchmark/<task>/submit", submit),
-    Route("GET", "/v1/leaderboard/<task>", "benchmarks.leaderboard", names.place),
+    Route("GET", "/v1/leaderboard/<task>", "leaderboards.leaderboard", names.place),
     Route("POST", "/admin/grant", operators.grant),
     Route("POST", "/admin/ban", operators.ban),
     Route("POST", "/admin/freeze", operators.freeze),
