@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from tests.waiting import eventually
 
 from collidium.testing.browser import Watch
+from collidium.testing.page_checks import overflow
 from collidium.testing.server import ServerProcess
 
 from .conftest import SignIn
@@ -304,6 +305,19 @@ def test_from_the_price_to_the_end_of_a_request(page: Page, sign_in: SignIn) -> 
     expect(page.get_by_role("heading", level=1)).to_have_text("20 events of zmumu")
     expect(page.locator(".facts .badge")).to_have_text("completed")
     expect(page.locator(".timeline li")).to_have_count(3)
+
+
+def test_a_request_that_is_done_fits_a_phone(
+    page: Page, sign_in: SignIn, anna: Visitor, web: ServerProcess, name: str
+) -> None:
+    request_id = request_of(order(anna))
+    ended(anna, request_id)
+    publish(web, request_id, f"{web.base_url}/hub/datasets/{name}/{'long-name-' * 8}")
+    sign_in(page, name)
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(f"/simulate/requests/{request_id}")
+    expect(page.get_by_text("collidium datasets download")).to_be_visible()
+    assert overflow(page) == 0
 
 
 def test_a_request_is_cancelled_after_a_second_thought(page: Page, sign_in: SignIn, watch: Watch) -> None:
