@@ -90,7 +90,7 @@ def _within(value: float) -> float:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Lowest and highest value, apart from each other."""
+    """Lowest and highest value, apart from each other; below 0 only where a value is."""
     if not values:
         return 0.0, 1.0
     low, high = _within(min(values)), _within(max(values))
@@ -98,7 +98,7 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
     if high - low > max(largest * _RESOLUTION, _SMALLEST):
         return low, high
     margin = largest / 20 if largest > _SMALLEST * 1e10 else 0.5
-    return low - margin, high + margin
+    return (max(low - margin, 0.0) if low >= 0 else low - margin), high + margin
 
 
 def _round_up(step: float) -> float:

@@ -42,6 +42,7 @@ def test_a_history_is_told_in_words_and_as_a_table() -> None:
         "The last 2 steps lead from 0.500 ± 0.012 (anna, 2026-03-01) to 0.7500 (bea, 2026-03-10)."
     )
     assert drawing.rows == [("2026-03-10", "bea", "0.7500"), ("2026-03-01", "anna", "0.500 ± 0.012")]
+    assert drawing.plot is not None
     assert drawing.plot.y_name == "efficiency ↑"
     assert [len(mark.bars) for mark in drawing.plot.marks] == [1, 0]
     assert not drawing.has_doubtful
@@ -49,19 +50,30 @@ def test_a_history_is_told_in_words_and_as_a_table() -> None:
 
 def test_the_last_best_holds_until_now() -> None:
     drawing = drawings.history(EFFICIENCY, STEPS, NOW)
+    assert drawing.plot is not None
     corners = [tuple(map(float, corner.split(","))) for corner in drawing.plot.line.split()]
     assert corners[-1][0] > drawing.plot.marks[-1].x
     assert corners[-1][1] == drawing.plot.marks[-1].y
 
 
-def test_one_step_is_no_course() -> None:
-    assert drawings.history(EFFICIENCY, STEPS[:1], NOW).told.startswith(
-        "One step so far: 0.500 ± 0.012 (anna"
-    )
+def test_one_step_is_told_and_not_drawn() -> None:
+    drawing = drawings.history(EFFICIENCY, STEPS[:1], NOW)
+    assert drawing.told == "One step so far: 0.500 ± 0.012 (anna, 2026-03-01)."
+    assert drawing.plot is None
+    reported = drawings.history(SPEED, STEPS[:1], NOW).told
+    assert reported.endswith("(anna, 2026-03-01) (self-reported, not verified).")
+
+
+def test_a_score_that_is_always_zero_has_no_axis_below_it() -> None:
+    drawing = drawings.history(EFFICIENCY, [replace(step, value=0.0, uncertainty=0.0) for step in STEPS], NOW)
+    assert drawing.plot is not None
+    assert drawing.plot.y_ticks[0].label == "0"
+    assert all(mark.y == drawing.plot.bottom for mark in drawing.plot.marks)
 
 
 def test_what_is_self_reported_is_hollow_and_said_until_it_is_verified() -> None:
     drawing = drawings.history(SPEED, STEPS, NOW)
+    assert drawing.plot is not None
     assert [mark.kind for mark in drawing.plot.marks] == ["doubtful", ""]
     assert [row[2] for row in drawing.rows] == ["0.7500", "0.500 ± 0.012 (self-reported, not verified)"]
     assert drawing.has_doubtful
@@ -76,6 +88,7 @@ def test_a_front_joins_its_own_points_alone() -> None:
     on_front = [place(1, 0.9, 10_000, pareto=True), place(3, 0.6, 100, pareto=True)]
     beaten, lacking = place(2, 0.8, 20_000, pareto=False), place(4, 0.5, None, pareto=False)
     drawing = drawings.front(CARD, on_front, [on_front[0], beaten, on_front[1], lacking])
+    assert drawing.plot is not None
     assert [mark.kind for mark in drawing.plot.marks] == ["front", "other", "front"]
     assert len(drawing.plot.line.split()) == 3, "two points and the corner between them"
     assert drawing.plot.x_name == "n_params ↓"
@@ -85,6 +98,7 @@ def test_a_front_joins_its_own_points_alone() -> None:
 
 @pytest.mark.parametrize("days", [0, 1, 400])
 def test_the_axis_says_the_day_where_its_ticks_do_not(days: int) -> None:
-    steps = [replace(STEPS[0], submitted_at=NOW - timedelta(days=days))]
-    name = drawings.history(EFFICIENCY, steps, NOW).plot.x_name
-    assert name == ("UTC" if days == 400 else "UTC, 31 Mar 2026")
+    steps = [replace(STEPS[0], submitted_at=NOW - timedelta(days=days)), replace(STEPS[1], submitted_at=NOW)]
+    plot = drawings.history(EFFICIENCY, steps, NOW).plot
+    assert plot is not None
+    assert plot.x_name == ("UTC" if days == 400 else "UTC, 31 Mar 2026")

@@ -21,7 +21,8 @@ class Drawing:
     id: str
     title: str
     told: str
-    plot: Plot
+    #: None where one value is all there is: the words tell it.
+    plot: Plot | None
     headings: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     #: Whether some points are marked as self-reported and not verified.
@@ -30,7 +31,6 @@ class Drawing:
 
 def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing:
     """How the best value of a metric came about, in its last steps; there is at least one."""
-    x = scales.of_times([steps[0].submitted_at, max(now, steps[-1].submitted_at)])
     data = [
         Datum(
             x=step.submitted_at.timestamp(),
@@ -44,13 +44,8 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
     return Drawing(
         id=f"best-{metric.name}",
         title=f"Best {metric.name} over time",
-        told=_course(steps),
-        plot=charts.plot(
-            data,
-            x=(_time_name(steps[0].submitted_at, now), x),
-            y=(_axis_name(metric), _scale([(datum.y, datum.y_error) for datum in data])),
-            corners=charts.held(data, now.timestamp()),
-        ),
+        told=_course(metric, steps),
+        plot=_course_plot(metric, steps, data, now) if len(steps) > 1 else None,
         headings=("Since", "Account", metric.name),
         rows=[
             (
@@ -61,6 +56,16 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
             for step in reversed(steps)
         ],
         has_doubtful=any(datum.kind for datum in data),
+    )
+
+
+def _course_plot(metric: Metric, steps: Sequence[BestStep], data: Sequence[Datum], now: datetime) -> Plot:
+    x = scales.of_times([steps[0].submitted_at, max(now, steps[-1].submitted_at)])
+    return charts.plot(
+        data,
+        x=(_time_name(steps[0].submitted_at, now), x),
+        y=(_axis_name(metric), _scale([(datum.y, datum.y_error) for datum in data])),
+        corners=charts.held(data, now.timestamp()),
     )
 
 
@@ -125,10 +130,10 @@ def _doubt(metric: Metric, step: BestStep) -> str:
     return " (self-reported, not verified)" if _kind(metric, step) else ""
 
 
-def _course(steps: Sequence[BestStep]) -> str:
+def _course(metric: Metric, steps: Sequence[BestStep]) -> str:
     end = _step(steps[-1])
     if len(steps) == 1:
-        return f"One step so far: {end}."
+        return f"One step so far: {end}{_doubt(metric, steps[0])}."
     return f"The last {len(steps)} steps lead from {_step(steps[0])} to {end}."
 
 
