@@ -20,6 +20,7 @@ from collidium.errors import (
 )
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back
+from collidium_plugins.webapps.leaderboard.board import address_of_place
 from collidium_plugins.webapps.my_submissions import ranks_of
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
@@ -61,14 +62,16 @@ async def send(task: str) -> Response:
     card = await context.backend().task(task)
     if card.largest_file_bytes is None:
         raise Unavailable("the task has no truth yet, so it takes no predictions")
+    deed = ""
     try:
         settings = context.web().settings
         # As the backend has it for files that come there: it sees these only when they are on the disk.
         with _in_flight().one_more(sender, settings.evaluations_in_flight):
             async with receive_to_file(request, settings.uploads, card.largest_file_bytes) as file:
+                deed = file.fields.get("deed", "")
                 return await _taken(card, file)
     except _REFUSALS as refusal:
-        return refused(await _page(card, refusal=refusal), refusal)
+        return refused(await _page(card, refusal=refusal, deed=deed), refusal)
 
 
 def _in_flight() -> InFlight:
@@ -106,6 +109,7 @@ async def _page(
     checked: Checked | None = None,
     scored: Scored | None = None,
     refusal: CollidiumError | None = None,
+    deed: str = "",
     model_repo: str = "",
 ) -> Response:
     return await render(
@@ -113,7 +117,9 @@ async def _page(
         card=card,
         checked=checked,
         scored=scored,
+        address_of_place=address_of_place,
         refusal=refusal,
+        deed=deed,
         model_repo=model_repo,
         come_back=when_to_come_back(refusal),
     )

@@ -149,6 +149,7 @@ def test_an_empty_leaderboard_says_why(anybody: httpx.Client, address: str, told
     answer = anybody.get(address)
     assert answer.status_code == 200
     assert told in words(answer.text)
+    assert ('class="filters"' in answer.text) == ("?" in address), "nothing to filter where nobody is"
 
 
 @pytest.mark.parametrize(
@@ -197,9 +198,21 @@ def test_a_submission_tells_what_its_scores_rest_on(anybody: httpx.Client, best:
     assert "ttbar_pu0, imported from a directory of the server" in told
     assert "Rank 1 of the leaderboard" in told
     assert f"echo '{kept['sha256']}  predictions.parquet' | sha256sum --check" in unescape(answer.text)
-    back = re.search(r'href="(/leaderboard/tracking\?[^"]+)"', answer.text)
+    assert "2 events, 3 to 4" in told
+
+
+@pytest.mark.parametrize("rank", [1, ROWS, ROWS + 1])
+def test_a_submission_leads_back_to_its_place(
+    anybody: httpx.Client, filled: ServerProcess, rank: int
+) -> None:
+    with Client(filled.base_url) as client:
+        place = client.leaderboard("tracking", limit=rank)[-1]
+    page = anybody.get(f"/leaderboard/submissions/{place.submission_id}").text
+    back = re.search(rf'href="({BOARD}[^"]*)#(s-{place.submission_id})"', page)
     assert back
-    assert f'id="s-{best.submission_id}"' in anybody.get(unescape(back[1])).text
+    board = anybody.get(unescape(back[1])).text
+    assert f'id="{back[2]}"' in board
+    assert ("A part of the ranking" in board) == (rank > ROWS), "the whole board where it can"
 
 
 def test_what_nobody_verified_is_marked_on_its_page(anybody: httpx.Client, filled: ServerProcess) -> None:
@@ -245,3 +258,7 @@ def test_nothing_is_wider_than_the_window(page: Page, filled: ServerProcess, wid
             "() => { const b = document.querySelector('.board'); return b.scrollWidth - b.clientWidth; }"
         )
         assert width > 1000 or box == 0, "on a telephone, every place is a card"
+        tabs = page.evaluate(
+            "() => { const t = document.querySelector('.tabs'); return t.scrollWidth - t.clientWidth; }"
+        )
+        assert width < 1000 or tabs == 0, "every task is seen"

@@ -94,6 +94,7 @@ def test_check_submit_and_the_receipt(anna: Visitor, oracle: Path) -> None:
     (kept,) = anna.get("/web/v1/me/submissions").json()
     assert kept["model_repo"] == "anna/helix"
     receipt = anna.get(answer.headers["Location"]).text
+    assert f'href="/leaderboard/tracking#s-{kept["submission_id"]}"' in receipt
     assert kept["submission_id"] in receipt
     assert re.search(r"Rank \d", receipt)
     assert "trackml_weighted_efficiency" in receipt
@@ -106,8 +107,16 @@ def test_every_problem_is_listed(anna: Visitor, bad: Path) -> None:
     for deed in ("check", "submit"):
         answer = send(anna, deed, bad.read_bytes())
         assert answer.status_code == 422
-        for told in ("column hit_id", "column track_id", "for example", "hit_id=-5", "Nothing was submitted"):
+        headed = "The file has problems" if deed == "check" else "Nothing was submitted"
+        for told in ("hit_id is negative", "track_id is negative", "for example", "hit_id=-5", headed):
             assert told in answer.text
+        assert "column hit_id" not in answer.text, "the words name it already"
+
+
+def test_a_check_without_a_file_has_found_no_problems(anna: Visitor) -> None:
+    answer = send(anna, "check", b"")
+    assert answer.status_code == 422
+    assert "Nothing was checked" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -193,6 +202,8 @@ def test_from_the_choice_of_a_file_to_the_receipt(
     check.click()
     expect(page.locator(".problems > li")).to_have_count(2)
     expect(page.locator(".problems")).to_contain_text("hit_id=-5")
+    expect(page.locator("#outcome strong").first).to_have_text("The file has problems")
+    expect(page.locator("#outcome")).not_to_contain_text("column hit_id")
 
     file.set_input_files(oracle)
     check.click()

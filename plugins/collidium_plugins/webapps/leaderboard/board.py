@@ -11,7 +11,7 @@ from typing import Final
 from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
-from collidium.client import TaskCard
+from collidium.client import Submission, TaskCard
 from collidium.errors import NotFound
 from collidium_plugins.webapps.addresses import with_query
 from collidium_plugins.webapps.answers import see_other
@@ -53,6 +53,12 @@ class Picked:
         return with_query(
             f"/leaderboard/{task}", user=self.user, model=self.model, pareto=pareto, cursor=cursor
         )
+
+
+def address_of_place(submission: Submission, rank: int) -> str:
+    """Where a submission stands: among all on the first page, beyond it among those of its account."""
+    user = None if rank <= ROWS else submission.hub_username
+    return with_query(f"/leaderboard/{submission.task}", user=user) + f"#s-{submission.submission_id}"
 
 
 async def first() -> Response:

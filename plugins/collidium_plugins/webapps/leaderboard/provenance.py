@@ -9,6 +9,7 @@ from quart import Response
 from collidium.client import Place, Submission, TaskCard
 from collidium.errors import NotFound
 from collidium_plugins.webapps.context import backend, origin, web
+from collidium_plugins.webapps.leaderboard.board import address_of_place
 from collidium_plugins.webapps.rendering import render
 
 #: Places of its account among which a submission's own is looked for.
@@ -24,6 +25,7 @@ async def show(submission_id: str) -> Response:
         submission=submission,
         card=card,
         place=await _place(submission),
+        address_of_place=address_of_place,
         commands=_commands(submission),
         address=f"{web().api_base or origin()}/v1/submissions/{submission.submission_id}",
     )

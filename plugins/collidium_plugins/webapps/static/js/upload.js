@@ -75,7 +75,7 @@ function send(form, file, deed, view) {
   request.upload.onload = () => view.waits(deed);
   const done = new Promise((resolve) => {
     request.onload = () => resolve(answered(form, request, deed, view));
-    request.onerror = () => resolve(view.refused({ detail: NOTHING_SENT }));
+    request.onerror = () => resolve(view.refused({ detail: NOTHING_SENT }, deed));
     request.onabort = () => resolve(view.tell("Stopped. Nothing was kept."));
   });
   view.sent(0, file.size);
@@ -88,10 +88,10 @@ function answered(form, request, deed, view) {
   try {
     told = JSON.parse(request.responseText);
   } catch {
-    return view.refused({ detail: `The platform answered ${request.status}, and nothing that this page knows.` });
+    return view.refused({ detail: `The platform answered ${request.status}, and nothing that this page knows.` }, deed);
   }
   if (request.status === 401) return view.sessionHasEnded();
-  if (request.status !== 200) return view.refused(told, request.getResponseHeader("Retry-After"));
+  if (request.status !== 200) return view.refused(told, deed, request.getResponseHeader("Retry-After"));
   if (deed === "check") return view.checked(told);
   const receipt = new URLSearchParams({ receipt: told.submission_id, ...(told.deduplicated ? { again: "1" } : {}) });
   location.assign(`/leaderboard/${encodeURIComponent(form.dataset.task)}/submit?${receipt}`);
@@ -149,12 +149,13 @@ class View {
     this.show("good", "Good to submit", `The file has no problems in its ${rows} rows. Nothing was kept.`, told.warnings);
   }
 
-  refused(problem, retryAfter = null) {
+  refused(problem, deed, retryAfter = null) {
     this.tell("");
     const detail = problem.detail ?? "The platform did not say why.";
     const isRepeated = problem.errors?.length && detail.includes(problem.errors[0].detail);
     const text = isRepeated ? "What is wrong with it:" : detail[0].toUpperCase() + detail.slice(1);
-    const box = this.show("bad", "Nothing was submitted", text);
+    const ofCheck = problem.errors?.length ? "The file has problems" : "Nothing was checked";
+    const box = this.show("bad", deed === "check" ? ofCheck : "Nothing was submitted", text);
     if (/^\d+$/.test(retryAfter ?? "")) box.append(made("p", `Try again in ${inTime(Number(retryAfter))}.`));
     if (problem.errors?.length) box.append(listed(problem.errors));
   }
@@ -183,7 +184,8 @@ function listed(problems) {
 }
 
 function told({ field, column, event_id: event, detail, count, examples }) {
-  const places = [field, column && `column ${column}`, Number.isInteger(event) && `event ${event}`].filter(Boolean);
+  const isNamed = [`${column} `, `column ${column} `].some((name) => detail.startsWith(name));
+  const places = [field, column && !isNamed && `column ${column}`, Number.isInteger(event) && `event ${event}`].filter(Boolean);
   const parts = [...(places.length ? [made("strong", places.join(", ")), ": "] : []), detail];
   if (count > 1) parts.push(` (${count.toLocaleString("en")} rows)`);
   if (examples?.length) parts.push(made("ul", ...examples.map((row) => made("li", "for example ", made("code", asText(row))))));
