@@ -92,6 +92,19 @@ def test_cuts_change_what_is_shown_by_keys_and_by_numbers(page: Page) -> None:
     page.locator("#reset").click()
     expect(page.locator("#summary")).to_contain_text("465 of 465 hits")
 
+    for cut in ("#pt", "#eta", "#time-low", "#time-high"):
+        expect(page.locator(cut)).to_have_value("")
+        expect(page.locator(cut)).to_have_attribute("placeholder", "any")
+    page.locator("#time-cut").evaluate("it => it.hidden = false")  # the sample tells no times
+    page.locator("#time-high-slider").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(re.compile("#time=,0.99$"))
+    expect(page.locator("#time-low")).to_have_value("")
+    expect(page.locator("#time-high")).to_have_value("0.99")
+    page.keyboard.press("End")
+    expect(page.locator("#time-high")).to_have_value("")
+    expect(page).not_to_have_url(re.compile("time="))
+
     page.get_by_text("Parts of the tracker").click()
     page.get_by_label("pixels, barrel").uncheck()
     expect(page.locator("#summary")).not_to_contain_text("465 of 465 hits")
@@ -234,6 +247,37 @@ def test_nothing_of_an_evaluated_event_can_be_compared(page: Page) -> None:
     assert page.locator("#colour option[value=particle]").is_disabled()
 
 
+def test_a_scored_event_says_so_under_the_picture_and_nothing_moves(page: Page) -> None:
+    shown(page)
+    line, legend = page.locator("#scored"), page.locator("#legend")
+    expect(line).to_be_hidden()
+    place = legend.bounding_box()
+    page.locator("#event").fill(str(SCORED))
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(line).to_be_visible()
+    expect(line).to_contain_text("A task is scored on this event: it is shown without truth.")
+    expect(line.get_by_role("link")).to_have_attribute("href", "/leaderboard")
+    below = legend.bounding_box()
+    assert place is not None
+    assert below is not None
+    assert below["y"] == place["y"]
+
+
+def test_parts_and_towers_each_have_a_colour_in_the_legend(page: Page) -> None:
+    shown(page)
+    keys = page.locator("#legend .key")
+    names, colours = keys.all_inner_texts(), keys.locator("svg > *")
+    fills = [colours.nth(place).get_attribute("fill") for place in range(len(names))]
+    assert {"electromagnetic towers", "hadronic towers", "pixels, z < 0", "long strips, z > 0"} <= set(names)
+    assert len(set(fills)) == len(names)
+
+
+def test_the_panels_end_with_the_page_and_not_before(page: Page) -> None:
+    shown(page)
+    panels = page.locator(".panels")
+    assert panels.evaluate("it => it.scrollHeight - it.clientHeight") == 0
+
+
 def test_an_event_that_is_not_there_is_told_with_the_range(page: Page, watch: Watch) -> None:
     watch.allow("status of 404")
     page.goto(EVENT.replace("event=0", "event=77"))
@@ -307,6 +351,13 @@ def test_the_form_works_without_scripts(web: ServerProcess) -> None:
         page = browser.get("/events", params={"config": sample.CONFIG, "repo": "sample", "event": "no"})
         assert page.status_code == 200
         assert f"/v1/datasets/{sample.CONFIG}/events/0?repo=sample&amp;format=phoenix" in page.text
+
+
+def test_long_names_of_datasets_keep_their_end(web: ServerProcess) -> None:
+    repo = "someone/collidium-simulated-events-1f9a2b3c"
+    with httpx.Client(base_url=web.base_url) as browser:
+        page = browser.get("/events", params={"config": "zprime_pu200", "repo": repo})
+    assert f'title="{repo} zprime_pu200">zprime_pu200 · someone/c…ed-events-1f9a2b3c</option>' in page.text
 
 
 def test_what_is_hidden_stays_hidden_on_another_ground(page: Page) -> None:

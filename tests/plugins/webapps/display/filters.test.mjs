@@ -10,6 +10,10 @@ test("no cut shows everything", () => assert.deepEqual(shown({}), [1, 1, 1, 1]))
 test("p_T at least; what has none is shown where none is asked", () => assert.deepEqual(shown({ pt: 2 }), [0, 1, 0, 1]));
 test("|η| at most, borders included", () => assert.deepEqual(shown({ eta: 2 }), [1, 0, 1, 1]));
 test("a window of time", () => assert.deepEqual(shown({ time: [2, 3] }), [0, 1, 1, 0]));
+test("a window of time that is open at one end", () => {
+  assert.deepEqual(shown({ time: [2, null] }), [0, 1, 1, 1]);
+  assert.deepEqual(shown({ time: [null, 2] }), [1, 1, 0, 0]);
+});
 test("volumes that are off", () => assert.deepEqual(shown({ off: new Set([17]) }), [1, 0, 0, 1]));
 test("cuts add up", () => assert.deepEqual(shown({ pt: 1, eta: 2.5, off: new Set([16]) }), [0, 0, 0, 1]));
 

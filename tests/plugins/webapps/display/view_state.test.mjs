@@ -24,6 +24,13 @@ test("a view survives being a link", () => {
   assert.deepEqual(parse(`#${format(view)}`), view);
 });
 
+for (const time of [[null, 9], [0.25, null]]) {
+  test(`a time that is open at one end survives too: ${time}`, () => {
+    const view = { ...usual(), time };
+    assert.deepEqual(parse(format(view)), view);
+  });
+}
+
 test("showing everything is a view of its own", () => {
   const view = { ...usual(), hidden: new Set() };
 
@@ -39,6 +46,8 @@ for (const nonsense of [
   "eta=Infinity",
   "time=1",
   "time=a,b",
+  "time=,",
+  "time=1,b",
   "hide=particles,nothing",
   "off=x,-1",
   "pick=track:-1",

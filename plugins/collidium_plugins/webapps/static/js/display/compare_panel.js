@@ -3,6 +3,7 @@
 import { compare } from "./comparison.js";
 import { element, fact, told } from "./elements.js";
 import { tracksIn, UnusableFile } from "./predictions.js";
+import { isWithheld } from "./tables.js";
 
 const $ = (id) => document.getElementById(id);
 const HINT = $("compare-hint")?.textContent;
@@ -35,8 +36,7 @@ export class ComparePanel {
   load(source, event, hits) {
     this.#source = source;
     this.#hits = hits;
-    const withheld = Object.values(event.tables).some((table) => table.withheld);
-    this.#refused = withheld ? scored(source.event) : hits.particle ? "" : UNTOLD;
+    this.#refused = isWithheld(event) ? scored(source.event) : hits.particle ? "" : UNTOLD;
     $("compare-hint").textContent = this.#refused || HINT;
     $("predictions").disabled = Boolean(this.#refused);
     $("predictions").value = "";

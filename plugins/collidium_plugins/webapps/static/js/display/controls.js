@@ -13,7 +13,7 @@ const NAMES = {
   jets: "Jets",
 };
 const $ = (id) => document.getElementById(id);
-// The p_T slider is logarithmic: its hundred steps go from 0.1 to 100 GeV, and the first one is no cut.
+// Sliders have a hundred steps. The one of p_T is logarithmic, from 0.1 to 100 GeV, and its first step is no cut.
 const [LEAST_PT, DECADES, STEPS] = [0.1, 3, 100];
 
 export function ptOfStep(step) {
@@ -57,25 +57,25 @@ export class Controls {
     });
     $("eta").addEventListener("input", ({ target }) => change({ eta: target.value === "" ? null : Math.abs(target.valueAsNumber) }));
     for (const end of ["low", "high"]) {
-      $(`time-${end}-slider`).addEventListener("input", ({ target }) => this.#time(end, this.#timeOf(target.valueAsNumber)));
-      $(`time-${end}`).addEventListener("input", ({ target }) => this.#time(end, target.valueAsNumber));
+      $(`time-${end}-slider`).addEventListener("input", ({ target }) => this.#time(end, this.#timeOf(end, target)));
+      $(`time-${end}`).addEventListener("input", ({ target }) => this.#time(end, target.value === "" ? null : target.valueAsNumber));
     }
     for (const input of document.querySelectorAll(".cut input")) {
       input.addEventListener("change", () => this.#display.settled(true));
     }
   }
 
-  #timeOf(step) {
+  /** The time where a slider stands; null at the slider's own end, where it cuts nothing. */
+  #timeOf(end, { value, min, max, valueAsNumber }) {
+    if (value === (end === "low" ? min : max)) return null;
     const [low, high] = this.#times;
-    return Number((low + ((high - low) * step) / 100).toPrecision(4));
+    return Number((low + ((high - low) * valueAsNumber) / STEPS).toPrecision(4));
   }
 
   #time(end, value) {
-    if (!Number.isFinite(value)) return;
-    const now = this.#display.view.time ?? this.#times;
-    const time = end === "low" ? [value, now[1]] : [now[0], value];
-    const all = time[0] <= this.#times[0] && time[1] >= this.#times[1];
-    this.#display.change({ time: all ? null : time });
+    const [low, high] = this.#display.view.time ?? [null, null];
+    const time = end === "low" ? [value, high] : [low, value];
+    this.#display.change({ time: time.some((one) => one !== null) ? time : null });
   }
 
   #unchecked(id) {
@@ -115,15 +115,15 @@ export class Controls {
     }
     for (const box of $("volumes").querySelectorAll("input")) box.checked = !view.off.has(Number(box.value));
     settle($("pt-slider"), stepOfPt(view.pt));
-    settle($("pt"), view.pt);
+    settle($("pt"), view.pt || "");
     settle($("eta-slider"), view.eta ?? $("eta-slider").max);
     settle($("eta"), view.eta ?? "");
-    const [low, high] = view.time ?? this.#times;
-    const stepOf = (time) => ((time - this.#times[0]) / (this.#times[1] - this.#times[0] || 1)) * 100;
-    settle($("time-low-slider"), stepOf(low));
-    settle($("time-high-slider"), stepOf(high));
-    settle($("time-low"), Number(low.toPrecision(4)));
-    settle($("time-high"), Number(high.toPrecision(4)));
+    const [low, high] = view.time ?? [null, null];
+    const stepOf = (time) => ((time - this.#times[0]) / (this.#times[1] - this.#times[0] || 1)) * STEPS;
+    settle($("time-low-slider"), low === null ? 0 : stepOf(low));
+    settle($("time-high-slider"), high === null ? STEPS : stepOf(high));
+    settle($("time-low"), low ?? "");
+    settle($("time-high"), high ?? "");
   }
 }
 

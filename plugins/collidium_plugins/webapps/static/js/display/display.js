@@ -6,7 +6,7 @@ import { describe } from "./details.js";
 import { detectorOf } from "./detector.js";
 import { element, fact } from "./elements.js";
 import { count, passing } from "./filters.js";
-import { legendNodes } from "./legend.js";
+import { legendNodes, objectKeys } from "./legend.js";
 import { Listing } from "./listing.js";
 import { addressOf, fetchEvent, NoEvent } from "./loading.js";
 import { marksOf } from "./marks.js";
@@ -15,6 +15,7 @@ import { drawOverlay } from "./overlay.js";
 import { colourings, paint } from "./painting.js";
 import { nearest } from "./picking.js";
 import { projector } from "./projection.js";
+import { isWithheld } from "./tables.js";
 import { copyLink, offerDownloads, savePicture } from "./take_along.js";
 import { COLOURS, usual } from "./view_state.js";
 
@@ -115,6 +116,7 @@ export class Display {
 
   #choose(first = false) {
     const option = $("dataset").selectedOptions[0];
+    $("dataset").title = option.title;
     const cut = option.value.lastIndexOf("/");
     const event = first ? Number(option.dataset.first || 0) : $("event").valueAsNumber;
     this.#go({ repo: option.value.slice(0, cut), config: option.value.slice(cut + 1), event });
@@ -169,6 +171,7 @@ export class Display {
     this.#objects = null;
     this.#marks = { points: [], lines: [] };
     this.#comparing.close();
+    this.#tellWithheld(false);
     $("png").disabled = true;
   }
 
@@ -180,6 +183,7 @@ export class Display {
     this.#axes = this.stage.load(this.#objects, this.#detector);
     this.#controls.load(this.#objects, this.#detector, colourings(this.#objects, null));
     this.#comparing.load(this.#source, event, this.#objects.hits);
+    this.#tellWithheld(isWithheld(event));
     $("png").disabled = false;
     offerDownloads(this.#api, this.#source);
     document.title = `Event ${this.#source.event} of ${this.#source.config} · Collidium`;
@@ -305,7 +309,7 @@ export class Display {
     const { layers, legend } = paint(this.#objects, this.view.colour, told);
     stage.ground = ground;
     layers.forEach((colours, name) => stage.paint(name, colours));
-    $("legend").replaceChildren(...legendNodes(legend, ground), ...this.#otherKeys());
+    $("legend").replaceChildren(...legendNodes(legend, ground), ...objectKeys(this.#objects, ground));
   }
 
   /** What stands beside the picture, and upon it. */
@@ -317,13 +321,6 @@ export class Display {
     this.stage.invalidate();
   }
 
-  #otherKeys() {
-    const keys = [];
-    if (this.#objects.towers.count) keys.push(element("span", { class: "key" }, "▮ electromagnetic, ▲ hadronic towers"));
-    if (this.#objects.jets.count) keys.push(element("span", { class: "key" }, "cones: jets"));
-    return keys;
-  }
-
   #tellCounts() {
     const told = KINDS.map((name) => ({ name, ...this.#counts.get(name) }))
       .filter(({ name, all }) => all && !this.view.hidden.has(name))
@@ -333,6 +330,11 @@ export class Display {
     const hint = $("cut-hint");
     hint.hidden = this.#objects.hits.values.pt !== null || this.view.pt === 0;
     hint.textContent = "The event does not tell whose hits these are: the cut is on tracks and jets alone.";
+  }
+
+  /** The line keeps its place while it says nothing, so that nothing moves. */
+  #tellWithheld(withheld) {
+    $("scored").toggleAttribute("data-shown", withheld);
   }
 
   #list() {

@@ -9,7 +9,10 @@ export function passing(count, values, view) {
   const shown = new Uint8Array(count).fill(1);
   if (values.pt && view.pt > 0) keep(shown, (row) => values.pt[row] >= view.pt);
   if (values.eta && view.eta !== null) keep(shown, (row) => Math.abs(values.eta[row]) <= view.eta);
-  if (values.time && view.time) keep(shown, (row) => values.time[row] >= view.time[0] && values.time[row] <= view.time[1]);
+  if (values.time && view.time) {
+    const [low, high] = [view.time[0] ?? -Infinity, view.time[1] ?? Infinity];
+    keep(shown, (row) => values.time[row] >= low && values.time[row] <= high);
+  }
   if (values.volume && view.off.size) keep(shown, (row) => !view.off.has(values.volume[row]));
   return shown;
 }

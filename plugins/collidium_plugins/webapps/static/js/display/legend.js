@@ -1,6 +1,6 @@
 // What the colours mean, beside the picture.
 
-import { sequential } from "./colours.js";
+import { INK, sequential } from "./colours.js";
 import { element, told } from "./elements.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -11,14 +11,30 @@ export function legendNodes(legend, ground) {
   return legend.kind === "scale" ? scale(legend, ground) : list(legend);
 }
 
-function list({ entries, more }) {
-  const named = entries.map(({ name, colour }) => element("span", { class: "key" }, swatch(colour), name));
-  return more ? [...named, element("span", { class: "key" }, `and ${more} more; colours repeat`)] : named;
+/** What stands outside of the tracker, in the colours and shapes of the picture. */
+export function objectKeys({ towers, jets }, ground) {
+  const ink = INK[ground];
+  const keys = [];
+  if (towers.count) {
+    keys.push(key(swatch(ink.em, "rect", { x: 2.5, width: 5, height: 10 }), "electromagnetic towers"));
+    keys.push(key(swatch(ink.had, "path", { d: "M5 0 9 10H1Z" }), "hadronic towers"));
+  }
+  if (jets.count) keys.push(key(swatch(ink.jet, "path", { d: "M1 0H9L5 10Z" }), "jets"));
+  return keys;
 }
 
-function swatch(colour) {
+function list({ entries, more }) {
+  const named = entries.map(({ name, colour }) => key(swatch(colour, "circle", { cx: 5, cy: 5, r: 4 }), name));
+  return more ? [...named, key(`and ${more} more; colours repeat`)] : named;
+}
+
+function key(...parts) {
+  return element("span", { class: "key" }, ...parts);
+}
+
+function swatch(colour, shape, place) {
   const svg = drawn("svg", { viewBox: "0 0 10 10", class: "swatch", "aria-hidden": "true" });
-  svg.append(drawn("circle", { cx: 5, cy: 5, r: 4, fill: colour }));
+  svg.append(drawn(shape, { ...place, fill: colour }));
   return svg;
 }
 
@@ -28,7 +44,7 @@ function scale({ low, high, unit, logarithmic }, ground) {
     svg.append(drawn("rect", { x: 2 * step, y: 0, width: 2.1, height: 8, fill: `rgb(${sequential(step / 63, ground)})` }));
   }
   const words = `${told(high, 3)} ${unit}${logarithmic ? " (logarithmic)" : ""}`;
-  return [element("span", { class: "key" }, told(low, 3), svg, words)];
+  return [key(told(low, 3), svg, words)];
 }
 
 function drawn(name, attributes) {

@@ -1,6 +1,6 @@
 // What a colour means: for each way of colouring, a colour for every row of a table, and a legend.
 
-import { INK, qualitative, rgb, sequential } from "./colours.js";
+import { COLOURS_APART, INK, qualitative, rgb, sequential } from "./colours.js";
 
 /**
  * `numbers` in colours of a scale. Returns {colours: Uint8Array (rows × 3), legend}; the legend is
@@ -23,7 +23,7 @@ export function byNumber(numbers, { ground, unit, logarithmic = false }) {
  * Whole numbers, one colour each as long as there are colours, in the order `keys`. The legend is
  * {kind: "list", entries: [{name, colour}], more}; -1 has no colour of its own.
  */
-export function byKind(values, { ground, keys, nameOf, most = 9 }) {
+export function byKind(values, { ground, keys, nameOf, most = COLOURS_APART }) {
   const places = new Map(keys.map((key, index) => [key, index]));
   const colours = painted(values.length, (row) => rgb(qualitative(places.get(values[row]) ?? -1, ground)));
   const entries = keys.slice(0, most).map((key, index) => ({ name: nameOf(key), colour: qualitative(index, ground) }));

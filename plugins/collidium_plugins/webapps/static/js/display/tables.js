@@ -29,6 +29,11 @@ export function column(event, table, name) {
   return event.tables[table]?.columns[name] ?? null;
 }
 
+/** Whether the server keeps truth of `event` to itself. */
+export function isWithheld(event) {
+  return Object.values(event.tables).some((table) => table.withheld);
+}
+
 /** How many rows `table` has; 0 where it is not there. */
 export function rows(event, table) {
   return event.tables[table]?.rows ?? 0;

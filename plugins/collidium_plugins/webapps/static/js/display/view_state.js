@@ -30,7 +30,7 @@ export function parse(text) {
   view.ground = oneOf(["dark", "light"], told.get("ground"), "");
   view.pt = number(told.get("pt"), { least: 0 }) ?? 0;
   view.eta = number(told.get("eta"), { least: 0 });
-  view.time = numbers(told.get("time"), 2);
+  view.time = span(told.get("time"));
   if (told.has("hide")) view.hidden = new Set(listed(told.get("hide")).filter((name) => LAYERS.includes(name)));
   view.off = new Set(listed(told.get("off")).map(Number).filter((volume) => Number.isInteger(volume) && volume >= 0));
   view.pick = picked(told.get("pick"));
@@ -45,7 +45,7 @@ export function format(view) {
   for (const name of ["view", "colour", "ground", "pt", "eta"]) {
     if (view[name] !== plain[name]) told.set(name, String(view[name]));
   }
-  if (view.time) told.set("time", view.time.map(short).join(","));
+  if (view.time) told.set("time", view.time.map((end) => (end === null ? "" : short(end))).join(","));
   if ([...view.hidden].sort().join() !== [...plain.hidden].join()) told.set("hide", [...view.hidden].sort().join(","));
   if (view.off.size) told.set("off", [...view.off].sort((a, b) => a - b).join(","));
   if (view.pick) told.set("pick", `${view.pick.kind}:${view.pick.row}`);
@@ -69,6 +69,14 @@ function number(text, { least = -Infinity } = {}) {
 function numbers(text, count) {
   const values = listed(text).map((one) => number(one));
   return values.length === count && !values.includes(null) ? values : null;
+}
+
+/** [from, until], of which one may be null: open; null where nothing is asked. */
+function span(text) {
+  const ends = listed(text);
+  const values = ends.map((one) => number(one));
+  const sensible = ends.length === 2 && ends.every((one, place) => one === "" || values[place] !== null);
+  return sensible && values.some((value) => value !== null) ? values : null;
 }
 
 function picked(text) {
