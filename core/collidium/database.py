@@ -66,6 +66,7 @@ def config(url: str) -> dict[str, Any]:
                 "models": [
                     "collidium.accounts.models",
                     "collidium.benchmarks.models",
+                    "collidium.idempotency",
                     "collidium.operations.models",
                     "collidium.simulations.models",
                     "collidium.outbox.models",

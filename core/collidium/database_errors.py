@@ -25,6 +25,7 @@ _POSTGRESQL_CLASSES: Final = (
     "58",  # the system below PostgreSQL
 )
 _POSTGRESQL_STATES: Final = (
+    "40P01",  # rolled back to end a deadlock
     "25006",  # read-only: a standby that is not promoted yet
     "25P03",  # the session was ended because its transaction idled
     "25P04",  # the same because its transaction took too long

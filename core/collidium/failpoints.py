@@ -45,6 +45,8 @@ Failpoint = Literal[
     "finish.before_outbox",
     "finish.before_commit",
     "finish.after_commit",
+    "operate.before_commit",
+    "operate.after_commit",
     "rescore.kept",
     "rescore.before_commit",
 ]

@@ -8,6 +8,7 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 from collidium import operations
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import only_operators, request_id, require_operator
+from collidium.api.idempotency import idempotent
 from collidium.api.schemas import (
     AuditModel,
     BanBody,
@@ -27,6 +28,7 @@ blueprint.before_request(only_operators)
 @security_scheme([{"admin_token": []}])
 @validate_request(GrantBody)
 @document_response(Granted)
+@idempotent
 async def grant(data: GrantBody) -> Response:
     """Grant credits to an account, or take them with a negative delta."""
     entry = await operations.grant(
@@ -43,6 +45,7 @@ async def grant(data: GrantBody) -> Response:
 @security_scheme([{"admin_token": []}])
 @validate_request(BanBody)
 @document_response(Banned)
+@idempotent
 async def ban(data: BanBody) -> Response:
     """Ban or unban an account; a name that never signed in can be banned in advance."""
     account = await operations.ban(
@@ -56,6 +59,7 @@ async def ban(data: BanBody) -> Response:
 @security_scheme([{"admin_token": []}])
 @validate_querystring(FreezeQuery)
 @document_response(Frozen)
+@idempotent
 async def freeze(query_args: FreezeQuery) -> Response:
     """Turn the kill switch for new simulation requests on or off."""
     await operations.freeze(

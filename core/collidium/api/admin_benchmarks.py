@@ -9,6 +9,7 @@ from collidium import accounts
 from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import only_operators, request_id, require_operator
 from collidium.api.context import platform
+from collidium.api.idempotency import idempotent
 from collidium.api.schemas import Closed, SubmissionModel, SubmissionsQuery, TaskStatusModel
 from collidium.api.submissions import listed
 from collidium.benchmarks import phases, tasklist, verification
@@ -41,6 +42,7 @@ async def submissions(query_args: SubmissionsQuery) -> Response:
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @document_response(SubmissionModel)
+@idempotent
 async def verify(submission_id: str) -> Response:
     """Verify what a submission reports of itself, so that it earns what it is worth; once, however often."""
     verified = await verification.verify(
@@ -53,6 +55,7 @@ async def verify(submission_id: str) -> Response:
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @document_response(Closed)
+@idempotent
 async def close(task: str) -> Response:
     """End a task's public phase: scores on the events that were held back count, and are paid."""
     part = await phases.close(platform(), task, actor=require_operator(), http_request_id=request_id())

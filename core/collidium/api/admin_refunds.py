@@ -7,6 +7,7 @@ from quart_schema import document_response, security_scheme, tag, validate_reque
 
 from collidium.api.answers import answer
 from collidium.api.authentication import only_operators, request_id, require_operator
+from collidium.api.idempotency import idempotent
 from collidium.api.schemas import RefundsBody, RefundsModel
 from collidium.errors import InvalidInput
 from collidium.simulations import refunds
@@ -20,6 +21,7 @@ blueprint.before_request(only_operators)
 @security_scheme([{"admin_token": []}])
 @validate_request(RefundsBody)
 @document_response(RefundsModel)
+@idempotent
 async def refund(data: RefundsBody) -> Response:
     """Show, and with `apply` give back, what is still charged for requests that failed in some time."""
     window = refunds.Window(data.begin, data.end)

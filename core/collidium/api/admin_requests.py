@@ -11,6 +11,7 @@ from collidium.api.authentication import only_operators, require_operator
 from collidium.api.authentication import request_id as http_request_id
 from collidium.api.context import platform
 from collidium.api.files import answer_with_file
+from collidium.api.idempotency import idempotent
 from collidium.api.openapi import PARQUET, parquet_answer
 from collidium.api.schemas import (
     AllRequestsQuery,
@@ -52,6 +53,7 @@ async def find(request_id: str) -> Response:
 @security_scheme([{"admin_token": []}])
 @document_response(SimulationModel)
 @document_response(SimulationModel, 202)
+@idempotent
 async def cancel(request_id: str) -> Response:
     """Cancel anybody's simulation request, as its owner could: 202 while its job is being stopped."""
     cancelled = await simulations.cancel_as_operator(

@@ -25,6 +25,7 @@ from collidium.api.context import platform
 from collidium.api.schemas import (
     EstimateModel,
     EstimateQuery,
+    IdempotencyHeaders,
     KnobsBody,
     KnobsModel,
     Ordered,
@@ -32,7 +33,6 @@ from collidium.api.schemas import (
     PresetModel,
     RequestsQuery,
     SimulateBody,
-    SimulateHeaders,
     SimulationModel,
     SimulationSummary,
 )
@@ -46,7 +46,7 @@ blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
 @tag(["simulation"])
 @security_scheme([{"hub_token": []}])
 @document_request(SimulateBody)
-@document_headers(SimulateHeaders)
+@document_headers(IdempotencyHeaders)
 @document_response(Ordered)
 @document_response(Ordered, 202)
 async def simulate() -> Response:

@@ -118,25 +118,6 @@ class Reader(Model):
         unique_together = (("request", "account_id"),)
 
 
-class IdempotencyKey(Model):
-    """The answer that an account's key was given."""
-
-    id = fields.BigIntField(primary_key=True)
-    account_id = fields.BigIntField()
-    key = fields.CharField(max_length=128)
-    #: The sha256 of what was asked: the same key with another question is refused.
-    question = fields.CharField(max_length=64)
-    request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
-        "collidium.SimulationRequest", related_name="keys", on_delete=fields.RESTRICT
-    )
-    request_id: int
-    cached = fields.BooleanField()
-
-    class Meta(Model.Meta):
-        table = "idempotency_keys"
-        unique_together = (("account_id", "key"),)
-
-
 class UsageTotal(Model):
     """A running total: of a month, of a day, or of an account or a channel in a month."""
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 import uuid
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
@@ -14,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 from tortoise.expressions import Q
 from tortoise.timezone import now
 
-from collidium import accounts, operations, outbox
+from collidium import accounts, idempotency, operations, outbox
 from collidium.database import on_commit, transactional
-from collidium.errors import Conflict, Forbidden, InvalidInput, Unavailable
+from collidium.errors import Forbidden, Unavailable
 from collidium.failpoints import reached
 from collidium.order import Order
 from collidium.simulations import abuse, totals, transitions
-from collidium.simulations.models import IdempotencyKey, Reader, SimulationRequest
+from collidium.simulations.models import Reader, SimulationRequest
 from collidium.simulations.orders import check, estimate
 from collidium.simulations.states import State, Step
 from collidium.simulations.views import RequestView, view
@@ -29,9 +26,6 @@ if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.platform import Platform
 
-KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
-#: The latest keys of an account that are remembered.
-KEYS_KEPT: Final = 1000
 #: How many completed requests are looked at for one whose owner is not banned.
 CANDIDATES: Final = 20
 
@@ -62,11 +56,11 @@ async def place(platform: Platform, account: AccountView, order: Order, wishes: 
     publish, TooManyRequests, Unavailable while submissions are frozen, PaymentRequired, and Conflict for an
     idempotency key that stands for another order.
     """
-    if wishes.idempotency_key is not None and not KEY.fullmatch(wishes.idempotency_key):
-        raise InvalidInput("Idempotency-Key: 1 to 128 visible ASCII characters")
     if wishes.webhook_url is not None:
         wishes = replace(wishes, webhook_url=outbox.canonical_url(wishes.webhook_url))
-    if wishes.webhook_url is not None and await _known(account, wishes) is None:
+    if wishes.webhook_url is not None and not await idempotency.is_known(
+        _owner(account), wishes.idempotency_key
+    ):
         # Not for a repeated key: its order was accepted, whatever has become of the host since.
         await outbox.require_reachable(wishes.webhook_url, platform.settings, account_id=account.id)
     placed = await _place(platform, account, order, wishes)
@@ -82,7 +76,7 @@ async def _place(platform: Platform, account: AccountView, order: Order, wishes:
     if answered := await _answered_before(account, order, wishes):
         return answered
     if found := await _completed(platform, account, order):
-        return await _from_cache(account, order, wishes, found)
+        return await _from_cache(account, wishes, found)
     settings = platform.settings
     check(order, settings)
     if wishes.token_is_read_only and not platform.runner.is_mock:
@@ -103,7 +97,7 @@ async def _place(platform: Platform, account: AccountView, order: Order, wishes:
     await totals.add_request(row, settings.monthly_node_hours)
     await row.save(force_create=True)
     first_line = await transitions.begin_history(row)
-    await _remember(account, order, wishes, row, cached=False)
+    await _remember(account, wishes, row, cached=False)
     on_commit(transitions.BELL.ring)
     reached("place.before_commit")
     return Placed(view(row, [first_line]), cached=False)
@@ -143,19 +137,11 @@ def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wis
 
 
 async def _answered_before(account: AccountView, order: Order, wishes: Wishes) -> Placed | None:
-    known = await _known(account, wishes)
+    known = await idempotency.recall(_owner(account), wishes.idempotency_key, _question(order, wishes))
     if known is None:
         return None
-    if known.question != _question(order, wishes):
-        raise Conflict("this Idempotency-Key was used for another order; take a new one")
-    row = await SimulationRequest.get(id=known.request_id)
-    return await _answer(row, cached=known.cached)
-
-
-async def _known(account: AccountView, wishes: Wishes) -> IdempotencyKey | None:
-    if wishes.idempotency_key is None:
-        return None
-    return await IdempotencyKey.get_or_none(account_id=account.id, key=wishes.idempotency_key)
+    row = await SimulationRequest.get(id=known["request"])
+    return await _answer(row, cached=known["cached"])
 
 
 async def _completed(platform: Platform, account: AccountView, order: Order) -> SimulationRequest | None:
@@ -178,10 +164,10 @@ async def _completed(platform: Platform, account: AccountView, order: Order) -> 
     return next((row for row in rows if row.account_id not in banned), None)
 
 
-async def _from_cache(account: AccountView, order: Order, wishes: Wishes, found: SimulationRequest) -> Placed:
+async def _from_cache(account: AccountView, wishes: Wishes, found: SimulationRequest) -> Placed:
     if found.account_id != account.id:
         await Reader.bulk_create([Reader(request_id=found.id, account_id=account.id)], ignore_conflicts=True)
-    await _remember(account, order, wishes, found, cached=True)
+    await _remember(account, wishes, found, cached=True)
     return await _answer(found, cached=True)
 
 
@@ -190,24 +176,14 @@ async def _answer(row: SimulationRequest, *, cached: bool) -> Placed:
     return Placed(replace(request, credits_charged=Decimal(0)) if cached else request, cached)
 
 
-async def _remember(
-    account: AccountView, order: Order, wishes: Wishes, row: SimulationRequest, *, cached: bool
-) -> None:
-    if wishes.idempotency_key is None:
-        return
-    await IdempotencyKey.create(
-        account_id=account.id,
-        key=wishes.idempotency_key,
-        question=_question(order, wishes),
-        request_id=row.id,
-        cached=cached,
-    )
-    # Answers from the cache are free, so the keys of an account would grow without end.
-    keys = IdempotencyKey.filter(account_id=account.id)
-    if oldest := await keys.order_by("-id").offset(KEYS_KEPT).first():
-        await keys.filter(id__lte=oldest.id).delete()
+async def _remember(account: AccountView, wishes: Wishes, row: SimulationRequest, *, cached: bool) -> None:
+    answer = {"request": row.id, "cached": cached}
+    await idempotency.remember(_owner(account), wishes.idempotency_key, answer)
 
 
-def _question(order: Order, wishes: Wishes) -> str:
-    asked = asdict(order) | {"private": wishes.private, "webhook_url": wishes.webhook_url}
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+def _owner(account: AccountView) -> str:
+    return f"account:{account.id}"
+
+
+def _question(order: Order, wishes: Wishes) -> dict[str, object]:
+    return asdict(order) | {"private": wishes.private, "webhook_url": wishes.webhook_url}

@@ -7,13 +7,14 @@ blame after all, operators give back the rest: they look at it first, and what i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final, cast
 
 from tortoise.expressions import RawSQL
+from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import accounts, operations
@@ -88,10 +89,40 @@ class Refunds:
 
 async def preview(window: Window) -> Refunds:
     """What would be given back. Raises InvalidInput where that is of more than ``MOST`` requests."""
+    return _shown(await _failed(window).only(*_SHOWN))
+
+
+@transactional
+async def refund(
+    window: Window, digest: str, note: str | None, *, actor: str, http_request_id: str
+) -> Refunds:
+    """Give back what a preview with that ``digest`` showed, all or nothing.
+
+    Raises Conflict where it would be something else by now.
+    """
+    rows = await _failed(window).select_for_update()
+    seen = _shown(rows)
+    if seen.digest != digest:
+        now_there = f"{len(seen.requests)} requests, {seen.total} credits"
+        raise Conflict(
+            f"what would be refunded is not what was previewed, but {now_there}: look at it again",
+            errors=[{"field": "digest", "detail": "not the digest of what would be refunded now"}],
+        )
+    # By account, so that two refunds never wait for each other's accounts.
+    for row in sorted(rows, key=lambda row: row.account_id):
+        await _pay(row, note, actor, http_request_id)
+    return replace(seen, applied=True)
+
+
+def _failed(window: Window) -> QuerySet[SimulationRequest]:
+    """What failed in a window and was not given back in full, and one more than may be refunded at once."""
     begin, end = window.begin.astimezone(UTC), window.end.astimezone(UTC)
     failed = SimulationRequest.filter(state=State.FAILED, finished_at__gte=begin, finished_at__lt=end)
     kept = failed.annotate(kept=RawSQL(_KEPT)).filter(kept__gt=0)
-    rows = await kept.order_by("finished_at", "id").limit(MOST + 1).only(*_SHOWN)
+    return kept.order_by("finished_at", "id").limit(MOST + 1)
+
+
+def _shown(rows: Sequence[SimulationRequest]) -> Refunds:
     if len(rows) > MOST:
         last = cast(datetime, rows[MOST].finished_at).isoformat()
         told = f"more than {MOST} requests failed in that time; end it at {last} or before"
@@ -99,38 +130,11 @@ async def preview(window: Window) -> Refunds:
     return Refunds(tuple(_refund(row) for row in rows))
 
 
-async def refund(
-    window: Window, digest: str, note: str | None, *, actor: str, http_request_id: str
-) -> Refunds:
-    """Give back what a preview with that ``digest`` showed; the answer has what was given back.
-
-    Raises Conflict where it would be something else by now. Each request is a transaction of its own: if this
-    breaks off, what is left stands in the next preview.
-    """
-    seen = await preview(window)
-    if seen.digest != digest:
-        now_there = f"{len(seen.requests)} requests, {seen.total} credits"
-        raise Conflict(
-            f"what would be refunded is not what was previewed, but {now_there}: look at it again",
-            errors=[{"field": "digest", "detail": "not the digest of what would be refunded now"}],
-        )
-    paid = [
-        found
-        for found in seen.requests
-        if await _pay(found, note, actor=actor, http_request_id=http_request_id)
-    ]
-    return Refunds(tuple(paid), applied=True)
-
-
-@transactional
-async def _pay(found: Refund, note: str | None, *, actor: str, http_request_id: str) -> bool:
-    """Whether it was given back now: not where somebody else was first."""
-    row = await SimulationRequest.select_for_update().get(request_id=found.request_id)
-    if row.credits_refunded != found.credits_refunded:
-        return False
+async def _pay(row: SimulationRequest, note: str | None, actor: str, http_request_id: str) -> None:
+    rest = row.credits_charged - row.credits_refunded
     await accounts.post(
         row.account_id,
-        found.refund,
+        rest,
         reason="simulation_refund",
         # Beside the refund of its end, and at most once: it leaves nothing to be given back.
         reference=f"{row.request_id}:rest",
@@ -138,13 +142,12 @@ async def _pay(found: Refund, note: str | None, *, actor: str, http_request_id: 
     )
     row.credits_refunded = row.credits_charged
     await row.save(update_fields=["credits_refunded"])
-    told = f"an operator gave back {found.refund} credits"
+    told = f"an operator gave back {rest} credits"
     await HistoryLine.create(request_id=row.id, at=now(), state=row.state, reason=told)
-    details = {"hub_username": row.hub_username, "credits": str(found.refund)}
+    details = {"hub_username": row.hub_username, "credits": str(rest)}
     if note is not None:
         details["note"] = note
     await operations.record(actor, "refund", row.request_id, details, http_request_id)
-    return True
 
 
 def _refund(row: SimulationRequest) -> Refund:

@@ -9,6 +9,7 @@ from quart_schema import validate_querystring, validate_request
 from collidium import operations
 from collidium.api.answers import answer
 from collidium.api.authentication import request_id, require_operator
+from collidium.api.idempotency import idempotent
 from collidium.api.schemas import BanBody, Banned, FreezeQuery, Frozen, GrantBody, Granted, Text
 from collidium_plugins.colliderml_compat.names import name_there
 
@@ -36,6 +37,7 @@ class TheirFreeze(FreezeQuery):
 
 
 @validate_request(TheirGrant)
+@idempotent
 async def grant(data: TheirGrant) -> Response:
     """Grant credits to an account, or take them."""
     entry = await operations.grant(
@@ -48,6 +50,7 @@ async def grant(data: TheirGrant) -> Response:
 
 
 @validate_request(TheirBan)
+@idempotent
 async def ban(data: TheirBan) -> Response:
     """Ban or unban an account."""
     account = await operations.ban(
@@ -57,6 +60,7 @@ async def ban(data: TheirBan) -> Response:
 
 
 @validate_querystring(TheirFreeze)
+@idempotent
 async def freeze(query_args: TheirFreeze) -> Response:
     """Turn the kill switch for new simulation requests on or off."""
     await operations.freeze(query_args.frozen, actor=require_operator(), http_request_id=request_id())

@@ -26,7 +26,7 @@ __all__ = ["own_hub"]
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
 #: Those of simulation requests.
-NAMES = frozenset(name for name in failpoints.NAMES if not name.startswith("rescore."))
+NAMES = frozenset(name for name in failpoints.NAMES if not name.startswith(("operate.", "rescore.")))
 
 _FINISH = [
     "finish.cleared",

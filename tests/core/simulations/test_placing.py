@@ -21,7 +21,7 @@ from tests.core.simulations.conftest import (
 from tests.core.simulations.scripted import Scripted
 from tests.waiting import eventually_async
 
-from collidium import accounts, operations, outbox, simulations
+from collidium import accounts, idempotency, operations, outbox, simulations
 from collidium.database import connection
 from collidium.errors import (
     CollidiumError,
@@ -34,8 +34,7 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium.platform import Platform
-from collidium.simulations import Order, Wishes, placing
-from collidium.simulations.models import IdempotencyKey
+from collidium.simulations import Order, Wishes
 
 #: More than anybody has.
 EXPENSIVE = Order("ttbar", events=10_000, pileup=200)
@@ -123,14 +122,14 @@ async def test_a_repeated_key_is_answered_whatever_became_of_the_webhooks_host(
 async def test_only_so_many_keys_are_remembered(
     open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placing, "KEYS_KEPT", 3)
+    monkeypatch.setattr(idempotency, "KEYS_KEPT", 3)
     async with open_platform() as platform:
         await completed(platform, "alice")
         bob = await sign_up("bob")
         for number in range(10):
             keyed = replace(WISHES, idempotency_key=f"key{number}")
             assert (await simulations.place(platform, bob, ORDER, keyed)).cached
-        kept = await IdempotencyKey.all().order_by("id")
+        kept = await idempotency.IdempotencyKey.all().order_by("id")
         assert [key.key for key in kept] == ["key7", "key8", "key9"]
 
 
@@ -154,7 +153,7 @@ async def test_a_repeated_key_gets_the_first_answer(open_platform: OpenPlatform)
         answers = await asyncio.gather(*(simulations.place(platform, alice, ORDER, keyed) for _ in range(6)))
         assert len({answer.request.request_id for answer in answers}) == 1
         assert await balance("alice") == GRANT - Decimal("0.003")
-        with pytest.raises(Conflict, match="another order"):
+        with pytest.raises(Conflict, match="another request"):
             await simulations.place(platform, alice, replace(ORDER, seed=1), keyed)
         other = await simulations.place(platform, await sign_up("bob"), ORDER, keyed)
         assert other.request.request_id != answers[0].request.request_id

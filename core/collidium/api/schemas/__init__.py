@@ -12,7 +12,7 @@ from collidium.api.schemas.admin import (
     Granted,
 )
 from collidium.api.schemas.admin_benchmarks import SubmissionsQuery, TaskStatusModel
-from collidium.api.schemas.base import Amount, Answer, Body, Credits, HubUsername, Text
+from collidium.api.schemas.base import Amount, Answer, Body, Credits, HubUsername, IdempotencyHeaders, Text
 from collidium.api.schemas.benchmarks import (
     BestStepModel,
     Checked,
@@ -61,7 +61,6 @@ from collidium.api.schemas.simulations import (
     PresetModel,
     RequestsQuery,
     SimulateBody,
-    SimulateHeaders,
     SimulationModel,
     SimulationSummary,
 )
@@ -109,6 +108,7 @@ __all__ = [
     "HistoryQuery",
     "HubModelModel",
     "HubUsername",
+    "IdempotencyHeaders",
     "KnobModel",
     "KnobsBody",
     "KnobsModel",
@@ -135,7 +135,6 @@ __all__ = [
     "RequestsQuery",
     "SilentTask",
     "SimulateBody",
-    "SimulateHeaders",
     "SimulationModel",
     "SimulationSummary",
     "SubmissionModel",

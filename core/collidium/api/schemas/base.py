@@ -9,6 +9,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
@@ -46,3 +47,13 @@ class Body(BaseModel):
     """Base of request bodies: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class IdempotencyHeaders(BaseModel):
+    """Headers of an order or an operator action."""
+
+    idempotency_key: str | None = Field(
+        None,
+        alias="Idempotency-Key",
+        description="1 to 128 visible ASCII characters: the same key again gives the first answer.",
+    )

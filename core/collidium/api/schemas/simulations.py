@@ -47,16 +47,6 @@ class SimulateBody(RootModel[KnobsBody | PresetBody]):
     """An order of simulated events."""
 
 
-class SimulateHeaders(BaseModel):
-    """Headers of an order."""
-
-    idempotency_key: str | None = Field(
-        None,
-        alias="Idempotency-Key",
-        description="1 to 128 visible ASCII characters: the same key again gives the first answer.",
-    )
-
-
 class MomentModel(Answer):
     """A line of a request's timeline: a state it came to, or what is worth telling on the way."""
 

@@ -1,0 +1,95 @@
+"""Idempotency keys: an order or an operator action that is sent again is answered again, and done once.
+
+The key is written in the transaction that does what was asked: both are there or neither is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, Final
+
+from tortoise import fields
+from tortoise.models import Model
+
+from collidium.database import transactional
+from collidium.errors import Conflict, InvalidInput
+
+KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
+#: The latest keys of an owner that are remembered.
+KEYS_KEPT: Final = 1000
+
+
+class IdempotencyKey(Model):
+    """The answer that a key of an owner was given, None while what was asked is being done."""
+
+    id = fields.BigIntField(primary_key=True)
+    #: An account or an operator.
+    owner = fields.CharField(max_length=128)
+    key = fields.CharField(max_length=128)
+    #: The sha256 of what was asked: the same key with another question is refused.
+    question = fields.CharField(max_length=64)
+    #: JSON.
+    answer: str | None = fields.TextField(null=True)
+
+    class Meta(Model.Meta):
+        table = "idempotency_keys"
+        unique_together = (("owner", "key"),)
+
+
+async def is_known(owner: str, key: str | None) -> bool:
+    """Whether the key has been answered."""
+    return key is not None and await IdempotencyKey.filter(owner=owner, key=_checked(key)).exists()
+
+
+@transactional
+async def recall(owner: str, key: str | None, question: object) -> Any:
+    """Return the answer that the key was given, or None where it is new.
+
+    In a transaction nobody else does anything under the key until that ends.
+
+    Parameters
+    ----------
+    owner : str
+        Whose key it is; owners do not share keys.
+    key : str or None
+        1 to 128 visible ASCII characters. Nothing is known of None.
+    question : object
+        What is asked for, as JSON can represent it.
+
+    Raises
+    ------
+    InvalidInput
+        For what is no key.
+    Conflict
+        For a key that was used for something else.
+    """
+    if key is None:
+        return None
+    asked = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
+    claim = IdempotencyKey(owner=owner, key=_checked(key), question=asked)
+    # Waits for another transaction with this key. A known row is locked, so that it is not forgotten now.
+    await IdempotencyKey.bulk_create([claim], on_conflict=("owner", "key"), update_fields=("key",))
+    row = await IdempotencyKey.get(owner=owner, key=key)
+    if row.question != asked:
+        raise Conflict("this Idempotency-Key was used for another request; use a new one")
+    return None if row.answer is None else json.loads(row.answer)
+
+
+@transactional
+async def remember(owner: str, key: str | None, answer: object) -> None:
+    """Keep the answer, which is not None, to what was asked; in the transaction that :func:`recall` began."""
+    if key is None:
+        return
+    keys = IdempotencyKey.filter(owner=owner)
+    await keys.filter(key=key).update(answer=json.dumps(answer))
+    # Some answers cost nothing, so the keys of an owner would grow without end.
+    if oldest := await keys.order_by("-id").offset(KEYS_KEPT).first():
+        await keys.filter(id__lte=oldest.id).delete()
+
+
+def _checked(key: str) -> str:
+    if not KEY.fullmatch(key):
+        raise InvalidInput("Idempotency-Key: 1 to 128 visible ASCII characters")
+    return key
