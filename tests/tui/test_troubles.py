@@ -19,7 +19,7 @@ from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from collidium import __version__
-from collidium.client import AsyncClient
+from collidium.client import AsyncClient, Banned, Client
 from collidium.errors import Unreachable
 from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen
@@ -69,7 +69,34 @@ async def test_a_backend_that_is_not_there_is_told() -> None:
     async with console_on(NOBODY, ADMIN_TOKEN) as pilot:
         await says(pilot, "BACKEND AWAY", "cannot reach http://127.0.0.1:9")
         await pilot.press("ctrl+f", "y")
+        await says(pilot, "No answer", "Send again (y)")
+        await pilot.press("n")
         await says(pilot, "No answer", "It may be done all the same")
+
+
+async def test_an_action_without_an_answer_is_sent_again_under_its_key(backend: ServerProcess) -> None:
+    """The server does it, its answer is lost, and what is sent again is answered with the first answer."""
+    keys: list[str] = []
+
+    async def ban(client: AsyncClient, key: str) -> Banned:
+        keys.append(key)
+        banned = await client.admin_ban("kim-lost", idempotency_key=key)
+        if len(keys) == 1:
+            raise Unreachable("the answer was lost")
+        return banned
+
+    async def perform() -> None:
+        await console.perform(ban, "kim-lost is banned")
+
+    async with signed_in(backend, "Overview") as pilot:
+        console = console_of(pilot)
+        console.act(perform)
+        await says(pilot, "No answer", "the answer was lost")
+        await pilot.press("y")
+        await says(pilot, "kim-lost is banned")
+    assert len(set(keys)) == 1
+    with Client(backend.base_url, token="", admin_token=ADMIN_TOKEN) as client:
+        assert [line.target for line in client.admin_audit()].count("kim-lost") == 1
 
 
 async def test_no_address_ends_the_console_with_a_word() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, TypeVar
@@ -19,9 +20,9 @@ from collidium_tui.frame.help import Help
 from collidium_tui.frame.keys import keys_of
 from collidium_tui.frame.login import Login
 from collidium_tui.screens import SCREENS, Maker, at, or_broken
-from collidium_tui.session import Call, Deed, Link, Session, Standing
+from collidium_tui.session import Action, Deed, Link, Session, Standing
 from collidium_tui.watch import Watch
-from collidium_tui.widgets.ask import Ask
+from collidium_tui.widgets.ask import Ask, Question
 from collidium_tui.widgets.times import Times
 
 Result = TypeVar("Result")
@@ -32,7 +33,7 @@ Brought = Callable[[], tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]]
 #: Keys of screens, in their order; those after the tenth are in the palette.
 KEYS: Final = "1234567890"
 
-#: What is told when the connection broke: a grant that is repeated is paid twice.
+_SEND_AGAIN: Final = "It may be done all the same. Sent again from here it is still done only once."
 _PERHAPS_DONE: Final = "It may be done all the same: see the ledger or the audit log before you do it again."
 
 
@@ -135,10 +136,10 @@ class Console(App[None]):
         """Call ``deed`` and wait for it beside the screens; a mistake in it is told, and ends nothing."""
         _: Worker[None] = self.run_worker(partial(self._guarded, deed), group="acting")
 
-    async def perform(self, call: Call[Result], done: str = "") -> Result | None:
-        """Make a call that changes something, tell how it went, and show what is so now; None: refused."""
+    async def perform(self, action: Action[Result], done: str = "") -> Result | None:
+        """Perform an action, tell how it went, and show what is so now; None: refused, or no answer."""
         try:
-            result = await self.session.ask(call)
+            result = await self._ask_until_answered(action)
         except Unreachable as error:
             told = f"{error}\n{_PERHAPS_DONE}"
             self.notify(told, title="No answer", severity="error", timeout=20, markup=False)
@@ -154,6 +155,17 @@ class Console(App[None]):
             refresh_now()
         return result
 
+    async def _ask_until_answered(self, action: Action[Result]) -> Result:
+        """Send an action under one key, again as long as there is no answer and the operator wants it."""
+        key = uuid.uuid4().hex
+        while True:
+            try:
+                return await self.session.ask(lambda client: action(client, key))
+            except Unreachable as error:
+                question = Question("No answer", f"{error}\n{_SEND_AGAIN}", "Send again", reversible=True)
+                if not await self.push_screen_wait(Ask(question)):
+                    raise
+
     def action_freeze(self) -> None:
         """Refuse new simulation requests, or take them again; one question before."""
         asked = isinstance(self.screen, Ask) and self.screen.question in freezing.QUESTIONS
@@ -163,7 +175,9 @@ class Console(App[None]):
     async def _freeze(self) -> None:
         freeze = not self.session.standing.frozen
         if await self.push_screen_wait(Ask(freezing.question(freeze))):
-            await self.perform(lambda client: client.admin_freeze(freeze), freezing.told(freeze))
+            await self.perform(
+                lambda client, key: client.admin_freeze(freeze, idempotency_key=key), freezing.told(freeze)
+            )
 
     def action_zone(self) -> None:
         """Show times in UTC, or in the local zone."""

@@ -19,7 +19,7 @@ from collidium.errors import CollidiumError
 from collidium_tui.frame.freshness import Freshness
 from collidium_tui.frame.status import StatusBar
 from collidium_tui.frame.tabs import Tabs
-from collidium_tui.session import Call, Deed, Link, Session, Standing
+from collidium_tui.session import Action, Deed, Link, Session, Standing
 from collidium_tui.widgets.ask import Ask, Question
 from collidium_tui.widgets.form import Form
 from collidium_tui.widgets.table import Table
@@ -127,12 +127,13 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         """Have a form filled in; None when it was given up. Within :meth:`act`."""
         return await self.console.push_screen_wait(form)
 
-    async def perform(self, call: Call[Result], done: str = "") -> Result | None:
-        """Make a call that changes something, tell how it went, and show what is so now.
+    async def perform(self, action: Action[Result], done: str = "") -> Result | None:
+        """Perform an action, tell how it went, and show what is so now. Within :meth:`act`.
 
-        Returns None when the server refused, which was then told. Within :meth:`act`.
+        Where no answer comes the operator may send it again, under the same key. Returns None when the server
+        refused or did not answer, which was then told.
         """
-        return await self.console.perform(call, done)
+        return await self.console.perform(action, done)
 
     def refresh_now(self) -> None:
         """Ask the server now, whatever is under way."""

@@ -26,6 +26,9 @@ NOT_TAKEN: Final = "The server does not take this secret."
 
 #: What is to be asked: ``lambda client: client.admin_usage(limit=50)``.
 Call = Callable[["AsyncClient"], Awaitable[Result]]
+#: What changes something, done once for the key:
+#: ``lambda client, key: client.admin_verify(submission_id, idempotency_key=key)``.
+Action = Callable[["AsyncClient", str], Awaitable[Result]]
 #: What an operator sets off, questions and all: a method, or a ``partial`` of one.
 Deed = Callable[[], Awaitable[None]]
 

@@ -31,25 +31,40 @@ from collidium.client.transports import AsyncTransport
 
 
 class AsyncOperation:
-    """The calls of ``AsyncClient`` that carry the admin token."""
+    """The calls of ``AsyncClient`` that carry the admin token.
+
+    Each action is done once for its ``idempotency_key``. Without one it gets a key of its own, and is sent
+    again where the connection breaks.
+    """
 
     _transport: AsyncTransport
 
-    async def admin_grant(self, hub_username: str, delta: Decimal, reason: str) -> Granted:
+    async def admin_grant(
+        self, hub_username: str, delta: Decimal, reason: str, *, idempotency_key: str | None = None
+    ) -> Granted:
         """Give credits to an account, or take them when ``delta`` is negative."""
-        return await self._transport.send(calls.admin_grant(hub_username, delta, reason))
+        return await self._transport.send(calls.admin_grant(hub_username, delta, reason, idempotency_key))
 
     async def admin_overview(self) -> Overview:
         """The platform at one look. Raises UpstreamError where the server is too old to tell."""
         return await self._transport.send(calls.admin_overview())
 
-    async def admin_ban(self, hub_username: str, banned: bool = True, *, note: str | None = None) -> Banned:
+    async def admin_ban(
+        self,
+        hub_username: str,
+        banned: bool = True,
+        *,
+        note: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Banned:
         """Ban an account, or end its ban; the audit log keeps ``note``."""
-        return await self._transport.send(calls.admin_ban(hub_username, banned, note))
+        return await self._transport.send(calls.admin_ban(hub_username, banned, note, idempotency_key))
 
-    async def admin_freeze(self, frozen: bool = True, *, note: str | None = None) -> Frozen:
+    async def admin_freeze(
+        self, frozen: bool = True, *, note: str | None = None, idempotency_key: str | None = None
+    ) -> Frozen:
         """Refuse new simulation submissions, or take them again; ``note`` says what for."""
-        return await self._transport.send(calls.admin_freeze(frozen, note))
+        return await self._transport.send(calls.admin_freeze(frozen, note, idempotency_key))
 
     async def admin_audit(self, *, limit: int | None = None, cursor: str | None = None) -> Page[AuditEntry]:
         """A page of what operators did, newest first."""
@@ -97,9 +112,9 @@ class AsyncOperation:
         """The files of a request's output that the server keeps: none before its job has completed."""
         return await self._transport.send(calls.admin_output(request_id))
 
-    async def admin_cancel(self, request_id: str) -> SimulationRequest:
+    async def admin_cancel(self, request_id: str, *, idempotency_key: str | None = None) -> SimulationRequest:
         """Have anybody's simulation request cancelled."""
-        return await self._transport.send(calls.admin_cancel(request_id))
+        return await self._transport.send(calls.admin_cancel(request_id, idempotency_key))
 
     async def admin_refunds(
         self,
@@ -109,13 +124,16 @@ class AsyncOperation:
         apply: bool = False,
         digest: str | None = None,
         note: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Refunds:
         """What is still charged for requests that failed from ``begin`` until before ``end``.
 
         A preview, unless ``apply``: then it is given back, if it still is what the preview with that
         ``digest`` showed; Conflict if not.
         """
-        return await self._transport.send(calls.admin_refunds(begin, end, apply, digest, note))
+        return await self._transport.send(
+            calls.admin_refunds(begin, end, apply, digest, note, idempotency_key)
+        )
 
     async def admin_tasks(self) -> Page[TaskStatus]:
         """The tasks that are installed or listed, and why one takes no submissions."""
@@ -133,13 +151,13 @@ class AsyncOperation:
         """A page of everybody's submissions, newest first; ``unverified``: self-reported and not verified."""
         return await self._transport.send(calls.admin_submissions(task, user, unverified, limit, cursor))
 
-    async def admin_verify(self, submission_id: str) -> Submission:
+    async def admin_verify(self, submission_id: str, *, idempotency_key: str | None = None) -> Submission:
         """Believe what a submission reports of itself: from then on it earns what it is worth."""
-        return await self._transport.send(calls.admin_verify(submission_id))
+        return await self._transport.send(calls.admin_verify(submission_id, idempotency_key))
 
-    async def admin_close_phase(self, task: str) -> Closed:
+    async def admin_close_phase(self, task: str, *, idempotency_key: str | None = None) -> Closed:
         """End a task's public phase: scores on the events that were held back count, and are paid."""
-        return await self._transport.send(calls.admin_close_phase(task))
+        return await self._transport.send(calls.admin_close_phase(task, idempotency_key))
 
     async def admin_usage(self, *, limit: int | None = None) -> Usage:
         """This month, and the accounts that used most of it."""

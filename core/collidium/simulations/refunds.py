@@ -31,8 +31,11 @@ FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 #: Thousandths, because SQLite compares decimals as text.
 _KEPT: Final = "CAST(ROUND((credits_charged - credits_refunded) * 1000) AS BIGINT)"
-#: What a refund shows of a request: to make whole rows of a thousand holds up the event loop.
-_SHOWN: Final = (
+#: What a refund needs of a request: to make whole rows of a thousand holds up the event loop.
+_READ: Final = (
+    "id",
+    "account_id",
+    "state",
     "request_id",
     "hub_username",
     "channel",
@@ -89,7 +92,7 @@ class Refunds:
 
 async def preview(window: Window) -> Refunds:
     """What would be given back. Raises InvalidInput where that is of more than ``MOST`` requests."""
-    return _shown(await _failed(window).only(*_SHOWN))
+    return _shown(await _failed(window))
 
 
 @transactional
@@ -119,7 +122,7 @@ def _failed(window: Window) -> QuerySet[SimulationRequest]:
     begin, end = window.begin.astimezone(UTC), window.end.astimezone(UTC)
     failed = SimulationRequest.filter(state=State.FAILED, finished_at__gte=begin, finished_at__lt=end)
     kept = failed.annotate(kept=RawSQL(_KEPT)).filter(kept__gt=0)
-    return kept.order_by("finished_at", "id").limit(MOST + 1)
+    return kept.order_by("finished_at", "id").limit(MOST + 1).only(*_READ)
 
 
 def _shown(rows: Sequence[SimulationRequest]) -> Refunds:

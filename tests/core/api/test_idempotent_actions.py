@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
 
-from .conftest import name_of
+from collidium.failpoints import VARIABLE
+from collidium.testing.databases import Databases
+from collidium.testing.plugin import StartServer
+from collidium.testing.server import ServerProcess
+
+from .conftest import import_truth, name_of, parquet, signed_in
+from .timed_task import install_timed, list_timed
 
 _serial = count()
+
+
+@pytest.fixture(scope="module")
+def platform(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with something to verify, to close and to cancel."""
+    directory = tmp_path_factory.mktemp("server")
+    install_timed(directory / "site")
+    environment = {"PYTHONPATH": str(directory / "site"), "PLATFORM_MOCK_SECONDS": "3600"}
+    with _databases.migrated() as url, ServerProcess(directory, url, environment) as server:
+        list_timed(server)
+        import_truth(server)
+        done = server.run("benchmark", "split", "tracking", "--public", "50")
+        assert done.returncode == 0, done.stderr
+        yield server
 
 
 def new_key() -> dict[str, str]:
@@ -38,3 +64,135 @@ def test_ten_grants_at_once_with_one_key_are_one(alice: httpx.Client, operator: 
     assert [answer.status_code for answer in answers] == [200] * 10
     assert {answer.text for answer in answers} == {answers[0].text}
     assert alice.get("/v1/me").json()["credits"] == 11
+
+
+def test_a_rejected_action_does_not_use_its_key_up(alice: httpx.Client, operator: httpx.Client) -> None:
+    name, key = name_of(alice), new_key()
+    assert grant(operator, name, key, -11).status_code == 409
+    assert grant(operator, name, key, -10).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 129])
+def test_a_malformed_key_changes_nothing(key: str, alice: httpx.Client, operator: httpx.Client) -> None:
+    answer = grant(operator, name_of(alice), {"Idempotency-Key": key})
+    assert (answer.status_code, "Idempotency-Key" in answer.json()["detail"]) == (422, True)
+    assert alice.get("/v1/me").json()["credits"] == 10
+
+
+#: What is sent, and what is something else; made from the account that it is done to.
+Action = tuple[str, dict[str, Any], str, dict[str, Any]]
+
+
+def _grant(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
+    body = {"hub_username": name_of(alice), "delta": 1, "reason": "x"}
+    return "/admin/grant", {"json": body}, "/admin/grant", {"json": body | {"delta": 2}}
+
+
+def _ban(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
+    body = {"hub_username": name_of(alice), "banned": True}
+    return "/admin/ban", {"json": body}, "/admin/ban", {"json": body | {"note": "flooding"}}
+
+
+def _unban(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
+    body = {"hub_username": name_of(alice), "banned": False}
+    return "/admin/ban", {"json": body}, "/admin/ban", {"json": body | {"banned": True}}
+
+
+def _freeze(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
+    return "/admin/freeze", {"params": {"frozen": True}}, "/admin/freeze", {"params": {"frozen": False}}
+
+
+def _unfreeze(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
+    return "/admin/freeze", {"params": {"frozen": False}}, "/admin/freeze", {"params": {"frozen": True}}
+
+
+def _cancel(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
+    ordered = alice.post("/v1/simulate", json={"channel": "single_muon", "events": 10, "pileup": 0})
+    path = f"/admin/requests/{ordered.json()['request_id']}/cancel"
+    return path, {}, f"/admin/requests/{'0' * 32}/cancel", {}
+
+
+def _verify(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
+    timed = parquet(oracle.append_column("seconds", pa.array(np.full(oracle.num_rows, 1.0))))
+    sent = alice.post("/v1/benchmark/timed/submit", content=timed).json()
+    path = f"/admin/submissions/{sent['submission_id']}/verify"
+    return path, {}, "/admin/submissions/another/verify", {}
+
+
+def _close(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
+    return "/admin/benchmark/tracking/close", {}, "/admin/benchmark/timed/close", {}
+
+
+def _refund(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
+    end = datetime.now(UTC)
+    body = {"from": (end - timedelta(days=1)).isoformat(), "to": end.isoformat()}
+    seen = operator.post("/admin/refunds", json=body).json()
+    body |= {"apply": True, "digest": seen["digest"]}
+    return "/admin/refunds", {"json": body}, "/admin/refunds", {"json": body | {"note": "the hub was down"}}
+
+
+@pytest.mark.parametrize(
+    ("make", "lines"),
+    [
+        (_grant, 1),
+        (_ban, 1),
+        (_unban, 1),
+        (_freeze, 1),
+        (_unfreeze, 1),
+        (_cancel, 1),
+        (_verify, 1),
+        (_close, 1),
+        (_refund, 0),  # nothing failed
+    ],
+)
+def test_each_action_is_performed_once_for_its_key(
+    make: Callable[[httpx.Client, httpx.Client, pa.Table], Action],
+    lines: int,
+    alice: httpx.Client,
+    operator: httpx.Client,
+    oracle: pa.Table,
+) -> None:
+    path, sent, other_path, other = make(alice, operator, oracle)
+    key, before = new_key(), len(operator.get("/admin/audit").json())
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: operator.post(path, headers=key, **sent), range(4)))
+    answers.append(operator.post(path, headers=key, **sent))
+    assert {(answer.status_code, answer.text) for answer in answers} == {
+        (answers[0].status_code, answers[0].text)
+    }
+    assert answers[0].is_success, answers[0].text
+    assert answers[0].headers["Content-Type"] == answers[-1].headers["Content-Type"] == "application/json"
+    refused = operator.post(other_path, headers=key, **other)
+    assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (409, True)
+    assert len(operator.get("/admin/audit").json()) == before + lines
+
+
+def test_every_action_is_documented_with_its_key(operator: httpx.Client) -> None:
+    paths = operator.get("/openapi.json").json()["paths"]
+    actions = {
+        (path, method): {parameter["name"] for parameter in operation.get("parameters", [])}
+        for path, operations in paths.items()
+        for method, operation in operations.items()
+        if path.startswith("/admin/") and method != "get"
+    }
+    assert len(actions) >= 7
+    assert [action for action, names in actions.items() if "Idempotency-Key" not in names] == []
+
+
+@pytest.mark.parametrize("failpoint", ["operate.before_commit", "operate.after_commit"])
+def test_a_grant_that_is_killed_and_repeated_is_one(failpoint: str, start_server: StartServer) -> None:
+    armed = start_server({VARIABLE: failpoint})
+    with signed_in(armed, "alice") as alice:
+        assert alice.get("/v1/me").json()["credits"] == 10
+    secret, key = {"X-Admin-Token": armed.admin_token}, new_key()
+    with (
+        httpx.Client(base_url=armed.base_url, headers=secret, trust_env=False) as operator,
+        pytest.raises(httpx.RemoteProtocolError),
+    ):
+        grant(operator, "alice", key)
+    armed.close()
+    server = start_server()
+    with httpx.Client(base_url=server.base_url, headers=secret, trust_env=False) as operator:
+        answers = [grant(operator, "alice", key).json() for _ in range(2)]
+        assert answers[0] == answers[1]
+        assert operator.get("/admin/accounts/alice").json()["credits"] == 11

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import gzip
 import logging
+import re
 import socket
 from pathlib import Path
 
 import pytest
-from tests.core.client.servers import Behaviour, answering, flooding, hanging_up, response, serving
+from tests.core.client.servers import (
+    Behaviour,
+    answering,
+    flooding,
+    hanging_up,
+    read_headers,
+    response,
+    serving,
+)
 
 from collidium.client import AsyncClient, Client, save_token
 from collidium.client.connection import LONGEST_ANSWER_BYTES
-from collidium.errors import ConfigurationError, Unauthenticated, Unreachable, UpstreamError
+from collidium.errors import ConfigurationError, InvalidInput, Unauthenticated, Unreachable, UpstreamError
 
 TOKEN = "hf_very_secret_token"  # noqa: S105 -- of a test
 HEALTHY = answering(response("200 OK", b'{"status": "ok", "version": "1"}', "application/json"))
@@ -171,10 +180,37 @@ def test_a_read_is_not_repeated_for_ever() -> None:
 
 
 def test_a_write_is_never_repeated() -> None:
-    with serving(hanging_up, HEALTHY) as url, Client(url, admin_token=TOKEN) as client:
+    with serving(hanging_up, HEALTHY) as url, Client(url, TOKEN) as client:
         with pytest.raises(Unreachable, match="broke"):
-            client.admin_freeze()
+            client.remove_webhook()
         assert client.health().status == "ok"
+
+
+async def test_an_action_is_repeated_under_its_key() -> None:
+    seen: list[str] = []
+
+    def lost(connection: socket.socket) -> None:
+        seen.append(read_headers(connection).decode())
+
+    def done(connection: socket.socket) -> None:
+        lost(connection)
+        connection.sendall(response("200 OK", b'{"submissions_frozen": true}', "application/json"))
+
+    with serving(lost, done) as url, Client(url, admin_token=TOKEN) as client:
+        assert client.admin_freeze().submissions_frozen
+    with serving(lost, done) as url:
+        async with AsyncClient(url, admin_token=TOKEN) as client_:
+            assert (await client_.admin_freeze(idempotency_key="mine")).submissions_frozen
+    keys = [re.findall(r"(?i)idempotency-key: (\S+)", headers) for headers in seen]
+    assert keys[0] == keys[1] != keys[2] == keys[3] == ["mine"]
+    assert len(keys[0]) == 1
+
+
+def test_a_key_that_is_none_is_not_sent() -> None:
+    with serving() as url, Client(url, admin_token=TOKEN) as client:
+        for key in ("", "a b", "x" * 129):
+            with pytest.raises(InvalidInput, match="Idempotency-Key"):
+                client.admin_verify("submission", idempotency_key=key)
 
 
 def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 from urllib.parse import quote
 
 from collidium.client.answers import Answer
-from collidium.errors import NotFound
+from collidium.errors import InvalidInput, NotFound
 
 Result = TypeVar("Result")
 
 PARQUET = "application/vnd.apache.parquet"
 #: The header under which a server does a thing only once.
 IDEMPOTENCY_KEY = "Idempotency-Key"
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 class Credential(Enum):
@@ -55,6 +58,15 @@ def paging(limit: int | None, cursor: str | None) -> dict[str, str]:
 def filtered(limit: int | None, cursor: str | None, **filters: str | None) -> dict[str, str]:
     """The query of a list of which only a part is asked for."""
     return paging(limit, cursor) | {name: value for name, value in filters.items() if value is not None}
+
+
+def keyed(key: str | None) -> dict[str, str]:
+    """The header that makes a call safe to repeat; without a key it gets one of its own."""
+    if key is None:
+        key = uuid.uuid4().hex
+    if not _KEY.fullmatch(key):
+        raise InvalidInput(f"{IDEMPOTENCY_KEY}: 1 to 128 visible ASCII characters")
+    return {IDEMPOTENCY_KEY: key}
 
 
 def segment(name: str) -> str:

@@ -8,7 +8,7 @@ from math import isfinite
 
 from collidium import __version__
 from collidium.client.answers import PROBLEM, Answer, listed, readiness, single
-from collidium.client.calls.call import Call, Credential, filtered, paging, segment
+from collidium.client.calls.call import Call, Credential, filtered, keyed, paging, segment
 from collidium.client.records import (
     Account,
     AuditEntry,
@@ -35,12 +35,12 @@ from collidium.client.records import (
 from collidium.errors import InvalidInput, NotFound, UpstreamError
 
 
-def admin_grant(hub_username: str, delta: Decimal, reason: str) -> Call[Granted]:
+def admin_grant(hub_username: str, delta: Decimal, reason: str, key: str | None) -> Call[Granted]:
     if not delta.is_finite() or not isfinite(delta):
         raise InvalidInput(f"{delta} is no amount of credits")
     # As a float the number keeps its three places up to far beyond any balance.
     body = {"hub_username": hub_username, "delta": float(delta), "reason": reason}
-    return Call("POST", "/admin/grant", single(Granted), Credential.ADMIN, json=body)
+    return Call("POST", "/admin/grant", single(Granted), Credential.ADMIN, json=body, headers=keyed(key))
 
 
 def admin_overview() -> Call[Overview]:
@@ -60,14 +60,14 @@ def _overview(answer: Answer) -> Overview:
         ) from None
 
 
-def admin_ban(hub_username: str, banned: bool, note: str | None) -> Call[Banned]:
+def admin_ban(hub_username: str, banned: bool, note: str | None, key: str | None) -> Call[Banned]:
     body = {"hub_username": hub_username, "banned": banned} | _noted(note)
-    return Call("POST", "/admin/ban", single(Banned), Credential.ADMIN, json=body)
+    return Call("POST", "/admin/ban", single(Banned), Credential.ADMIN, json=body, headers=keyed(key))
 
 
-def admin_freeze(frozen: bool, note: str | None) -> Call[Frozen]:
+def admin_freeze(frozen: bool, note: str | None, key: str | None) -> Call[Frozen]:
     query = {"frozen": "true" if frozen else "false"} | _noted(note)
-    return Call("POST", "/admin/freeze", single(Frozen), Credential.ADMIN, query=query)
+    return Call("POST", "/admin/freeze", single(Frozen), Credential.ADMIN, query=query, headers=keyed(key))
 
 
 def admin_audit(limit: int | None, cursor: str | None) -> Call[Page[AuditEntry]]:
@@ -122,16 +122,18 @@ def admin_output(request_id: str) -> Call[Page[OutputFile]]:
     return Call("GET", where, listed(OutputFile), Credential.ADMIN)
 
 
-def admin_cancel(request_id: str) -> Call[SimulationRequest]:
+def admin_cancel(request_id: str, key: str | None) -> Call[SimulationRequest]:
     where = f"/admin/requests/{segment(request_id)}/cancel"
-    return Call("POST", where, single(SimulationRequest), Credential.ADMIN)
+    return Call("POST", where, single(SimulationRequest), Credential.ADMIN, headers=keyed(key))
 
 
 def admin_refunds(
-    begin: datetime, end: datetime, apply: bool, digest: str | None, note: str | None
+    begin: datetime, end: datetime, apply: bool, digest: str | None, note: str | None, key: str | None
 ) -> Call[Refunds]:
     body = {"from": begin.isoformat(), "to": end.isoformat(), "apply": apply, "digest": digest}
-    return Call("POST", "/admin/refunds", single(Refunds), Credential.ADMIN, json=body | _noted(note))
+    headers = keyed(key) if apply else {}
+    where, kind = "/admin/refunds", single(Refunds)
+    return Call("POST", where, kind, Credential.ADMIN, json=body | _noted(note), headers=headers)
 
 
 # -- benchmarks ----------------------------------------------------------------------------------------
@@ -148,14 +150,14 @@ def admin_submissions(
     return Call("GET", "/admin/submissions", listed(Submission), Credential.ADMIN, query=query)
 
 
-def admin_verify(submission_id: str) -> Call[Submission]:
+def admin_verify(submission_id: str, key: str | None) -> Call[Submission]:
     where = f"/admin/submissions/{segment(submission_id)}/verify"
-    return Call("POST", where, single(Submission), Credential.ADMIN)
+    return Call("POST", where, single(Submission), Credential.ADMIN, headers=keyed(key))
 
 
-def admin_close_phase(task_name: str) -> Call[Closed]:
+def admin_close_phase(task_name: str, key: str | None) -> Call[Closed]:
     where = f"/admin/benchmark/{segment(task_name)}/close"
-    return Call("POST", where, single(Closed), Credential.ADMIN)
+    return Call("POST", where, single(Closed), Credential.ADMIN, headers=keyed(key))
 
 
 # -- reports -------------------------------------------------------------------------------------------

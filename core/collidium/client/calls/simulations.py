@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import uuid
-from typing import Final
-
 from collidium.client.answers import listed, single
-from collidium.client.calls.call import IDEMPOTENCY_KEY, Call, Credential, filtered, segment
+from collidium.client.calls.call import Call, Credential, filtered, keyed, segment
 from collidium.client.records import Estimate, Knobs, Page, Preset, SimulationRequest
-from collidium.errors import InvalidInput
-
-KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 def simulate(
@@ -33,12 +26,8 @@ def simulate(
         "private": private or None,
         "webhook_url": webhook_url,
     }
-    # With a key of its own an order that got lost on the way is sent again, and still paid for once.
-    key = uuid.uuid4().hex if idempotency_key is None else idempotency_key
-    if not KEY.fullmatch(key):
-        raise InvalidInput(f"{IDEMPOTENCY_KEY}: 1 to 128 visible ASCII characters")
     body = {name: value for name, value in asked.items() if value is not None}
-    return Call("POST", "/v1/simulate", single(SimulationRequest), json=body, headers={IDEMPOTENCY_KEY: key})
+    return Call("POST", "/v1/simulate", single(SimulationRequest), json=body, headers=keyed(idempotency_key))
 
 
 def request(request_id: str) -> Call[SimulationRequest]:

@@ -37,7 +37,9 @@ async def grant(screen: ConsoleScreen[Any], name: str) -> None:
         f"Balance before: {account.credits:,}\nBalance after: {account.credits + delta:,}\nNote: {note}"
     )
     if await screen.confirm(Question(deed, consequence, "Deduct" if delta < 0 else "Grant")):
-        granted = await screen.perform(lambda client: client.admin_grant(name, delta, note))
+        granted = await screen.perform(
+            lambda client, key: client.admin_grant(name, delta, note, idempotency_key=key)
+        )
         if granted is not None:
             screen.notify(f"{name}: the balance is now {granted.new_balance:,} credits", markup=False)
 
@@ -54,7 +56,9 @@ async def ban(screen: ConsoleScreen[Any], name: str) -> None:
     filled = await screen.fill_in(Form(f"Ban {name}", [field], "Ban", consequence))
     if filled is not None:
         reason = filled["reason"]
-        await screen.perform(lambda client: client.admin_ban(name, note=reason), f"{name} is banned")
+        await screen.perform(
+            lambda client, key: client.admin_ban(name, note=reason, idempotency_key=key), f"{name} is banned"
+        )
 
 
 async def unban(screen: ConsoleScreen[Any], name: str) -> None:
@@ -63,7 +67,10 @@ async def unban(screen: ConsoleScreen[Any], name: str) -> None:
         f"Unban {name}", "What this account asks is answered again.", "Unban", reversible=True
     )
     if await screen.confirm(question):
-        await screen.perform(lambda client: client.admin_ban(name, False), f"{name} is not banned any more")
+        await screen.perform(
+            lambda client, key: client.admin_ban(name, False, idempotency_key=key),
+            f"{name} is not banned any more",
+        )
 
 
 async def _is_known(screen: ConsoleScreen[Any], name: str) -> bool:

@@ -28,7 +28,9 @@ async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
     )
     question = Question(f"Verify {submission_id} of {sent.hub_username}", consequence, "Verify")
     if await screen.confirm(question):
-        verified = await screen.perform(lambda client: client.admin_verify(submission_id))
+        verified = await screen.perform(
+            lambda client, key: client.admin_verify(submission_id, idempotency_key=key)
+        )
         if verified is not None:
             earned = verified.credits_earned - sent.credits_earned
             screen.notify(f"Verified: {sent.hub_username} earned {earned:,} credits", markup=False)
@@ -59,6 +61,6 @@ async def _close_phase(screen: ConsoleScreen[Any], task: str) -> None:
         "paid for the bests on them. The public phase cannot be opened again."
     )
     if await screen.confirm(Question(f"Close the public phase of {task}", consequence, "Close for good")):
-        closed = await screen.perform(lambda client: client.admin_close_phase(task))
+        closed = await screen.perform(lambda client, key: client.admin_close_phase(task, idempotency_key=key))
         if closed is not None:
             screen.notify(f"{task}: the {closed.phase} phase counts ({closed.truth_version})", markup=False)

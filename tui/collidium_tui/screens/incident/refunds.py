@@ -83,8 +83,13 @@ class RefundsScreen(OpenedScreen["Refunds"]):
         if filled is None:
             return
         paid = await self.perform(
-            lambda client: client.admin_refunds(
-                self.window.begin, self.window.end, apply=True, digest=seen.digest, note=filled["note"]
+            lambda client, key: client.admin_refunds(
+                self.window.begin,
+                self.window.end,
+                apply=True,
+                digest=seen.digest,
+                note=filled["note"],
+                idempotency_key=key,
             )
         )
         if paid is not None:

@@ -22,7 +22,9 @@ async def cancel(screen: ConsoleScreen[Any], request: SimulationRequest) -> None
         return
     if not await screen.confirm(_question(request)):
         return
-    cancelled = await screen.perform(lambda client: client.admin_cancel(request.request_id))
+    cancelled = await screen.perform(
+        lambda client, key: client.admin_cancel(request.request_id, idempotency_key=key)
+    )
     if cancelled is not None:
         told = "is cancelled" if cancelled.has_ended else "is being cancelled: its job is told to stop"
         screen.notify(f"Request {request.request_id} {told}.", markup=False)
