@@ -106,6 +106,21 @@ async def test_what_has_changed_since_the_preview_is_not_paid(platform: Platform
     assert await balance("alice") == await balance("bob") == GRANT
 
 
+async def test_refunds_are_all_or_nothing(platform: Platform) -> None:
+    await ended(platform, "alice", SPOILT)
+    disputed = await ended(platform, "bob", SPOILT, seed=2)
+    window = lately()
+    seen = await refunds.preview(window)
+    bob = await accounts.find("bob")
+    reference = f"{disputed}:rest"
+    await accounts.post(bob.id, Decimal("0.001"), reason="simulation_refund", reference=reference)
+    before = await balance("alice")
+    with pytest.raises(Conflict, match="another amount"):
+        await apply(seen, window)
+    assert await balance("alice") == before
+    assert (await refunds.preview(window)).digest == seen.digest
+
+
 async def test_only_failures_of_the_window_are_given_back(platform: Platform) -> None:
     begin = now()
     await ended(platform, "alice", SPOILT)
