@@ -1,4 +1,4 @@
-"""Every command of the README, in its order, in a copy of the checkout, against a real server."""
+"""Every command of the README and of the pages that continue it, in a copy of the checkout, on a real server."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from docs.fill_readme import filled
+from docs.fill_documents import filled
 from tests.documents import ROOT, CodeBlock, code_blocks
 from tests.virtual_environments import VirtualEnvironment
 
 from collidium.testing.server import ServerProcess
 
 README = ROOT / "README.md"
+#: Read in this order: each page continues where the one before ended.
+WALKTHROUGH = [README, *(ROOT / "docs" / name for name in ("events.md", "first-task.md", "serve.md"))]
 #: The remark above a block that CI runs, because it contains this test.
 RUN_BY_CI = "run by .ci/run"
 NOT_OF_A_CHECKOUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist")
@@ -39,22 +41,22 @@ class Reader:
         data = {
             "PLATFORM_DATA_DIR": str(self.home / ".local/share/collidium"),
             # Longer than it takes to start the command that cancels, however busy the machine is.
-            "PLATFORM_MOCK_SECONDS": "6",
+            "PLATFORM_MOCK_SECONDS": "12",
         }
         self.server = ServerProcess(self.home, None, data, [str(venv.programs / "collidium")])
         self.servers = servers
         self.port = 0
 
-    def follow(self, block: CodeBlock) -> None:
+    def follow(self, document: str, block: CodeBlock) -> None:
         if name := re.fullmatch(r"file: (\S+)", block.remark):
             (self.checkout / name[1]).write_text(block.code)
         elif block.language == "sh" and not block.remark.startswith(RUN_BY_CI):
             commands, serve, options = block.code.partition("collidium serve")
-            self.run(commands, block.line)
+            self.run(commands, f"{document}:{block.line}")
             if serve:
                 self.serve(*shlex.split(options))
 
-    def run(self, commands: str, line: int) -> None:
+    def run(self, commands: str, place: str) -> None:
         """Run commands in a shell that stops at the first failure and knows the variables of the last one."""
         variables = shlex.quote(str(self.home / "variables"))
         script = f"""
@@ -72,7 +74,7 @@ class Reader:
             env=self.environment,
             timeout=300,
         )
-        shown = f"README.md:{line}\n{commands}\n{done.stdout}\n{done.stderr}\n{self.server.log()}"
+        shown = f"{place}\n{commands}\n{done.stdout}\n{done.stderr}\n{self.server.log()}"
         assert done.returncode == 0, shown
         assert "Traceback" not in done.stdout + done.stderr, shown
 
@@ -95,13 +97,14 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 def test_every_command_works_as_written(reader: Reader) -> None:
-    for block in code_blocks(README):
-        reader.follow(block)
+    for document in WALKTHROUGH:
+        for block in code_blocks(document):
+            reader.follow(document.name, block)
     leaders = reader.home / "leaders"
-    reader.run(f"collidium leaderboard multiplicity > {leaders}", 0)
+    reader.run(f"collidium leaderboard multiplicity > {leaders}", "leaderboard")
     assert "anna" in leaders.read_text()
     requests = reader.home / "requests"
-    reader.run(f"collidium requests --json > {requests}", 0)
+    reader.run(f"collidium requests --json > {requests}", "requests")
     ordered = [(request["channel"], request["state"]) for request in json.loads(requests.read_text())]
     assert ordered == [("zmumu", "cancelled"), ("ttbar", "completed")]
 
@@ -114,9 +117,15 @@ def test_only_what_ci_runs_is_left_out() -> None:
 
 
 def test_files_shown_in_full_are_the_files() -> None:
-    assert filled(README.read_text()) == README.read_text(), "run: python docs/fill_readme.py"
+    for document in WALKTHROUGH:
+        text = document.read_text()
+        assert filled(text) == text, f"{document.name}: run python docs/fill_documents.py"
 
 
 def test_every_block_is_either_run_written_or_compared() -> None:
-    for block in code_blocks(README):
+    for block in (block for document in WALKTHROUGH for block in code_blocks(document)):
         assert block.language == "sh" or re.match(r"(file|same as): ", block.remark), block
+
+
+def test_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 170

@@ -1,4 +1,4 @@
-"""Copies the files that README.md shows in full into it: ``python docs/fill_readme.py``."""
+"""Copies the files that a document shows in full into it: ``python docs/fill_documents.py``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _SHOWN = re.compile(r"(<!-- same as: (\S+) -->\n```\w+\n)(.*?)(```\n)", re.DOTAL
 
 
 def filled(document: str) -> str:
-    """The document with each file that it shows as the file is now."""
+    """The document with the current content of each file that it shows."""
     return _SHOWN.sub(lambda shown: shown[1] + (ROOT / shown[2]).read_text() + shown[4], document)
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(filled(readme.read_text()))
+    for document in ROOT.glob("docs/*.md"):
+        document.write_text(filled(document.read_text()))
