@@ -1,16 +1,19 @@
-"""Executor ``processes``: worker processes of this machine, each with its own pipe, memory and time limit.
+"""Executor ``processes``: worker processes of this machine, each with its own socket, memory and time limit.
 
 A worker that hangs, runs out of memory or crashes takes nothing with it but its own call: every worker has
-pipes of its own (a shared queue breaks when one of its readers is killed), and a new one takes its place.
+a socket of its own (a shared queue breaks when one of its readers is killed), and a new one takes its place.
+Each has a supervisor, which ends it with all processes that its calls have started (scoring_worker.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 import os
 import pickle
 import re
+import signal
+import socket
 import struct
 import sys
 from collections import deque
@@ -28,10 +31,16 @@ _SCRIPT: Final = Path(__file__).with_name("scoring_worker.py")
 _LENGTH: Final = struct.Struct("<Q")
 #: How long a worker may take to start, or to import what a call needs.
 _START_SECONDS: Final = 120.0
+#: How long a worker's processes may take to end before its place is given to another.
+_END_SECONDS: Final = 5.0
+#: How a supervisor ends that ended a call over its memory limit; as in scoring_worker.py.
+_OVER_MEMORY: Final = -signal.SIGUSR1
 #: Calls of one map that wait for a worker, for each worker there is: enough to keep all of them busy.
 _AHEAD: Final = 2
 
 _SECRET = re.compile(r"PLATFORM_|HF_|.*(TOKEN|SECRET|PASSWORD|CREDENTIAL|_KEY$)", re.IGNORECASE)
+
+logger = logging.getLogger(__name__)
 
 
 @hookimpl
@@ -71,25 +80,24 @@ class Processes(Executor):
 
     async def close(self) -> None:
         self._closed = True
-        for worker in self._all:
-            worker.kill()
-        for worker in list(self._all):
-            await self._bury(worker)
+        await asyncio.gather(*map(self._reap, self._all))
 
     async def _run(self, function: Callable[[Item], Result], item: Item, limits: Limits) -> Result:
         call = pickle.dumps((function, item, limits.memory_bytes), pickle.HIGHEST_PROTOCOL)
         async with self._free:
             worker = await self._begin(call)
             try:
-                answer = await worker.finish(limits)
+                kind, value, has_children = await worker.finish(limits)
             except BaseException:
                 # Over its limit, dead, or nobody waits for it any more: it cannot be used again.
                 await self._end(worker)
                 raise
-            self._idle.append(worker)
-        kind, value = answer
+            if has_children:
+                await self._end(worker)  # and the children with it
+            else:
+                self._idle.append(worker)
         if kind == "memory":
-            raise OverLimit(f"used more than its {limits.memory_bytes} bytes of memory")
+            raise _over_memory(limits)
         if kind == "raised":
             raise value
         result: Result = pickle.loads(value)  # noqa: S301 -- from our own worker
@@ -112,15 +120,7 @@ class Processes(Executor):
             return worker
 
     async def _start(self) -> _Worker:
-        worker = _Worker(
-            await asyncio.create_subprocess_exec(
-                # -P: the worker must not find the modules beside its script as top-level ones.
-                *(sys.executable, "-P", str(_SCRIPT), str(os.getpid())),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                env=_environment(),
-            )
-        )
+        worker = await _Worker.start()
         self._all.add(worker)
         try:
             await worker.greet()
@@ -130,47 +130,78 @@ class Processes(Executor):
         return worker
 
     async def _end(self, worker: _Worker) -> None:
-        worker.kill()
-        await asyncio.shield(self._bury(worker))
+        await asyncio.shield(self._reap(worker))
 
-    async def _bury(self, worker: _Worker) -> None:
-        await worker.process.wait()
+    async def _reap(self, worker: _Worker) -> None:
+        await worker.end()
         self._all.discard(worker)
 
 
 class _Worker:
-    """One process and its pipes."""
+    """One worker: its supervisor's process, and our end of its socket."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def start(cls) -> _Worker:
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                # No pipes: with them, asyncio's wait for a process lasts until they are closed, too.
+                process = await asyncio.create_subprocess_exec(
+                    # -P: the worker must not find the modules beside its script as top-level ones.
+                    *(sys.executable, "-P", str(_SCRIPT)),
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    env=_environment(),
+                )
+            return cls(process, *await asyncio.open_unix_connection(sock=ours))
+        except BaseException:
+            ours.close()
+            raise
 
     async def greet(self) -> None:
         """Tell a new worker where modules are, and wait until it is ready."""
-        await self._send(pickle.dumps(sys.path))
-        await self._expect("ready")
+        await self._exchange(pickle.dumps(sys.path), "ready")
 
     async def begin(self, call: bytes) -> None:
         """Hand over a call and wait until its code is imported. Raises WorkerDied."""
-        await self._send(call)
-        await self._expect("begun")
+        await self._exchange(call, "begun")
 
-    async def finish(self, limits: Limits) -> tuple[str, Any]:
+    async def finish(self, limits: Limits) -> tuple[str, Any, bool]:
         """Wait for what becomes of the call. Raises OverLimit and WorkerDied."""
         try:
             async with asyncio.timeout(limits.seconds):
-                answer: tuple[str, Any] = await self._receive()
+                answer: tuple[str, Any, bool] = await self._receive()
         except TimeoutError:
             raise OverLimit(f"took longer than its {limits.seconds:g} seconds") from None
+        except WorkerDied:
+            if self._process.returncode == _OVER_MEMORY:
+                raise _over_memory(limits) from None
+            raise
         return answer
 
-    def kill(self) -> None:
-        """End the process at once."""
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
+    async def end(self) -> None:
+        """Close the socket, upon which the supervisor ends all processes and itself."""
+        self._writer.transport.abort()
+        try:
+            async with asyncio.timeout(_END_SECONDS):
+                await self._process.wait()
+        except TimeoutError:
+            logger.error("processes of a call do not end; their supervisor is %d", self._process.pid)
 
-    async def _expect(self, word: str) -> None:
+    async def _exchange(self, data: bytes, word: str) -> None:
         try:
             async with asyncio.timeout(_START_SECONDS):
+                await self._send(data)
                 answer = await self._receive()
         except TimeoutError:
             raise WorkerDied("a worker does not start") from None
@@ -178,21 +209,23 @@ class _Worker:
             raise WorkerDied(f"a worker answered {answer!r} instead of {word!r}")
 
     async def _send(self, data: bytes) -> None:
-        assert self.process.stdin is not None  # noqa: S101 -- it was started with a pipe
         try:
-            self.process.stdin.write(_LENGTH.pack(len(data)) + data)
-            await self.process.stdin.drain()
+            self._writer.write(_LENGTH.pack(len(data)) + data)
+            await self._writer.drain()
         except OSError as error:
             raise WorkerDied("a worker ended before it took a call") from error
 
     async def _receive(self) -> Any:
-        assert self.process.stdout is not None  # noqa: S101 -- it was started with a pipe
         try:
-            size = _LENGTH.unpack(await self.process.stdout.readexactly(_LENGTH.size))[0]
-            return pickle.loads(await self.process.stdout.readexactly(size))  # noqa: S301 -- our own worker
+            size = _LENGTH.unpack(await self._reader.readexactly(_LENGTH.size))[0]
+            return pickle.loads(await self._reader.readexactly(size))  # noqa: S301 -- our own worker
         except (asyncio.IncompleteReadError, OSError):
-            code = await self.process.wait()
+            code = await self._process.wait()
             raise WorkerDied(f"a worker ended without an answer (exit code {code})") from None
+
+
+def _over_memory(limits: Limits) -> OverLimit:
+    return OverLimit(f"used more than its {limits.memory_bytes} bytes of memory")
 
 
 def _environment() -> dict[str, str]:

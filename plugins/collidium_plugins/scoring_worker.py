@@ -1,7 +1,9 @@
-"""A worker process of the executor ``processes``; run as a script, never imported by the server.
+"""A worker of the executor ``processes`` and its supervisor; run as a script, never imported by the server.
 
-It reads calls from standard input and answers on what was standard output, a frame each: eight bytes of
-length, then a pickle. It imports only what the pickled function and item need.
+The worker reads calls from a socket and answers on it, a frame each: eight bytes of length, then a pickle. It
+imports only what the pickled function and item need. The supervisor, from which it is forked, ends it with
+all processes below it: when the worker ends, when the server closes its end of the socket or ends itself, and
+when the processes of a call use more memory than the call may.
 """
 
 from __future__ import annotations
@@ -10,50 +12,172 @@ import contextlib
 import os
 import pickle
 import resource
+import select
 import signal
 import struct
 import sys
+import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 LENGTH: Final = struct.Struct("<Q")
+#: The supervisor ends by this signal when it ended a call over its memory limit.
+OVER_MEMORY: Final = signal.SIGUSR1
 
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
 #: Below the server, so that it answers while all cores score.
 _NICENESS: Final = 5
+#: Between two looks at the memory of a call's processes.
+_WATCH_SECONDS: Final = 0.1
+#: Between two attempts to end what does not end at once.
+_LONGEST_PAUSE_SECONDS: Final = 0.1
 
 
 def main() -> None:
-    """Serve calls until standard input ends."""
+    """Fork a worker and supervise it."""
+    # They outlive signals meant for the server, but never the server itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # Orphans of the worker's processes become children of the supervisor, whatever their session.
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    supervisor = os.getpid()
+    if worker := os.fork():
+        _supervise(worker)
+    else:
+        _work(supervisor)
+
+
+# -- the supervisor -------------------------------------------------------------------------------------
+
+
+def _supervise(worker: int) -> None:
+    """Wait for a reason to end the worker and all below it; then end as the worker did."""
+    server = select.poll()
+    server.register(0, 0)  # reports that the server's end is closed, and nothing else
+    code = 0
+    while not server.poll(_WATCH_SECONDS * 1000):
+        ended, status = os.waitpid(worker, os.WNOHANG)
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            break
+        if _is_over_memory(worker):
+            code = -OVER_MEMORY
+            break
+    _end_all(worker)
+    if code < 0:
+        with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
+            signal.signal(-code, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _end_all(worker: int) -> None:
+    """Kill the worker and its descendants until none is left."""
+    pause = 0.001
+    with contextlib.suppress(ChildProcessError):  # none is left
+        while True:
+            if sys.platform == "linux":
+                for process in _descendants(os.getpid()):
+                    _kill(process)
+            else:  # daemons escape
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(worker, signal.SIGKILL)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+
+def _kill(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(process, signal.SIGKILL)
+
+
+def _descendants(ancestor: int) -> list[int]:
+    """The processes below one, parents first."""
+    found = [ancestor]
+    for process in found:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            for thread in Path(f"/proc/{process}/task").iterdir():
+                found += map(int, (thread / "children").read_text().split())
+    return found[1:]
+
+
+def _is_over_memory(worker: int) -> bool:
+    """Whether a call's processes together hold more than each of them may."""
+    if sys.platform != "linux":
+        return False
+    limit = resource.prlimit(worker, resource.RLIMIT_DATA)[0]
+    processes = _descendants(os.getpid())
+    if limit == resource.RLIM_INFINITY or len(processes) == 1:
+        return False
+    # Pages that a fork shares count for each process in the first figure, which costs little to read.
+    return all(
+        sum(_bytes(process, file, names) for process in processes) > limit
+        for file, names in (("status", ("RssAnon:", "VmSwap:")), ("smaps_rollup", ("Pss_Anon:", "SwapPss:")))
+    )
+
+
+def _bytes(process: int, file: str, names: tuple[str, ...]) -> int:
+    """The sum of some lines of proc(5), which are in kibibytes; 0 when the process has ended."""
+    try:
+        lines = Path(f"/proc/{process}/{file}").read_text(errors="replace").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(names))
+
+
+# -- the worker -----------------------------------------------------------------------------------------
+
+
+def _work(supervisor: int) -> None:
+    """Serve calls until the server closes its end of the socket."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
-    # What a task prints goes to the server's log, not into the answers.
+    # What a task prints goes to the server's log, not into the answers; there is nothing for it to read.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    _settle(parent=int(sys.argv[1]))
-    sys.path[:] = read_frame(requests)
-    write_frame(answers, "ready")
-    with contextlib.suppress(EOFError, BrokenPipeError):
+    _settle(supervisor)
+    with contextlib.suppress(EOFError, ConnectionError):
+        sys.path[:] = read_frame(requests)
+        write_frame(answers, "ready")
         while True:
             _serve(requests, answers)
 
 
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer one call: ``begun`` once its code is imported, then what became of it."""
+    """Answer a call: ``begun`` once its code is imported, then the outcome and whether it left processes."""
+    worker = os.getpid()
     size = LENGTH.unpack(_exactly(requests, LENGTH.size))[0]
     data = _exactly(requests, size)
     try:
-        function, item, memory_bytes = pickle.loads(data)  # noqa: S301 -- from the server, over our own pipe
+        function, item, memory_bytes = pickle.loads(data)  # noqa: S301 -- from the server, over our own socket
     except Exception as error:  # whatever importing a stranger's task raises is the answer
         write_frame(answers, "begun")
-        write_frame(answers, ("raised", _portable(error)))
-        return
-    write_frame(answers, "begun")
-    _limit_memory(memory_bytes)
-    answer = _call(function, item)
-    _limit_memory(resource.RLIM_INFINITY)
-    write_frame(answers, answer)
+        answer: tuple[str, Any] = "raised", _portable(error)
+    else:
+        write_frame(answers, "begun")
+        _limit_memory(memory_bytes)
+        answer = _call(function, item)
+        _limit_memory(resource.RLIM_INFINITY)
+    if os.getpid() != worker:
+        os._exit(0)  # a child that the function forked and let return
+    write_frame(answers, (*answer, _has_children()))
+
+
+def _has_children() -> bool:
+    """Whether processes still run that a call has started; reaps those that do not."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _call(function: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
@@ -80,24 +204,33 @@ def _portable(error: Exception) -> Exception:
 # -- the process ----------------------------------------------------------------------------------------
 
 
-def _settle(parent: int) -> None:
-    """Outlive signals meant for the server, but never the server itself."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def _settle(supervisor: int) -> None:
+    """Make this process the worker: it leads its group, adopts its orphans and ends with the supervisor."""
+    # Not a session: Linux schedules those as groups, so niceness would not count and small calls would wait.
+    os.setpgid(0, 0)
     os.nice(_NICENESS)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != supervisor:
+        sys.exit("the supervisor ended before its worker began")
+    _keep_memory()
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(option, value)
+
+
+def _keep_memory() -> None:
+    """Let malloc keep what it has: blocks follow each other, and fresh pages cost a third of the scoring."""
     if sys.platform == "linux":
         import ctypes
 
         libc = ctypes.CDLL(None)
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            sys.exit("the server ended before its worker began")
-        _keep_memory(libc)
-
-
-def _keep_memory(libc: Any) -> None:
-    """Let malloc keep what it has: blocks follow each other, and fresh pages cost a third of the scoring."""
-    if hasattr(libc, "mallopt"):
+        if not hasattr(libc, "mallopt"):  # musl
+            return
         libc.mallopt(_M_MMAP_MAX, 0)
         libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
         libc.mallopt(_M_TOP_PAD, 16 * 1024**2)
@@ -123,7 +256,7 @@ def write_frame(stream: BinaryIO, value: Any) -> None:
 def read_frame(stream: BinaryIO) -> Any:
     """Wait for one value; raises EOFError when there will be none."""
     size = LENGTH.unpack(_exactly(stream, LENGTH.size))[0]
-    return pickle.loads(_exactly(stream, size))  # noqa: S301 -- from the server, over our own pipe
+    return pickle.loads(_exactly(stream, size))  # noqa: S301 -- from the server, over our own socket
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:

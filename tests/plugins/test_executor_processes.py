@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -20,11 +21,16 @@ from collidium.contracts.executor import Limits, OverLimit, WorkerDied
 from collidium.testing.conformance import check_executor
 from collidium_plugins.executor_processes import Processes, collidium_executors
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a subreaper")
+
+#: How long after its end a call's processes may be there, on a busy machine.
+GRACE_SECONDS = 8
 LIMITS = Limits(memory_bytes=512 * 1024**2, seconds=30)
 
 #: Functions for the workers, importable there because their directory is on this process's path.
 CALLS = """
 import os, sys, time
+from pathlib import Path
 
 def pid(_): return os.getpid()
 def parent(_): return os.getppid()
@@ -40,7 +46,49 @@ def allocate(size): return len(bytearray(size))
 class Odd(Exception):
     def __init__(self, a, b): super().__init__(f"{a} {b}")
 def odd(_): raise Odd(1, 2)
+
+def note(path):
+    Path(f"{path}.new").write_text(str(os.getpid()))
+    Path(f"{path}.new").rename(path)
+def leave(path):
+    "A child that keeps all it inherited, and a daemon: a session of its own, its parent gone."
+    if not os.fork():
+        note(f"{path}.child")
+        time.sleep(120)
+    if not os.fork():
+        os.setsid()
+        if os.fork(): os._exit(0)
+        note(f"{path}.daemon")
+        time.sleep(120)
+    while not all(Path(f"{path}.{name}").exists() for name in ("child", "daemon")): time.sleep(0.01)
+    return path
+def leave_and_spin(path):
+    leave(path)
+    while True: pass
+def leave_and_crash(path):
+    leave(path)
+    os._exit(3)
+def share_memory(sizes):
+    "As many children as sizes, each with so many bytes."
+    for size in sizes:
+        if not os.fork():
+            held = bytearray(b"x") * size
+            time.sleep(120)
+    while True: os.wait()
+def run_on(n):
+    os.fork()
+    return n
+def fork_with(size):
+    held = bytearray(b"x") * size
+    pids = [os.fork() or (time.sleep(0.5), os._exit(0)) for _ in range(3)]
+    for pid in pids: os.waitpid(pid, 0)
+    return size
+def wait_for_child(n):
+    if not os.fork(): os._exit(0)
+    return os.wait() and n
 """
+
+LEFT = ("child", "daemon")
 
 
 @pytest.fixture
@@ -187,7 +235,7 @@ async def test_closing_the_iterator_early_begins_nothing_more(
     assert len(list(tmp_path.glob("[0-9]*"))) < 20
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG")
+@linux
 async def test_workers_die_with_the_server(calls: Any, tmp_path: Path) -> None:
     held = tmp_path / "held"
     server = tmp_path / "server.py"
@@ -197,14 +245,75 @@ async def test_workers_die_with_the_server(calls: Any, tmp_path: Path) -> None:
         "from collidium_plugins.executor_processes import Processes\n"
         "async def main():\n"
         "    executor = Processes(1)\n"
-        f"    async for _ in executor.map(worker_calls.hold, [{str(held)!r}], Limits(2**29, 60)): pass\n"
+        f"    calls = executor.map(worker_calls.leave_and_spin, [{str(held)!r}], Limits(2**29, 60))\n"
+        "    async for _ in calls: pass\n"
         "asyncio.run(main())\n"
     )
     process = await asyncio.create_subprocess_exec(sys.executable, str(server))
-    await until(lambda: held.exists() and bool(held.read_text()))
+    await until(lambda: all(Path(f"{held}.{name}").exists() for name in LEFT))
+    pids = [int(Path(f"{held}.{name}").read_text()) for name in LEFT]
     process.kill()
     await process.wait()
-    await until(lambda: not is_alive(int(held.read_text())))
+    await until(lambda: not any(map(is_alive, pids)), GRACE_SECONDS)
+
+
+@linux
+@pytest.mark.parametrize("behaviour", ["leave_and_spin", "leave_and_crash", "leave"])
+async def test_what_a_call_starts_ends_with_it(calls: Any, tmp_path: Path, behaviour: str) -> None:
+    executor, path = Processes(1), tmp_path / "left"
+    began = monotonic()
+    offender = asyncio.create_task(
+        collect(executor, getattr(calls, behaviour), [str(path)], Limits(LIMITS.memory_bytes, 3))
+    )
+    innocent = asyncio.create_task(collect(executor, calls.square, [3]))
+    _, late = await asyncio.wait([offender, innocent], timeout=3 + GRACE_SECONDS)
+    left = [pid for name in LEFT if is_alive(pid := int(Path(f"{path}.{name}").read_text()))]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)  # what a failing test left
+    await executor.close()
+    assert not late, f"not answered after {monotonic() - began:.1f} s"
+    assert not left
+    assert type(offender.exception()) is {"leave_and_spin": OverLimit, "leave_and_crash": WorkerDied}.get(
+        behaviour, type(None)
+    )
+    assert innocent.result() == [9]
+
+
+@linux
+async def test_closing_ends_what_running_calls_started(calls: Any, tmp_path: Path) -> None:
+    executor, path = Processes(1), tmp_path / "left"
+    call = asyncio.create_task(collect(executor, calls.leave_and_spin, [str(path)]))
+    await until(lambda: all(Path(f"{path}.{name}").exists() for name in LEFT))
+    async with asyncio.timeout(GRACE_SECONDS):
+        await executor.close()
+    assert not [name for name in LEFT if is_alive(int(Path(f"{path}.{name}").read_text()))]
+    with pytest.raises(WorkerDied):
+        await call
+
+
+@linux
+async def test_children_share_the_memory_limit_of_a_call(executor: Processes, calls: Any) -> None:
+    mebibytes = 1024**2
+    with pytest.raises(OverLimit, match="memory"):
+        await collect(executor, calls.share_memory, [[200 * mebibytes] * 4])
+    assert await collect(executor, calls.square, [3]) == [9]
+
+
+@linux
+async def test_memory_that_children_only_share_counts_once(executor: Processes, calls: Any) -> None:
+    assert await collect(executor, calls.fork_with, [300 * 1024**2]) == [300 * 1024**2]
+
+
+async def test_a_child_that_runs_on_gives_no_answer(executor: Processes, calls: Any) -> None:
+    assert await collect(executor, calls.run_on, range(6)) == list(range(6))
+
+
+async def test_children_that_were_waited_for_cost_no_worker(calls: Any) -> None:
+    executor = Processes(1)
+    (pid,) = await collect(executor, calls.pid, [None])
+    assert await collect(executor, calls.wait_for_child, [1, 2]) == [1, 2]
+    assert await collect(executor, calls.pid, [None]) == [pid]
+    await executor.close()
 
 
 def is_alive(pid: int) -> bool:

@@ -31,7 +31,8 @@ class Executor(ABC):
         """Yield ``function(item)`` for each item, in the order of the items.
 
         An exception of the function is raised as it is. A call past its limits raises
-        :class:`OverLimit`; a worker that dies raises :class:`WorkerDied`. Closing the generator early
+        :class:`OverLimit`; a worker that dies raises :class:`WorkerDied`. Child processes of a call share
+        its limits and end with it, whatever they keep open. Closing the generator early
         cancels what has not begun and ends what has.
         """
 

@@ -25,8 +25,8 @@ _LONGEST_LINE: Final = 64 * 1024
 #: A command may write without end; what is beyond is lost.
 _LOG_BYTES: Final = 64 * 1024**2
 _TAIL_BYTES: Final = 64 * 1024
-#: What is read before the next look at the time.
-_PIECES: Final = 64
+#: What is read before the next look at the time: 1 MiB, and a pipe holds 64 KiB.
+_PIECES: Final = 16
 
 
 class TimeIsOver(Exception):
@@ -131,7 +131,7 @@ def _listen(
     tick: Callable[[], None],
     deadline: float | None,
 ) -> None:
-    """Until the command has ended and nothing is left in the pipe, which others may hold for longer."""
+    """Until the command has ended and what it wrote is read; others may hold the pipe for longer."""
     os.set_blocking(pipe.fileno(), False)
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
@@ -140,9 +140,9 @@ def _listen(
             if not ended:
                 selector.select(TICK_SECONDS)
             piece = _drain(pipe, log)
-            if ended and not piece:
+            if ended:  # a look takes more than a pipe holds
                 return
-            if piece == b"" and not ended:  # nobody holds the other end; the command still runs
+            if piece == b"":  # nobody holds the other end; the command still runs
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(TICK_SECONDS)
             tick()

@@ -39,7 +39,9 @@ class ScoringSettings(BaseSettings):
         0, ge=0, le=256, description="Processes that score; 0: one for each core of the machine."
     )
     scoring_memory_bytes: int = Field(
-        2 * GIBIBYTE, ge=256 * MEBIBYTE, description="Memory that one scoring process may use."
+        2 * GIBIBYTE,
+        ge=256 * MEBIBYTE,
+        description="Memory that one scoring call and its child processes may use.",
     )
     scoring_seconds: float = Field(
         300, gt=0, description="Time that one block of events may take to be scored."

@@ -6,7 +6,9 @@ import asyncio
 import os
 from asyncio.subprocess import PIPE
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from signal import SIGKILL
 from typing import Final
 
 from collidium.contracts.runner import RunnerUnavailable
@@ -104,6 +106,7 @@ class CommandDoor(Door):
                 stderr=PIPE,
                 env=self._environment,
                 cwd=directory,
+                process_group=0,
             )
         except OSError as error:
             raise RunnerUnavailable(f"{program} cannot be started: {error.strerror}") from None
@@ -114,7 +117,9 @@ class CommandDoor(Door):
             raise RunnerUnavailable(f"{program} did not answer within {self._timeout_seconds:g} s") from None
         finally:
             if process.returncode is None:
-                process.kill()
+                # With its children: asyncio waits until nobody holds the pipes.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, SIGKILL)
                 await process.wait()
         if process.returncode != 0:
             raise CommandFailed(one_line(complaint.decode(errors="replace")))

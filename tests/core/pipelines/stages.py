@@ -30,6 +30,7 @@ if test "${channel#*_}" = "$stage" && ! test -e "$work/mended"; then
         deaf_*) trap '' TERM; echo deaf; while true; do sleep 0.1; done ;;
         lazy_*) exit 0 ;;
         stay_*) (i=0; while test $i -lt 300; do sleep 0.1; i=$((i + 1)); done) & ;;
+        loud_*) timeout --foreground 20 yes & ;;
         full_*) cat "$0" >/dev/full ;;
         noisy_*) echo "collidium-progress 1 2"; echo "collidium-progress 2 0"; echo collidium-progress; ;;
         around_*) echo "user $(id -u):$(id -g)"; env; ls /sys/class/net; cat /proc/self/status; : >/tmp/x ;;

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import pyarrow.parquet as pq
 import pytest
@@ -230,6 +231,12 @@ def test_a_stage_that_ends_leaves_nobody_behind(here: Machine) -> None:
     here.simulate("stay_generate")
     assert [state for _, state in here.ended] == ["done"] * 4
     eventually(lambda: running(here) == [], seconds=10)
+
+
+def test_a_stage_ends_though_what_it_left_writes_on(here: Machine) -> None:
+    began = monotonic()
+    here.simulate("loud_generate")
+    assert monotonic() - began < 15
 
 
 def test_a_container_that_an_earlier_run_left_is_removed(in_containers: Machine, podman: Podman) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.runners.slurm.conftest import MakeRunner, Order
 from collidium.contracts.runner import Job, JobState, RunnerRefused, RunnerUnavailable
 from collidium.testing.slurm import SlurmCluster
 from collidium_runners.slurm import SlurmRunner
+from collidium_runners.slurm.commands import CommandDoor
 from collidium_runners.slurm.door import Submission
 
 
@@ -44,6 +46,17 @@ async def test_a_controller_that_restarts_loses_no_job(
     open_gate()
     for runner in runners:
         assert (await reaches(runner, handle)).state == JobState.COMPLETED
+
+
+async def test_a_command_ends_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site's wrapper of a command, whose child holds the pipes."""
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\nsleep 20 &\nwait\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    async with asyncio.timeout(15):
+        with pytest.raises(RunnerUnavailable, match="did not answer within 1 s"):
+            await CommandDoor(None, timeout_seconds=1).tasks([1])
 
 
 async def test_jobs_that_slurm_forgot_are_told_by_what_they_left(

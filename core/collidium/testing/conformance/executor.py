@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
@@ -13,6 +13,7 @@ from collidium.testing.conformance.promise import check_close, check_name, promi
 
 _MEBIBYTE = 1024**2
 _GENEROUS = Limits(memory_bytes=1024 * _MEBIBYTE, seconds=60)
+_SMALL = Limits(memory_bytes=256 * _MEBIBYTE, seconds=60)
 _HASTY = Limits(memory_bytes=1024 * _MEBIBYTE, seconds=0.5)
 #: How long after its time limit a call may take to be given up.
 _PATIENCE_SECONDS = 20
@@ -30,8 +31,11 @@ async def check_executor(executor: Executor, *, enforces_memory: bool = True) ->
     if enforces_memory:
         with refuses(OverLimit, "a call past its memory limit"):
             await _collect(executor, _allocate, [4096 * _MEBIBYTE])
+        with refuses(OverLimit, "a call whose child processes together pass its memory limit"):
+            await _collect(executor, _allocate_in_children, [120 * _MEBIBYTE], _SMALL)
     with refuses(WorkerDied, "a worker that ends without an answer"):
         await _collect(executor, _die, [3])
+    await _check_children(executor)
     await _check_early_close(executor)
     await _check_results(executor)  # after all that it still works
     await check_close(executor)
@@ -59,6 +63,18 @@ async def _check_time_limit(executor: Executor) -> None:
     promise(
         monotonic() - began < _PATIENCE_SECONDS, "a call past its time limit must be ended, not waited for"
     )
+
+
+async def _check_children(executor: Executor) -> None:
+    """Child processes share the call's limits and end with it, though they keep its pipes open."""
+    began = monotonic()
+    with refuses(OverLimit, "a call past its time limit whose child process goes on"):
+        await _collect(executor, _fork_and_spin, [_PATIENCE_SECONDS * 2], _HASTY)
+    with refuses(WorkerDied, "a worker that ends without an answer while its child process goes on"):
+        await _collect(executor, _fork_and_die, [_PATIENCE_SECONDS * 2])
+    left = await _collect(executor, _fork, [_PATIENCE_SECONDS * 2])
+    promise(await _collect(executor, _is_running, left) == [False], "what a call leaves behind must be ended")
+    promise(monotonic() - began < _PATIENCE_SECONDS, "child processes must be ended, not waited for")
 
 
 async def _check_early_close(executor: Executor) -> None:
@@ -123,6 +139,43 @@ def _spin(seconds: float) -> float:
 
 def _allocate(size: int) -> int:
     return len(bytearray(size))
+
+
+def _fork(seconds: float) -> int:
+    """Leave a child process in a session of its own, with all files that it inherited."""
+    if child := os.fork():
+        return child
+    os.setsid()
+    sleep(seconds)
+    os._exit(0)
+
+
+def _fork_and_spin(seconds: float) -> float:
+    _fork(seconds)
+    return _spin(seconds)
+
+
+def _fork_and_die(seconds: float) -> None:
+    _fork(seconds)
+    os._exit(3)
+
+
+def _allocate_in_children(size: int) -> None:
+    """Take the memory in three child processes, each below the limit."""
+    for _ in range(3):
+        if not os.fork():
+            held = bytearray(b"x") * size
+            sleep(_PATIENCE_SECONDS)
+            os._exit(len(held) % 2)
+    sleep(_PATIENCE_SECONDS)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _die(code: int) -> None:
