@@ -74,7 +74,12 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 -- as above
     ) -> httpcore.AsyncNetworkStream:
-        return _BoundedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+        try:
+            return _BoundedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+        except asyncio.CancelledError:
+            # httpcore closes it after other failures only; nobody else knows of it.
+            await self._inner.aclose()
+            raise
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,6 +23,7 @@ from collidium.outbox import deliveries
 from collidium.outbox.deliveries import Attempt
 from collidium.outbox.events import announced
 from collidium.outbox.sending import Outcome, Sender
+from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
 
 if TYPE_CHECKING:
     from collidium.secrets import Secrets
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Deliveries under way at once in one process, and of them to one account's receivers.
-MOST: Final = 64
-MOST_EACH: Final = 4
+#: Whoever takes an event later than that is slow: it holds places that others wait for.
+PROMPT_SECONDS: Final = 2.0
 #: Seconds between two looks into the database when nobody rings.
 IDLE_SECONDS: Final = 2.0
 #: How long deliveries under way may go on when the process ends.
@@ -44,15 +43,14 @@ PAUSES: Final = Backoff(first=timedelta(seconds=5), longest=timedelta(hours=1))
 @asynccontextmanager
 async def delivering(settings: Settings, secrets: Secrets) -> AsyncIterator[None]:
     """Deliver in the background while the context lasts; what is under way then is left to others."""
-    async with Sender.open(settings) as sender:
-        deliverer = Deliverer(sender, secrets, settings)
-        loop = asyncio.create_task(deliverer.run(), name="webhooks")
-        try:
-            yield
-        finally:
-            loop.cancel()
-            await asyncio.gather(loop, return_exceptions=True)
-            await deliverer.stop(ENDING_SECONDS)
+    deliverer = Deliverer(await Sender.open(settings), secrets, settings)
+    loop = asyncio.create_task(deliverer.run(), name="webhooks")
+    try:
+        yield
+    finally:
+        loop.cancel()
+        await asyncio.gather(loop, return_exceptions=True)
+        await deliverer.stop(ENDING_SECONDS)
 
 
 class Deliverer:
@@ -71,7 +69,8 @@ class Deliverer:
         self._give_up = timedelta(seconds=settings.webhook_give_up_seconds)
         # Longer than any attempt takes, so that nobody else begins one meanwhile.
         self._lease = timedelta(seconds=settings.webhook_timeout_seconds + settings.lease_seconds)
-        self._under_way: dict[asyncio.Task[None], int] = {}
+        self._under_way: dict[asyncio.Task[None], Attempt] = {}
+        self._memory = Memory()
 
     async def deliver_due(self) -> int:
         """Attempt everything that is due now, and wait for it; how many attempts that were."""
@@ -103,21 +102,19 @@ class Deliverer:
 
     async def _start_due(self, listener: Listener) -> int:
         """Begin what is due, as far as there is room; wakes ``listener`` when there is room again."""
-        room = MOST - len(self._under_way)
-        if not room:
+        if len(self._under_way) >= LIMITS[Standing.ANSWERING].process:
             return 0
-        taken = await deliveries.take(
-            self._clock(),
-            self._lease,
-            most=room,
-            most_each=MOST_EACH,
-            under_way=Counter(self._under_way.values()),
-        )
+        taken = await deliveries.take(self._clock(), self._lease, self._choose)
         for attempt in taken:
             task = asyncio.create_task(self._attempt(attempt))
-            self._under_way[task] = attempt.account_id
+            self._under_way[task] = attempt
+            self._memory.turn_of(attempt.account_id)
             task.add_done_callback(partial(self._ended, listener))
         return len(taken)
+
+    def _choose(self, due: Sequence[Due]) -> list[Due]:
+        under_way = [attempt.receiver for attempt in self._under_way.values()]
+        return in_turn(due, under_way, self._memory.standing, self._memory.last_turns)
 
     def _ended(self, listener: Listener, task: asyncio.Task[None]) -> None:
         del self._under_way[task]
@@ -127,13 +124,21 @@ class Deliverer:
             logger.error("webhooks: what became of a delivery cannot be written down", exc_info=error)
 
     async def _attempt(self, attempt: Attempt) -> None:
+        begun = asyncio.get_running_loop().time()
         try:
             outcome = await self._send(attempt)
         except Exception:
             # Whatever it is, it counts as an attempt that failed: else there would be no end to them.
             logger.exception("webhook delivery %d", attempt.delivery_id)
             outcome = Outcome(None, "the platform could not send it")
-        await self._settle(attempt, outcome)
+        late = asyncio.get_running_loop().time() - begun > PROMPT_SECONDS
+        # Known at once, also where the database is away and nothing can be written down.
+        if outcome.error is None and not late:
+            self._memory.answered(attempt.receiver)
+            failures = 0
+        else:
+            failures = self._memory.failed(attempt.receiver)
+        await self._settle(attempt, outcome, failures)
 
     async def _send(self, attempt: Attempt) -> Outcome:
         if attempt.secret is None:
@@ -152,15 +157,18 @@ class Deliverer:
             body=attempt.body,
             secret=secret,
             moment=self._clock(),
+            answering=self._memory.standing(attempt.receiver) is Standing.ANSWERING,
         )
 
-    async def _settle(self, attempt: Attempt, outcome: Outcome) -> None:
+    async def _settle(self, attempt: Attempt, outcome: Outcome, failures: int) -> None:
+        """Write down what became of an attempt, the receiver's last of so many failures in a row."""
         moment = self._clock()
         # Neither the URL nor its path: people put secrets there.
         told = f"webhook delivery {attempt.delivery_id} of request {attempt.request_id}"
         if outcome.error is None:
             await deliveries.delivered(attempt, outcome.status, moment)
             logger.info("%s: delivered at attempt %d", told, attempt.number)
+            await deliveries.call_up(attempt.receiver, moment)
             return
         again = None
         last = attempt.created_at + self._give_up
@@ -169,3 +177,7 @@ class Deliverer:
         await deliveries.failed(attempt, outcome.status, outcome.error, again)
         why = f"{outcome.error} ({outcome.cause})" if outcome.cause else outcome.error
         logger.info("%s: %s; %s", told, why, f"again at {again}" if again else "given up")
+        if not outcome.gone:
+            # By the receiver's failures: an event that it never takes must not hold up the others for long.
+            until = again if again and attempt.number <= failures else moment + PAUSES.pause(failures)
+            await deliveries.put_off(attempt.receiver, until)

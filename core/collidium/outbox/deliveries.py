@@ -6,8 +6,7 @@ first was killed. Attempts are counted when they begin, so the count also tells 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -16,8 +15,9 @@ from tortoise.expressions import F, Q
 from tortoise.queryset import QuerySet
 
 from collidium import accounts
-from collidium.database import transactional
+from collidium.database import rows_of, transactional
 from collidium.outbox.models import Delivery, Webhook
+from collidium.outbox.turns import Due, Receiver
 
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
@@ -25,8 +25,25 @@ GIVEN_UP: Final = "given_up"
 
 #: Nothing ever waits longer than this: what seems to was written before the clock was set back.
 HORIZON: Final = timedelta(hours=2)
-#: How many of those that are due are looked at to choose from.
-WINDOW: Final = 200
+#: How many of those that are due are looked at to choose from, and of them of one account.
+WINDOW: Final = 1000
+WINDOW_EACH: Final = 8
+#: How many are put off, or called up, at once.
+MOST_MOVED: Final = 1000
+
+#: What is due: each account's first before any account's second, and so for the hosts of an account.
+_DUE: Final = """
+SELECT id, account_id, host FROM (
+    SELECT id, account_id, host, next_attempt_at,
+        ROW_NUMBER() OVER (PARTITION BY account_id ORDER BY of_host, next_attempt_at, id) AS of_account
+    FROM (
+        SELECT id, account_id, host, next_attempt_at,
+            ROW_NUMBER() OVER (PARTITION BY account_id, host ORDER BY next_attempt_at, id) AS of_host
+        FROM webhook_deliveries WHERE state = ? AND (next_attempt_at <= ? OR next_attempt_at > ?)
+    ) AS by_host WHERE of_host <= ?
+) AS by_account
+WHERE of_account <= ? ORDER BY of_account, next_attempt_at, id LIMIT ?
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +71,7 @@ class Attempt:
     delivery_id: int
     number: int
     account_id: int
+    host: str
     url: str
     event_id: str
     request_id: str
@@ -63,6 +81,11 @@ class Attempt:
     secret: str | None = field(repr=False)
     #: Whether the account was banned when this was taken: then nothing is sent.
     banned: bool
+
+    @property
+    def receiver(self) -> Receiver:
+        """Whose it is, and where it goes."""
+        return Receiver(self.account_id, self.host)
 
 
 async def log_of(account_id: int, *, limit: int, before: int | None = None) -> list[DeliveryView]:
@@ -82,22 +105,17 @@ async def backlog() -> int:
 
 
 async def take(
-    moment: datetime, lease: timedelta, *, most: int, most_each: int, under_way: Mapping[int, int]
+    moment: datetime, lease: timedelta, choose: Callable[[Sequence[Due]], Sequence[Due]]
 ) -> list[Attempt]:
-    """Take up to ``most`` deliveries that are due, the longest waiting first, as long as ``lease``.
+    """Take the deliveries that ``choose`` chooses of those that are due, as long as ``lease``.
 
-    ``under_way`` counts by account what this process delivers already: no account gets more than
-    ``most_each``, so that one whose receiver is slow cannot hold up the rest.
+    It is shown up to :data:`WINDOW`: the first of every account before the second of any, so that no backlog
+    hides another account's deliveries; then those that wait for longest first.
     """
-    full = [account for account, count in under_way.items() if count >= most_each]
     # Outside of the transaction that takes: on SQLite that would hold up everybody for a look.
-    due = await _due(moment, full).order_by("next_attempt_at", "id").limit(WINDOW).only("id", "account_id")
-    counts = Counter(under_way)
-    chosen: list[int] = []
-    for row in due:
-        if len(chosen) < most and counts[row.account_id] < most_each:
-            counts[row.account_id] += 1
-            chosen.append(row.id)
+    rows = await rows_of(_DUE, PENDING, moment, moment + HORIZON, WINDOW_EACH, WINDOW_EACH, WINDOW)
+    due = [Due(row["id"], Receiver(row["account_id"], row["host"])) for row in rows]
+    chosen = [delivery.id for delivery in choose(due)]
     return await _lease(chosen, moment, lease) if chosen else []
 
 
@@ -116,10 +134,9 @@ async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Att
     return [_attempt(row, secrets.get(row.account_id), row.account_id in banned) for row in rows]
 
 
-def _due(moment: datetime, without: Collection[int] = ()) -> QuerySet[Delivery]:
+def _due(moment: datetime) -> QuerySet[Delivery]:
     due = Q(next_attempt_at__lte=moment) | Q(next_attempt_at__gt=moment + HORIZON)
-    query = Delivery.filter(due, state=PENDING)
-    return query.exclude(account_id__in=list(without)) if without else query
+    return Delivery.filter(due, state=PENDING)
 
 
 # -- what became of it ---------------------------------------------------------------------------------
@@ -144,6 +161,33 @@ async def failed(attempt: Attempt, status: int | None, error: str, next_attempt_
         last_error=error,
         next_attempt_at=next_attempt_at,
     )
+
+
+async def put_off(receiver: Receiver, until: datetime) -> None:
+    """Let what was not tried yet wait until then, as another delivery to the receiver has failed."""
+    await _move(receiver, until, Q(next_attempt_at__lt=until))
+
+
+async def call_up(receiver: Receiver, moment: datetime) -> None:
+    """Make due what was put off, as the receiver took another delivery."""
+    await _move(receiver, moment, Q(next_attempt_at__gt=moment))
+
+
+async def _move(receiver: Receiver, moment: datetime, which: Q) -> None:
+    # What was tried has its own time: it may be under way.
+    untried = Delivery.filter(
+        which, account_id=receiver.account_id, host=receiver.host, state=PENDING, attempts=0
+    )
+    if await untried.exists():
+        await _set_due(untried, moment)
+
+
+@transactional
+async def _set_due(deliveries: QuerySet[Delivery], moment: datetime) -> None:
+    # Locked in one order and without waiting: of two processes that move the same, none waits for the other.
+    locked = deliveries.order_by("id").limit(MOST_MOVED).select_for_update(skip_locked=True)
+    ids = [row.id for row in await locked.only("id")]
+    await Delivery.filter(id__in=ids).update(next_attempt_at=moment)
 
 
 async def give_up_all(account_id: int, why: str) -> None:
@@ -174,6 +218,7 @@ def _attempt(row: Delivery, secret: str | None, banned: bool) -> Attempt:
         delivery_id=row.id,
         number=row.attempts + 1,
         account_id=row.account_id,
+        host=row.host,
         url=row.url,
         event_id=row.event_id,
         request_id=row.event.request_id,

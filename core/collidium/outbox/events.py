@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import httpx
 from tortoise.timezone import now
 
 from collidium import database
 from collidium.bell import Bell
 from collidium.database import transactional
 from collidium.outbox.models import Delivery, OutboxEvent, Webhook
+from collidium.outbox.urls import host_of
 
 #: The one kind of event there is.
 SIMULATION_COMPLETED: Final = "simulation.completed"
@@ -47,7 +49,12 @@ async def announce(account_id: int, url: str | None, record: Mapping[str, Any]) 
     )
     for address in urls:
         await Delivery.create(
-            event=event, account_id=account_id, url=address, created_at=moment, next_attempt_at=moment
+            event=event,
+            account_id=account_id,
+            url=address,
+            host=host_of(httpx.URL(address)),
+            created_at=moment,
+            next_attempt_at=moment,
         )
     database.on_commit(announced.ring)
 

@@ -47,6 +47,8 @@ class Delivery(Model):
     event_id: str
     account_id = fields.BigIntField()
     url = fields.CharField(max_length=2000)
+    #: That of the URL. Empty for what was announced before hosts were kept.
+    host = fields.CharField(max_length=255, default="")
     state = fields.CharField(max_length=16, default="pending")
     #: Attempts begun: it also tells whose attempt is the latest.
     attempts = fields.IntField(default=0)
@@ -59,4 +61,8 @@ class Delivery(Model):
 
     class Meta(Model.Meta):
         table = "webhook_deliveries"
-        indexes = (("state", "next_attempt_at", "id"), ("account_id", "id"))
+        indexes = (
+            ("state", "next_attempt_at", "id"),
+            ("account_id", "id"),
+            ("state", "account_id", "host", "next_attempt_at", "id"),
+        )

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 import httpcore
 import httpx
 from standardwebhooks import Webhook
 
 from collidium import __version__
-from collidium.errors import Unavailable
+from collidium.errors import TooManyRequests, Unavailable
 from collidium.outbox.bounded_network import BoundedNetwork
-from collidium.outbox.look_ups import Resolve, look_up
+from collidium.outbox.look_ups import LookUps, Resolve
 from collidium.outbox.resolving import Refused, addresses_of
 from collidium.outbox.urls import HTTPS_PORT, host_of
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 #: So many addresses of a host are tried, each for its part of the time.
 MOST_ADDRESSES: Final = 3
+#: Deliveries under way at once to one address, of all receivers that have not answered before: names cost
+#: nothing, and any number of them may lead to one address that asked for nothing.
+MOST_PER_ADDRESS: Final = 8
 #: Said of whatever goes wrong before an HTTP answer: more would tell a stranger which ports are open.
 NO_ANSWER: Final = "no HTTPS answer"
 #: What httpcore raises, and what it lets through.
@@ -67,27 +70,34 @@ class Sender:
         self._private = settings.webhook_private_addresses
         self._seconds = settings.webhook_timeout_seconds
         self._resolve = resolve
-        # A connection that was made for one host must never carry what is meant for another at its address.
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=context,
-            max_connections=None,
-            max_keepalive_connections=0,
-            network_backend=BoundedNetwork(),
-        )
+        self._context = context
+        self._network = BoundedNetwork()
+        # Held by those who use them, so there are never more than attempts under way.
+        self._places: WeakValueDictionary[bytes, asyncio.Semaphore] = WeakValueDictionary()
 
     @classmethod
-    @asynccontextmanager
-    async def open(cls, settings: Settings, resolve: Resolve = look_up) -> AsyncIterator[Sender]:
+    async def open(cls, settings: Settings, resolve: Resolve | None = None) -> Sender:
         """A sender that trusts the authorities of ``SSL_CERT_FILE``, else those that httpx brings."""
         # In a thread: reading all authorities takes 50 ms.
-        sender = cls(settings, resolve, await asyncio.to_thread(httpx.create_ssl_context))
-        async with sender._pool:
-            yield sender
+        context = await asyncio.to_thread(httpx.create_ssl_context)
+        # Look-ups of its own: hosts that deliveries wait for keep nobody from setting a webhook.
+        return cls(settings, resolve or LookUps().look_up, context)
 
     async def send(
-        self, url: str, account_id: int, *, event_id: str, body: str, secret: str, moment: datetime
+        self,
+        url: str,
+        account_id: int,
+        *,
+        event_id: str,
+        body: str,
+        secret: str,
+        moment: datetime,
+        answering: bool = False,
     ) -> Outcome:
-        """Send an account's event, signed at ``moment``; what a receiver does wrong is told, not raised."""
+        """Send an account's event, signed at ``moment``; what a receiver does wrong is told, not raised.
+
+        Receivers that are not known to be ``answering`` share :data:`MOST_PER_ADDRESS` places at an address.
+        """
         moment = moment.astimezone(UTC)  # the signature takes it for that
         headers = {
             "Accept": "*/*",  # some firewalls want it
@@ -99,15 +109,19 @@ class Sender:
         }
         try:
             async with asyncio.timeout(self._seconds):
-                return _outcome(await self._post(httpx.URL(url), account_id, headers, body.encode()))
+                return _outcome(
+                    await self._post(httpx.URL(url), account_id, headers, body.encode(), answering=answering)
+                )
         except Refused as refused:
             return Outcome(None, str(refused))
-        except Unavailable as unavailable:
-            return Outcome(None, "its host cannot be looked up now", unavailable.detail)
+        except (TooManyRequests, Unavailable) as error:
+            return Outcome(None, "its host cannot be looked up now", error.detail)
         except _FAILURES as failure:
             return Outcome(None, NO_ANSWER, _kinds(failure))
 
-    async def _post(self, url: httpx.URL, account_id: int, headers: dict[str, str], body: bytes) -> int:
+    async def _post(
+        self, url: httpx.URL, account_id: int, headers: dict[str, str], body: bytes, *, answering: bool
+    ) -> int:
         host, port = host_of(url), url.port or HTTPS_PORT
         addresses = await addresses_of(
             host, port, account_id, private=self._private, resolve=self._resolve, seconds=self._seconds
@@ -119,17 +133,31 @@ class Sender:
         )
         for address in others:
             with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
-                return await self._post_to(address, host, headers, body)
-        return await self._post_to(last, host, headers, body)
+                async with self._place(address.host, answering=answering):
+                    return await self._post_to(address, host, headers, body)
+        async with self._place(last.host, answering=answering):
+            return await self._post_to(last, host, headers, body)
+
+    def _place(self, address: bytes, *, answering: bool) -> AbstractAsyncContextManager[None]:
+        """A place at an address; who answers needs none."""
+        if answering:
+            return nullcontext()
+        return self._places.setdefault(address, asyncio.Semaphore(MOST_PER_ADDRESS))
 
     async def _post_to(self, address: httpcore.URL, host: str, headers: dict[str, str], body: bytes) -> int:
         """The answer's status; the rest of the answer is not read, as nothing depends on it."""
         timeout = {"connect": self._seconds / MOST_ADDRESSES, "read": self._seconds, "write": self._seconds}
         extensions = {"sni_hostname": host, "timeout": timeout}
-        posting = self._pool.stream(
-            "POST", address, headers=[*headers.items()], content=body, extensions=extensions
-        )
-        async with posting as response:
+        # No pool: one leaks connections whose request is cancelled (encode/httpcore#1093), and a connection
+        # that was made for one host must never carry what is meant for another at its address.
+        async with (
+            httpcore.AsyncHTTPConnection(
+                address.origin, ssl_context=self._context, network_backend=self._network
+            ) as connection,
+            connection.stream(
+                "POST", address, headers=[*headers.items()], content=body, extensions=extensions
+            ) as response,
+        ):
             return response.status
 
 

@@ -66,8 +66,7 @@ class Post:
     ) -> AsyncIterator[Deliverer]:
         """One that may lead to loopback; ``overrides`` are settings."""
         chosen = settings.load(**{"webhook_private_addresses": True, **overrides})
-        async with Sender.open(chosen, resolve) as sender:
-            yield Deliverer(sender, self.secrets, chosen, self.clock)
+        yield Deliverer(await Sender.open(chosen, resolve), self.secrets, chosen, self.clock)
 
     async def deliver(self, resolve: Resolve = resolve_to_loopback, **overrides: object) -> int:
         """Attempt all that is due; how many attempts that were."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from threading import enumerate as enumerate_threads
 
 import h11
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
-from tests.core.outbox.conftest import Post
+from tests.core.outbox.conftest import Post, resolve_to_loopback
 from tests.core.outbox.receiver import Receiver
+from tests.waiting import until
 
-from collidium import accounts, outbox
+from collidium import accounts, outbox, settings
 from collidium.outbox.bounded_network import LONGEST_HEAD, MOST_PER_READ
+from collidium.outbox.sending import Sender
 
 
 async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receiver) -> None:
@@ -257,3 +260,20 @@ async def test_a_secret_that_cannot_be_read_any_more_is_told(post: Post, receive
     (delivery,) = await post.log()
     assert delivery.state == "pending"
     assert delivery.last_error == "the signing secret cannot be read by the platform; rotate it"
+
+
+async def test_attempts_that_are_cancelled_leave_no_connection(receiver: Receiver, trusted: object) -> None:
+    """Whatever they were doing at that moment, the receiver sees all of their connections end."""
+    sender = await Sender.open(settings.load(webhook_private_addresses=True), resolve_to_loopback)
+
+    async def send() -> None:
+        secret, moment = "whsec_" + "c2VjcmV0" * 4, datetime.now(UTC)
+        await sender.send(receiver.url(), 1, event_id="evt", body="{}", secret=secret, moment=moment)
+
+    for milliseconds in range(0, 40, 2):
+        sending = [asyncio.create_task(send()) for _ in range(8)]
+        await asyncio.wait(sending, timeout=milliseconds / 1000)
+        for task in sending:
+            task.cancel()
+        await asyncio.gather(*sending, return_exceptions=True)
+    await until(lambda: not any("process_request_thread" in thread.name for thread in enumerate_threads()))

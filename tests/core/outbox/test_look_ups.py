@@ -14,7 +14,7 @@ from tests.core.outbox.conftest import Post
 from tests.waiting import until
 
 from collidium import settings
-from collidium.errors import InvalidInput, Unavailable
+from collidium.errors import InvalidInput, TooManyRequests, Unavailable
 from collidium.outbox import require_reachable
 from collidium.outbox.look_ups import LookUps
 
@@ -65,14 +65,34 @@ async def test_threads_are_bounded_also_when_nobody_waits_for_them_any_more(name
     assert threads() == 4
     name_server.answers.set()
     await until(lambda: threads() == 0)
-    assert await look_ups.look_up("quick.example", 443, 1) == ["8.8.8.8"]
+    assert await look_ups.look_up("quick.example", 443, 200) == ["8.8.8.8"]
+
+
+async def test_black_holed_names_of_sixteen_accounts_block_nobody(name_server: NameServer) -> None:
+    look_ups = LookUps()
+    await asyncio.gather(*(leave_soon(look_ups, f"h{n}.slow.example", n) for n in range(1, 17)))
+    assert threads() == 16
+    await require_reachable("https://quick.example/", DEFAULTS, account_id=100, resolve=look_ups.look_up)
+
+
+async def test_an_account_rests_after_a_slow_look_up(name_server: NameServer) -> None:
+    """Nine times as long as it took: so no account holds a thread for more than a tenth of the time."""
+    look_ups = LookUps(slow=0.1)
+    await leave_soon(look_ups, "h.slow.example", 1)
+    name_server.answers.set()
+    await until(lambda: threads() == 0)
+    with pytest.raises(TooManyRequests, match="were slow") as refused:
+        await look_ups.look_up("quick.example", 443, 1)
+    assert int(refused.value.headers["Retry-After"]) >= 2
+    assert await look_ups.look_up("quick.example", 443, 2) == ["8.8.8.8"]
+    assert await look_ups.look_up("quick.example", 443, 2) == ["8.8.8.8"]
 
 
 async def test_one_account_has_one_look_up_and_holds_up_nobody_else(name_server: NameServer) -> None:
-    look_ups = LookUps(most=4, seconds=0.05)
+    look_ups = LookUps(most=4, seconds=0.05, slow=20)
     await leave_soon(look_ups, "h.slow.example", 1)
     for n in range(10):
-        with pytest.raises(Unavailable):
+        with pytest.raises(TooManyRequests):
             await look_ups.look_up(f"h{n}.slow.example", 443, 1)
     assert threads() == 1
     assert await look_ups.look_up("quick.example", 443, 2) == ["8.8.8.8"]
@@ -129,7 +149,7 @@ async def test_a_url_is_refused_for_now_while_the_account_s_last_is_looked_up(
     resolve = LookUps(seconds=0.05).look_up
     with pytest.raises(InvalidInput, match="cannot be looked up now"):
         await require_reachable("https://h.slow.example/", DEFAULTS, account_id=1, resolve=resolve)
-    with pytest.raises(Unavailable):
+    with pytest.raises(TooManyRequests):
         await require_reachable("https://quick.example/", DEFAULTS, account_id=1, resolve=resolve)
     await require_reachable("https://quick.example/", DEFAULTS, account_id=2, resolve=resolve)
 
