@@ -30,6 +30,7 @@ from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.connection import get_connection, get_connections
 from tortoise.exceptions import BaseORMException
 from tortoise.migrations.executor import MigrationExecutor
+from tortoise.migrations.operations import CreateModel
 from tortoise.transactions import in_transaction
 
 from collidium.database_errors import is_away
@@ -40,6 +41,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 APP = "collidium"
+MIGRATIONS = "collidium.migrations"
+#: Tortoise's table of the migrations that were applied.
+RECORDS = "tortoise_migrations"
 BUSY_TIMEOUT_MS = 20_000
 #: Any number, the same in every process: the advisory lock that a migration holds on PostgreSQL.
 MIGRATION_LOCK = 7266021
@@ -71,7 +75,7 @@ def config(url: str) -> dict[str, Any]:
                     "collidium.simulations.models",
                     "collidium.outbox.models",
                 ],
-                "migrations": "collidium.migrations",
+                "migrations": MIGRATIONS,
                 "default_connection": "default",
             }
         },
@@ -130,12 +134,21 @@ async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:
 
 
 async def migrate(url: str) -> None:
-    """Bring the schema up to this release. Safe to repeat, and to run from several processes at once."""
-    async with _reachable(url):
-        if unknown := (await _schema()).unknown:
-            raise ConfigurationError(_newer(unknown))
-        async with _migration_lock():
-            await _executor().migrate()
+    """Bring the schema up to this release. Safe to repeat, and to run from several processes at once.
+
+    All missing migrations and their records are one transaction: when the process is killed, or one of them
+    fails, the schema stays what it was.
+    """
+    async with _reachable(url), _migration_lock():
+        schema = await _schema()
+        if schema.unknown or schema.unrecorded:
+            raise ConfigurationError("the database cannot be migrated: " + "; ".join(schema.problems))
+        if schema.missing:
+            # Without targets it makes the table of records only. Not in the transaction, which PostgreSQL
+            # would abort: the executor looks for the table, and a failed look is an error.
+            await _executor().migrate(targets=[])
+            async with in_transaction():
+                await _executor().migrate()
 
 
 async def check(url: str) -> list[str]:
@@ -177,28 +190,56 @@ class _Schema:
 
     missing: list[str]
     unknown: list[str]
+    #: Tables that exist, although the migrations that create them are missing.
+    unrecorded: list[str]
+    #: What to delete to start anew.
+    place: str
 
     @property
     def problems(self) -> list[str]:
         problems = []
-        if self.missing:
+        if self.unrecorded:
+            problems.append(
+                f"migrations not applied: {', '.join(self.missing)}; but tables that they create exist: "
+                f"{', '.join(self.unrecorded)} (an earlier version was killed while it migrated, or another "
+                f"program made them; restore a backup or, if nothing in them is needed, delete {self.place}; "
+                "then run: collidium db migrate)"
+            )
+        elif self.missing:
             names = ", ".join(self.missing)
             problems.append(f"migrations not applied: {names} (run: collidium db migrate)")
         if self.unknown:
-            problems.append(_newer(self.unknown))
+            names = ", ".join(self.unknown)
+            problems.append(f"its schema is newer than this release: {names} (install a newer release)")
         return problems
 
 
 async def _schema() -> _Schema:
-    executor = _executor()
-    applied = {key.name for key in await executor.recorder.applied_migrations() if key.app_label == APP}
-    await executor.loader.build_graph()
-    known = {key.name for key in executor.loader.graph.nodes if key.app_label == APP}
-    return _Schema(missing=sorted(known - applied), unknown=sorted(applied - known))
+    # Tables before records: migrations that are applied in between are not taken for unrecorded ones.
+    client = connection()
+    tables = await _names(
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        if isinstance(client, SqliteClient)
+        else "SELECT tablename AS name FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+    )
+    records = f"SELECT name FROM {RECORDS} WHERE app = '{APP}'"  # noqa: S608 -- constants
+    applied = await _names(records) if RECORDS in tables else set()
+    loader = _executor().loader
+    loader.load_disk()
+    known = {key.name: migration for key, migration in loader.disk_migrations.items()}
+    missing = sorted(known.keys() - applied)
+    operations = (operation for name in missing for operation in known[name].operations)
+    created = {(each.options or {}).get("table", "") for each in operations if isinstance(each, CreateModel)}
+    return _Schema(
+        missing=missing,
+        unknown=sorted(applied - known.keys()),
+        unrecorded=sorted(tables & created),
+        place=f"the file {client.filename}" if isinstance(client, SqliteClient) else "its tables",
+    )
 
 
-def _newer(unknown: list[str]) -> str:
-    return f"its schema is newer than this release: {', '.join(unknown)} (install a newer release)"
+async def _names(query: str) -> set[str]:
+    return {row["name"] for row in await rows_of(query)}
 
 
 @asynccontextmanager
@@ -206,7 +247,7 @@ async def _migration_lock() -> AsyncIterator[None]:
     """Held while migrating, so that two processes never migrate at once."""
     client = connection()
     if isinstance(client, SqliteClient):
-        # Scripts commit on SQLite, so the lock is a file's, not a transaction's.
+        # A file's lock is waited for as long as it takes, SQLite's own for BUSY_TIMEOUT_MS.
         file = os.open(f"{client.filename}.migration-lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)

@@ -12,10 +12,10 @@ twenty times as long: such reads take the short way.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tortoise.backends.base.client import TransactionContext
+from tortoise.backends.base.client import NestedTransactionContext, TransactionContext
 from tortoise.backends.sqlite.client import (
     SqliteClient,
     SqliteTransactionContext,
@@ -33,6 +33,14 @@ class ImmediateTransaction(SqliteTransactionWrapper):
             await self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             raise TransactionManagementError(error) from error
+
+    async def execute_script(self, query: str) -> None:
+        """Run the statements one by one: sqlite3's own way of running a script commits first."""
+        for statement in split_statements(query):
+            await self.execute_query(statement)
+
+    def _in_transaction(self) -> TransactionContext:
+        return NestedTransactionContext(ImmediateTransaction(self))
 
 
 class ImmediateContext(SqliteTransactionContext):
@@ -102,6 +110,19 @@ class ReadsAtOnce(SqliteClient):
 
     async def close(self) -> None:
         self._reader.close()
+
+
+def split_statements(script: str) -> Iterator[str]:
+    """Split where SQLite itself sees the end of a statement: not in triggers, strings and comments."""
+    statement = ""
+    *pieces, rest = script.split(";")
+    for piece in pieces:
+        statement += piece + ";"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if (statement + rest).strip():
+        yield statement + rest
 
 
 client_class = ImmediateSqliteClient

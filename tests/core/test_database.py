@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from tortoise import Tortoise
+from tortoise.exceptions import OperationalError
 from tortoise.migrations.autodetector import MigrationAutodetector
+from tortoise.transactions import in_transaction
 
 from collidium import database
 from collidium.accounts.models import Account
@@ -44,6 +46,17 @@ async def test_a_schema_from_the_future_is_refused(migrated_database_url: str) -
         await database.migrate(migrated_database_url)
 
 
+async def test_tables_without_a_record_are_reported(migrated_database_url: str) -> None:
+    """As a migration left them that was killed before the schema and its record were one transaction."""
+    async with database.connected(migrated_database_url):
+        await database.rows_of("DELETE FROM tortoise_migrations")
+    (problem,) = await database.check(migrated_database_url)
+    assert "tables that they create exist: accounts, audit_log," in problem
+    assert "restore a backup" in problem
+    with pytest.raises(ConfigurationError, match="tables that they create exist: accounts"):
+        await database.migrate(migrated_database_url)
+
+
 @pytest.mark.parametrize("url", ["mysql://root@localhost/x", "nonsense", "sqlite:"])
 async def test_another_kind_of_database_is_a_configuration_error(url: str) -> None:
     with pytest.raises(ConfigurationError, match="PLATFORM_DATABASE_URL"):
@@ -70,6 +83,22 @@ async def test_a_failed_transaction_leaves_nothing(connected: str) -> None:
     with pytest.raises(LookupError):
         await fail()
     assert not await Account.exists(hub_username="ghost")
+
+
+async def test_a_script_is_part_of_its_transaction(connected: str) -> None:
+    @database.transactional
+    async def fail() -> None:
+        client = database.connection()
+        await client.execute_script("CREATE TABLE a (x TEXT); INSERT INTO a VALUES (';'); -- one; row")
+        async with in_transaction() as inner:
+            await inner.execute_script("INSERT INTO a VALUES ('b')")
+        assert len(await database.rows_of("SELECT x FROM a")) == 2
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await fail()
+    with pytest.raises(OperationalError):
+        await database.rows_of("SELECT x FROM a")
 
 
 async def test_an_inner_transaction_is_the_outer_one(connected: str) -> None:
