@@ -5,7 +5,7 @@ from tortoise.migrations import operations as ops
 
 
 class Migration(migrations.Migration):
-    dependencies = [("collidium", "0007_selections")]
+    dependencies = [("collidium", "0001_initial")]
 
     operations = [
         ops.DeleteModel("IdempotencyKey"),

@@ -6,7 +6,7 @@ from tortoise.migrations import operations as ops
 
 
 class Migration(migrations.Migration):
-    dependencies = [("collidium", "0007_selections")]
+    dependencies = [("collidium", "0002_idempotency")]
 
     operations = [
         ops.AddField(
