@@ -1,4 +1,4 @@
-"""Every command of the README and of the pages that continue it, in a copy of the checkout, on a real server."""
+"""Every command of the README and the pages that continue it, in a copy of the checkout, on a real server."""
 
 from __future__ import annotations
 
