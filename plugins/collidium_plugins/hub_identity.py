@@ -8,13 +8,14 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from cachetools import TTLCache
 
 from collidium import hookspecs
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
-from collidium.http_client import HttpClient, body_of
+from collidium.http_client import HttpClient, NoResponse
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -100,25 +101,16 @@ class HubIdentity(IdentityProvider):
         return answer
 
     async def _ask(self, token: str) -> Answer:
-        client = await self._http.get()
-        import httpx
-
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         try:
-            async with (
-                asyncio.timeout(self._timeout_seconds),
-                client.stream("GET", self._url, headers=headers) as response,
-            ):
-                if response.status_code in {401, 403}:
-                    return None
-                if response.status_code != httpx.codes.OK:
-                    return f"the hub answered {response.status_code} to whoami"
-                return _owner(await body_of(response, ANSWER_BYTES))
-        except TimeoutError:
-            return f"the hub did not answer within {self._timeout_seconds:g} s"
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            # The kind of error says enough; its request carries the token.
-            return f"the hub cannot be reached ({type(error).__name__})"
+            response = await self._http.call("GET", self._url, ANSWER_BYTES, headers=headers)
+        except NoResponse as error:
+            return f"the hub {error}"
+        if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+            return None
+        if response.status_code != HTTPStatus.OK:
+            return f"the hub answered {response.status_code} to whoami"
+        return _owner(response.content)
 
 
 def _owner(content: bytes) -> Answer:

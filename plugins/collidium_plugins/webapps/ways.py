@@ -16,11 +16,15 @@ import httpx
 from quart import Quart
 
 from collidium.daemon_threads import in_thread
-from collidium.http_client import past_proxies
+from collidium.http_client import HttpClient, past_proxies
+from collidium.http_transport import BoundedTransport
 
 #: Seconds that any answer may take, and that of a scoring, which is sent when it is done.
-PATIENCE: Final = httpx.Timeout(30.0)
+PATIENCE_SECONDS: Final = 30.0
 PATIENCE_OF_UPLOADS: Final = httpx.Timeout(30.0, read=3600.0)
+#: Calls of a backend elsewhere at one time, and bytes of an answer: far more than any has.
+CONNECTIONS: Final = 100
+LONGEST_ANSWER: Final = 64 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,9 @@ class Forwarding:
 async def forwarding(backend: str, app: Quart | None) -> AsyncIterator[Forwarding]:
     """To the application ``app``, else over HTTP to the address ``backend``."""
     here = in_process(app) if app else None
-    mounts = None if app else past_proxies()
     async with (
         httpx.AsyncClient(
-            base_url=backend, timeout=PATIENCE, transport=here, mounts=mounts, cookies=_no_cookies()
+            base_url=backend, timeout=PATIENCE_SECONDS, transport=here or elsewhere(), cookies=_no_cookies()
         ) as calls,
         httpx.AsyncClient(
             base_url=backend, timeout=PATIENCE_OF_UPLOADS, transport=here or Threaded(), cookies=_no_cookies()
@@ -57,6 +60,11 @@ def in_process(app: Quart) -> httpx.ASGITransport:
     # Quart's proxy stands for it only while it handles something.
     asgi = getattr(app, "_get_current_object", lambda: app)()
     return httpx.ASGITransport(partial(_answered, asgi))
+
+
+def elsewhere() -> BoundedTransport:
+    """Calls of an application that is reached over HTTP."""
+    return BoundedTransport(HttpClient(PATIENCE_SECONDS, CONNECTIONS), LONGEST_ANSWER)
 
 
 async def _answered(app: Any, scope: Any, receive: Any, send: Any) -> None:
