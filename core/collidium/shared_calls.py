@@ -21,7 +21,7 @@ class SharedCalls(Generic[K, V]):
         return key in self._tasks
 
     async def run(self, key: K, call: Callable[[], Awaitable[V]]) -> V:
-        """Return what the call for ``key`` returns; ``call`` makes it if there is none. Raises what it raises."""
+        """Return the result of the call for ``key``, started by ``call`` if there is none; raises as that."""
         task = self._tasks.get(key)
         if task is None:
             task = self._tasks[key] = asyncio.ensure_future(call())

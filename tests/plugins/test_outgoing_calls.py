@@ -83,7 +83,7 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
     async with AsyncExitStack() as stack:
         match request.param:
             case "identity":
-                provider = HubIdentity(service.url, timeout_seconds=DEADLINE, cache_seconds=60)
+                provider = HubIdentity(service.url, timeout_seconds=DEADLINE)
                 stack.push_async_callback(provider.close)
 
                 async def identify(number: int) -> None:

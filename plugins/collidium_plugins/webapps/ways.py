@@ -13,7 +13,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
 
 import httpx
-from quart import Quart
+from quart import Quart, has_request_context, request
 
 from collidium.daemon_threads import in_thread
 from collidium.http_client import HttpClient, past_proxies
@@ -25,6 +25,8 @@ PATIENCE_OF_UPLOADS: Final = httpx.Timeout(30.0, read=3600.0)
 #: Calls of a backend elsewhere at one time, and bytes of an answer: far more than any has.
 CONNECTIONS: Final = 100
 LONGEST_ANSWER: Final = 64 * 1024**2
+
+_FORWARDED: Final = b"x-forwarded-for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,12 @@ async def _answered(app: Any, scope: Any, receive: Any, send: Any) -> None:
             ended.set()
         await send(message)
 
+    if has_request_context():
+        # The backend counts unknown tokens by the address that they come from: that of the browser.
+        passed = [
+            (_FORWARDED, value.encode("latin-1")) for value in request.headers.getlist("X-Forwarded-For")
+        ]
+        scope = {**scope, "client": (request.remote_addr or "", 0), "headers": [*scope["headers"], *passed]}
     # What is known of the request that calls, above all who it is, must not be taken for that of the call.
     call = app(scope, receive_what_is_wanted, send_and_see)
     await asyncio.get_running_loop().create_task(call, context=Context())
