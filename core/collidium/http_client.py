@@ -1,14 +1,34 @@
-"""HTTP clients of parts of the server that call another service: one each, for as long as the part lives."""
+"""Outgoing HTTP calls of the server: bounded in number and in time, whatever their callers do.
+
+httpcore loses a connection for good when a call is cancelled while it waits inside the pool (its issue 1093).
+So no call waits there: it first waits for one of as many slots as there are connections, each of which is a
+pool of one connection; a pool in which a call did not end in order is replaced.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+import functools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from collidium import __version__
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
+#: Part of a call's time for each of TCP and TLS: a handshake has to end by its own timeout, which closes the
+#: socket; cancelled, it would leave the socket to the garbage collector.
+_CONNECT_SHARE: Final = 0.45
+#: What the headers say of a body that has been read and decoded is not true any more.
+_OF_THE_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+class NoResponse(Exception):
+    """The service did not respond; the message says how, and holds nothing of the request."""
 
 
 def past_proxies() -> dict[str, None]:
@@ -16,48 +36,139 @@ def past_proxies() -> dict[str, None]:
     return {f"all://{host}": None for host in _LOOPBACK}
 
 
-async def body_of(response: httpx.Response, most_bytes: int) -> bytes:
-    """The body of an answer, read as it comes; of a longer one a little more than ``most_bytes``."""
+class HttpClient:
+    """Calls services, a limited number at once. Redirects are not followed.
+
+    Parameters
+    ----------
+    timeout_seconds
+        Time for the whole of a call: the wait for a slot, the connection, the response with its body.
+    connections
+        Maximum number of calls at one time; further calls wait.
+    """
+
+    def __init__(self, timeout_seconds: float, connections: int) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._slots = asyncio.Semaphore(connections)
+        #: A pool of one connection each, the one that was used last at the end.
+        self._idle: list[httpx.AsyncClient] = []
+        self._calls: set[asyncio.Task[httpx.Response]] = set()
+
+    async def call(
+        self,
+        method: str,
+        url: str,
+        maximum_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        **content: Any,
+    ) -> httpx.Response:
+        """Send a request and return its response.
+
+        Parameters
+        ----------
+        maximum_bytes
+            Length of the body from which on no more of it is read; what was read may be a little longer.
+        **content
+            ``params``, ``content`` and ``json``, as for ``httpx.Request``.
+
+        Raises
+        ------
+        NoResponse
+            When there is none in time.
+        """
+        await _prepare()
+        import httpx
+
+        headers = {"User-Agent": f"collidium/{__version__}", **(headers or {})}
+        try:
+            request = httpx.Request(method, url, headers=headers, **content)
+            return await self.send(request, maximum_bytes)
+        except httpx.TimeoutException:
+            raise NoResponse(f"did not answer within {self._timeout_seconds:g} s") from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            # Only the kind of error: its request carries secrets.
+            raise NoResponse(f"cannot be reached ({type(error).__name__})") from None
+
+    async def send(self, request: httpx.Request, maximum_bytes: int) -> httpx.Response:
+        """As :meth:`call`, for a request whose body is in memory; raises what httpx does."""
+        await _prepare()
+        import httpx
+
+        deadline = asyncio.get_running_loop().time() + self._timeout_seconds
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise httpx.PoolTimeout("too many calls", request=request) from None
+        # A caller that is cancelled leaves the call to its own deadline.
+        task = asyncio.create_task(self._exchange(request, maximum_bytes, deadline))
+        self._calls.add(task)
+        task.add_done_callback(self._finish)
+        return await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """End what goes on, and close all connections. Idempotent."""
+        for task in list(self._calls):
+            task.cancel()
+        await asyncio.gather(*self._calls, return_exceptions=True)
+        while self._idle:
+            await self._idle.pop().aclose()
+
+    def _finish(self, task: asyncio.Task[httpx.Response]) -> None:
+        self._calls.discard(task)
+        self._slots.release()
+        # Asking for the error marks it as seen, also where the caller has gone.
+        if not task.cancelled():
+            task.exception()
+
+    async def _exchange(self, request: httpx.Request, maximum_bytes: int, deadline: float) -> httpx.Response:
+        import httpx
+
+        pool = self._idle.pop() if self._idle else _pool_of_one()
+        timeout = httpx.Timeout(self._timeout_seconds, connect=self._timeout_seconds * _CONNECT_SHARE)
+        request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
+        try:
+            async with asyncio.timeout_at(deadline):
+                response = await pool.send(request, stream=True)
+                try:
+                    content = await _body(response, maximum_bytes)
+                finally:
+                    await response.aclose()
+        except BaseException as error:
+            await pool.aclose()
+            if isinstance(error, TimeoutError):
+                raise httpx.ReadTimeout("no whole response", request=request) from None
+            raise
+        self._idle.append(pool)
+        headers = [item for item in response.headers.multi_items() if item[0] not in _OF_THE_TRANSFER]
+        return httpx.Response(response.status_code, headers=headers, content=content, request=request)
+
+
+async def _body(response: httpx.Response, maximum_bytes: int) -> bytes:
     content = bytearray()
     async for chunk in response.aiter_bytes():
         content += chunk
-        if len(content) > most_bytes:
+        if len(content) > maximum_bytes:
             break
     return bytes(content)
 
 
-class HttpClient:
-    """A client that is made when it is first needed; it follows no redirects."""
+async def _prepare() -> None:
+    """Import httpx and read all certificates once, in a thread: that would hold up every other request."""
+    if not _tls.cache_info().currsize:
+        await asyncio.to_thread(_tls)
 
-    def __init__(self, timeout_seconds: float, connections: int) -> None:
-        """``timeout_seconds`` hold for each step of a call; ``connections`` are open at once at the most."""
-        self._timeout_seconds = timeout_seconds
-        self._connections = connections
-        self._client: httpx.AsyncClient | None = None
-        self._opening = asyncio.Lock()
 
-    async def get(self) -> httpx.AsyncClient:
-        """The client, always the same."""
-        async with self._opening:
-            if self._client is None:
-                # To import httpx and read all certificates here would hold up every other request.
-                self._client = await asyncio.to_thread(self._make)
-        return self._client
+def _pool_of_one() -> httpx.AsyncClient:
+    import httpx
 
-    def _make(self) -> httpx.AsyncClient:
-        import httpx
+    return httpx.AsyncClient(
+        verify=_tls(), limits=httpx.Limits(max_connections=1), follow_redirects=False, mounts=past_proxies()
+    )
 
-        return httpx.AsyncClient(
-            timeout=self._timeout_seconds,
-            follow_redirects=False,
-            limits=httpx.Limits(
-                max_connections=self._connections, max_keepalive_connections=self._connections
-            ),
-            mounts=past_proxies(),
-        )
 
-    async def close(self) -> None:
-        """Give back connections. Idempotent."""
-        if self._client is not None:
-            client, self._client = self._client, None
-            await client.aclose()
+@functools.cache
+def _tls() -> ssl.SSLContext:
+    import httpx
+
+    return httpx.create_ssl_context()

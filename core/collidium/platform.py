@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from collidium import data_directory, database, plugins
 from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
-from collidium.contracts.identity import IdentityProvider
 from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import Task
 from collidium.event_display import EventDisplay
+from collidium.identities import Identities
 from collidium.model_zoo import ModelZoo
 from collidium.plugins import Plugins, Provided
 from collidium.secrets import Secrets, open_secrets
@@ -34,7 +34,7 @@ class Platform:
     settings: Settings
     plugins: Plugins
     tasks: Provided[Task]
-    identity: IdentityProvider
+    identities: Identities
     storage: Storage
     executor: Executor
     #: All of them: requests are followed on the runner that they were handed to.
@@ -64,7 +64,7 @@ class Platform:
             settings=settings,
             plugins=loaded,
             tasks=loaded.tasks(),
-            identity=loaded.identity_providers(settings).get(settings.identity),
+            identities=Identities(loaded.identity_providers(settings).get(settings.identity), settings),
             storage=loaded.storages(settings).get(settings.storage),
             executor=executor,
             runners=runners,
@@ -83,7 +83,7 @@ class Platform:
             finally:
                 await asyncio.to_thread(loaded.observers.finish, OBSERVERS_SECONDS)
                 for part in (
-                    *(platform.event_display, platform.executor, platform.identity, platform.storage),
+                    *(platform.event_display, platform.executor, platform.identities, platform.storage),
                     platform.model_zoo,
                 ):
                     await part.close()

@@ -68,9 +68,9 @@ async def hub() -> AsyncIterator[FakeHub]:
 async def make(hub: FakeHub) -> AsyncIterator[Callable[..., HubIdentity]]:
     made = []
 
-    def make(timeout: float = 5, cache: float = 60) -> HubIdentity:
+    def make(timeout: float = 5) -> HubIdentity:
         url = f"http://127.0.0.1:{hub.port}/hub"
-        made.append(HubIdentity(url, timeout_seconds=timeout, cache_seconds=cache))
+        made.append(HubIdentity(url, timeout_seconds=timeout))
         return made[-1]
 
     yield make
@@ -83,36 +83,6 @@ def provider(make: Callable[..., HubIdentity]) -> HubIdentity:
     return make()
 
 
-async def test_a_good_token_is_asked_about_once(hub: FakeHub, provider: HubIdentity) -> None:
-    assert [await provider.identify(TOKEN) for _ in range(3)] == [Identity("ada")] * 3
-    assert hub.tokens == [TOKEN]
-
-
-async def test_fifty_at_once_make_one_call(hub: FakeHub, provider: HubIdentity) -> None:
-    hub.gate.clear()
-    waiting = [asyncio.create_task(provider.identify(TOKEN)) for _ in range(50)]
-    await until(lambda: len(hub.tokens) == 1)
-    hub.gate.set()
-    assert await asyncio.gather(*waiting) == [Identity("ada")] * 50
-    assert hub.tokens == [TOKEN]
-
-
-async def test_a_waiter_that_gives_up_leaves_the_others_their_answer(
-    hub: FakeHub, provider: HubIdentity
-) -> None:
-    hub.gate.clear()
-    first, second, third = (asyncio.create_task(provider.identify(TOKEN)) for _ in range(3))
-    await until(lambda: len(hub.tokens) == 1)
-    first.cancel()
-    third.cancel()
-    await asyncio.wait([first, third])
-    assert first.cancelled()
-    assert third.cancelled()
-    hub.gate.set()
-    assert await second == Identity("ada")
-    assert hub.tokens == [TOKEN]
-
-
 async def test_different_tokens_share_the_connections(hub: FakeHub, provider: HubIdentity) -> None:
     for number in range(10):
         await provider.identify(f"token-{number}")
@@ -120,21 +90,10 @@ async def test_different_tokens_share_the_connections(hub: FakeHub, provider: Hu
     assert hub.connections == 1
 
 
-async def test_without_a_cache_the_hub_is_asked_each_time(
-    hub: FakeHub, make: Callable[..., HubIdentity]
-) -> None:
-    provider = make(cache=0)
-    await provider.identify(TOKEN)
-    await provider.identify(TOKEN)
-    assert len(hub.tokens) == 2
-
-
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_refused_token_is_nobodys(hub: FakeHub, provider: HubIdentity, status: int) -> None:
     hub.answer = (status, "application/json", '{"error": "Invalid token"}')
     assert await provider.identify(TOKEN) is None
-    assert await provider.identify(TOKEN) is None
-    assert len(hub.tokens) == 1
 
 
 @pytest.mark.parametrize(

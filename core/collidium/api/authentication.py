@@ -5,15 +5,14 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from traceback import extract_tb
 from typing import ParamSpec, TypeVar, cast
 
 from quart import g, request
 
 from collidium import accounts
 from collidium.accounts import AccountView
+from collidium.api.callers import caller_address
 from collidium.api.context import platform
-from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.errors import Unauthenticated
 
 P = ParamSpec("P")
@@ -23,11 +22,13 @@ T = TypeVar("T")
 async def caller() -> AccountView:
     """The account whose token the request carries.
 
-    Raises Unauthenticated without a valid token, Forbidden for a banned account, and
-    :class:`~collidium.contracts.identity.IdentityUnavailable` when tokens cannot be checked now.
+    Raises Unauthenticated without a valid token, TooManyRequests for too many unknown ones, Forbidden for a
+    banned account, and :class:`~collidium.contracts.identity.IdentityUnavailable` when tokens cannot be
+    checked now.
     """
     if "caller" not in g:
-        identity = await _identify(bearer_token())
+        address = caller_address(platform().settings.trusted_proxies)
+        identity = await platform().identities.identify(bearer_token(), address)
         if identity is None:
             raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
         g.token_is_read_only = identity.read_only
@@ -59,24 +60,6 @@ def bearer_token() -> str:
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("send your hub token as: Authorization: Bearer TOKEN")
     return token.strip()
-
-
-async def _identify(token: str) -> Identity | None:
-    """Ask the provider; whatever it fails with is "cannot tell now", and nothing else of the platform's."""
-    provider = platform().identity
-    try:
-        identity = await provider.identify(token)
-    except IdentityUnavailable:
-        raise
-    except Exception as error:
-        # A provider may be a stranger's, and its message may hold the token: kind and place tell enough.
-        place = extract_tb(error.__traceback__)[-1]
-        raise IdentityUnavailable(
-            f"{provider.name} failed with {type(error).__name__} at {place.filename}:{place.lineno}"
-        ) from None
-    if identity is None or isinstance(identity, Identity):
-        return identity
-    raise IdentityUnavailable(f"{provider.name} answered with {type(identity).__name__}, no Identity")
 
 
 def require_operator() -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
 from cachetools import TTLCache
 
-from collidium.errors import CollidiumError, Unavailable, UnknownCursor, UpstreamError
-from collidium.http_client import HttpClient, body_of
+from collidium.errors import Unavailable, UnknownCursor, UpstreamError
+from collidium.http_client import HttpClient, NoResponse
 from collidium.model_zoo.reading import HubModel, read_models, task_prefix
+from collidium.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
     import httpx
@@ -69,9 +69,8 @@ class ModelZoo:
         """``hub`` is its address; ``tag`` the platform's."""
         self._hub = hub
         self._tag = tag
-        self._timeout_seconds = timeout_seconds
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
-        self._asking: dict[Question, asyncio.Task[Found]] = {}
+        self._asking: SharedCalls[Question, Found] = SharedCalls()
         self._known: TTLCache[Question, Found] = TTLCache[Question, Found](
             KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight
         )
@@ -83,46 +82,24 @@ class ModelZoo:
         """
         if (known := self._known.get(question)) is not None:
             return known
-        # Shielded: one caller that gives up must not take the answer from the others.
-        return await asyncio.shield(self._asking.get(question) or self._start(question))
+        return await self._asking.run(question, lambda: self._ask(question))
 
     async def close(self) -> None:
         """Give back connections. Idempotent."""
-        for task in list(self._asking.values()):
-            task.cancel()
-            with suppress(asyncio.CancelledError, CollidiumError):
-                await task
+        await self._asking.close()
         await self._http.close()
 
-    def _start(self, question: Question) -> asyncio.Task[Found]:
-        task = self._asking[question] = asyncio.create_task(self._ask(question))
-        task.add_done_callback(lambda done: self._finish(question, done))
-        return task
-
-    def _finish(self, question: Question, task: asyncio.Task[Found]) -> None:
-        del self._asking[question]
-        # Asking for the error takes it as seen, also where every caller has gone.
-        if not task.cancelled() and task.exception() is None:
-            self._known[question] = task.result()
-
     async def _ask(self, question: Question) -> Found:
-        client = await self._http.get()
-        import httpx
-
         try:
-            async with (
-                asyncio.timeout(self._timeout_seconds),
-                client.stream("GET", f"{self._hub}/api/models", params=self._query(question)) as response,
-            ):
-                self._refuse(response, question)
-                # Thousands of models are too many to be read between other requests.
-                return await asyncio.to_thread(self._found, await body_of(response, ANSWER_BYTES), response)
-        except TimeoutError:
-            reason = f"did not answer within {self._timeout_seconds:g} s"
-            raise Unavailable(f"the hub {self._hub} {reason}: try again later") from None
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            kind = type(error).__name__
-            raise Unavailable(f"the hub {self._hub} cannot be reached ({kind}): try again later") from error
+            response = await self._http.call(
+                "GET", f"{self._hub}/api/models", ANSWER_BYTES, params=self._query(question)
+            )
+        except NoResponse as error:
+            raise Unavailable(f"the hub {self._hub} {error}: try again later") from None
+        self._refuse(response, question)
+        # Thousands of models are too many to be read between other requests.
+        found = self._known[question] = await asyncio.to_thread(self._found, response)
+        return found
 
     def _query(self, question: Question) -> tuple[tuple[str, str], ...]:
         tags = [self._tag, question.tag, question.task and task_prefix(self._tag) + question.task]
@@ -146,9 +123,9 @@ class ModelZoo:
             raise Unavailable(f"{told}: try again later")
         raise UpstreamError(told)
 
-    def _found(self, content: bytes, response: httpx.Response) -> Found:
+    def _found(self, response: httpx.Response) -> Found:
         try:
-            models = read_models(json.loads(content), self._hub, self._tag)
+            models = read_models(json.loads(response.content), self._hub, self._tag)
         except (ValueError, RecursionError) as error:
             raise UpstreamError(f"the hub {self._hub} answered nonsense about models") from error
         return Found(models, _cursor(response))

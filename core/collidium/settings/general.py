@@ -52,6 +52,21 @@ class GeneralSettings(BaseSettings):
     identity_cache_seconds: float = Field(
         60, ge=0, le=3600, description="How long a checked token is trusted without asking the hub again."
     )
+    identity_grace: float = Field(
+        900,
+        ge=0,
+        le=86_400,
+        description="Seconds that a token stays valid after its last check while the hub is unavailable.",
+    )
+    unknown_tokens_burst: int = Field(
+        100, ge=1, le=100_000, description="Unknown tokens taken from one address at once."
+    )
+    unknown_tokens_per_minute: int = Field(
+        60, ge=1, le=100_000, description="Unknown tokens taken from one address in a minute after that."
+    )
+    unknown_tokens_per_minute_in_all: int = Field(
+        600, ge=1, le=1_000_000, description="Unknown tokens that one server process takes in a minute."
+    )
     identity_timeout_seconds: float = Field(
         5, gt=0, le=60, description="How long to wait for the hub's answer about a token."
     )

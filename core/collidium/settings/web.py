@@ -47,7 +47,7 @@ class WebSettings(BaseSettings):
         0,
         ge=0,
         le=10,
-        description="Proxies in front of the pages, one behind the other, whose X-Forwarded-For is believed.",
+        description="Proxies in front of the server, one behind another, whose X-Forwarded-For is trusted.",
     )
 
     @field_validator("oauth_scopes", "oauth_redirect_uris", mode="before")

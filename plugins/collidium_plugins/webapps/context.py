@@ -49,11 +49,13 @@ async def opened(app: Quart, settings: Settings, backend: str | None) -> AsyncIt
     """Let the application serve the pages."""
     hub_url = settings.hub_url or (backend or settings.base_url) + _LOCAL_HUB
     # Mounted, a call need not leave the process; it is the same call all the same.
-    way = None if backend else ways.in_process(app)
+    way = ways.elsewhere() if backend else ways.in_process(app)
     async with AsyncExitStack() as stack:
         client = AsyncClient(backend or settings.base_url, token="", admin_token="", way=way)
         await stack.enter_async_context(client)
-        forwarding = await stack.enter_async_context(ways.forwarding(client.backend, app if way else None))
+        forwarding = await stack.enter_async_context(
+            ways.forwarding(client.backend, None if backend else app)
+        )
         sign_in = await stack.enter_async_context(service.opened(settings, hub_url))
         api_base = client.backend if backend else ""
         app.extensions[_EXTENSION] = Web(settings, client, forwarding, api_base, hub_url, sign_in)

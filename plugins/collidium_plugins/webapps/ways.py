@@ -13,14 +13,20 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
 
 import httpx
-from quart import Quart
+from quart import Quart, has_request_context, request
 
 from collidium.daemon_threads import in_thread
-from collidium.http_client import past_proxies
+from collidium.http_client import HttpClient, past_proxies
+from collidium.http_transport import BoundedTransport
 
 #: Seconds that any answer may take, and that of a scoring, which is sent when it is done.
-PATIENCE: Final = httpx.Timeout(30.0)
+PATIENCE_SECONDS: Final = 30.0
 PATIENCE_OF_UPLOADS: Final = httpx.Timeout(30.0, read=3600.0)
+#: Calls of a backend elsewhere at one time, and bytes of an answer: far more than any has.
+CONNECTIONS: Final = 100
+LONGEST_ANSWER: Final = 64 * 1024**2
+
+_FORWARDED: Final = b"x-forwarded-for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +41,9 @@ class Forwarding:
 async def forwarding(backend: str, app: Quart | None) -> AsyncIterator[Forwarding]:
     """To the application ``app``, else over HTTP to the address ``backend``."""
     here = in_process(app) if app else None
-    mounts = None if app else past_proxies()
     async with (
         httpx.AsyncClient(
-            base_url=backend, timeout=PATIENCE, transport=here, mounts=mounts, cookies=_no_cookies()
+            base_url=backend, timeout=PATIENCE_SECONDS, transport=here or elsewhere(), cookies=_no_cookies()
         ) as calls,
         httpx.AsyncClient(
             base_url=backend, timeout=PATIENCE_OF_UPLOADS, transport=here or Threaded(), cookies=_no_cookies()
@@ -57,6 +62,11 @@ def in_process(app: Quart) -> httpx.ASGITransport:
     # Quart's proxy stands for it only while it handles something.
     asgi = getattr(app, "_get_current_object", lambda: app)()
     return httpx.ASGITransport(partial(_answered, asgi))
+
+
+def elsewhere() -> BoundedTransport:
+    """Calls of an application that is reached over HTTP."""
+    return BoundedTransport(HttpClient(PATIENCE_SECONDS, CONNECTIONS), LONGEST_ANSWER)
 
 
 async def _answered(app: Any, scope: Any, receive: Any, send: Any) -> None:
@@ -90,6 +100,12 @@ async def _answered(app: Any, scope: Any, receive: Any, send: Any) -> None:
             ended.set()
         await send(message)
 
+    if has_request_context():
+        # The backend counts unknown tokens by the address that they come from: that of the browser.
+        passed = [
+            (_FORWARDED, value.encode("latin-1")) for value in request.headers.getlist("X-Forwarded-For")
+        ]
+        scope = {**scope, "client": (request.remote_addr or "", 0), "headers": [*scope["headers"], *passed]}
     # What is known of the request that calls, above all who it is, must not be taken for that of the call.
     call = app(scope, receive_what_is_wanted, send_and_see)
     await asyncio.get_running_loop().create_task(call, context=Context())

@@ -19,12 +19,15 @@ import httpx
 from sfapi_client import AsyncClient
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium.http_client import past_proxies
+from collidium.http_client import HttpClient
+from collidium.http_transport import BoundedTransport
 from collidium_runners.sfapi.answers import ERRORS, TOO_LARGE, UNAUTHORIZED, BadAnswer
 from collidium_runners.sfapi.pace import Pace
 
 #: Largest answer that is read: a piece of a file, or the rows of a call, with room to spare.
 LARGEST_ANSWER: Final = 8 * 1024**2
+#: Calls at one time.
+CONNECTIONS: Final = 20
 
 
 class Tokens:
@@ -98,9 +101,8 @@ class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
         self._tokens = Tokens(lambda: AsyncClient(client_id, key, token_url=token_url), call_seconds)
         self._transport = httpx.AsyncClient(
             base_url=url,
-            timeout=call_seconds,
             headers={"Accept": "application/json"},
-            mounts=past_proxies(),
+            transport=BoundedTransport(HttpClient(call_seconds, CONNECTIONS), LARGEST_ANSWER),
         )
 
     async def get(self, url: str, params: dict[str, Any] | None = None) -> httpx.Response:
@@ -142,22 +144,11 @@ class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
         await self._pace.turn()
         headers = {"Authorization": f"Bearer {token}"}
         try:
-            async with (
-                asyncio.timeout(self._seconds),
-                self._transport.stream(method, url, headers=headers, **content) as answer,
-            ):
-                return await _whole(answer, what)
-        except (TimeoutError, httpx.TimeoutException):
+            answer = await self._transport.request(method, url, headers=headers, **content)
+        except httpx.TimeoutException:
             raise RunnerUnavailable(f"the batch API did not answer {what} in {self._seconds:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise RunnerUnavailable(f"the batch API did not answer {what}: {type(error).__name__}") from None
-
-
-async def _whole(answer: httpx.Response, what: str) -> httpx.Response:
-    body = bytearray()
-    async for piece in answer.aiter_bytes():
-        body += piece
-        if len(body) > LARGEST_ANSWER:
+        if len(answer.content) > LARGEST_ANSWER:
             raise BadAnswer(f"the batch API's answer to {what} is too large", TOO_LARGE)
-    # The library asks the answer for its status and its JSON, nothing else.
-    return httpx.Response(answer.status_code, content=bytes(body), request=answer.request)
+        return answer

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium.http_client import HttpClient
+from collidium.http_client import HttpClient, NoResponse
 from collidium.sayings import one_line
 from collidium_runners.batch.objections import objection
 from collidium_runners.slurm.answers import rest_tasks
@@ -23,6 +23,8 @@ from collidium_runners.slurm.token import TokenFile
 
 #: Calls at one time.
 CONNECTIONS: Final = 8
+#: A cluster may have hundreds of thousands of jobs, of a few kilobytes each.
+LARGEST_ANSWER: Final = 1024**3
 #: Slurm's number for a job that it does not know.
 _UNKNOWN_JOB: Final = 2017
 
@@ -43,7 +45,6 @@ class RestDoor(Door):
         self._version = int(version.rpartition(".")[2])
         self._user = user
         self._token = token
-        self._timeout_seconds = timeout_seconds
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
 
     async def submit(self, submission: Submission) -> int:
@@ -117,18 +118,13 @@ class RestDoor(Door):
 
     async def _call(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
         """The answer's document; raises SlurmError and RunnerUnavailable."""
-        client = await self._http.get()
-        import httpx
-
         headers = {"X-SLURM-USER-NAME": self._user, "X-SLURM-USER-TOKEN": await self._token.read()}
         try:
-            async with asyncio.timeout(self._timeout_seconds):
-                response = await client.request(method, f"{self._base}/{path}", headers=headers, json=body)
-        except TimeoutError:
-            raise RunnerUnavailable(f"slurmrestd did not answer within {self._timeout_seconds:g} s") from None
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            # The kind of error says enough; its request carries the token.
-            raise RunnerUnavailable(f"slurmrestd cannot be reached ({type(error).__name__})") from None
+            response = await self._http.call(
+                method, f"{self._base}/{path}", LARGEST_ANSWER, headers=headers, json=body
+            )
+        except NoResponse as error:
+            raise RunnerUnavailable(f"slurmrestd {error}") from None
         if response.status_code in {401, 403}:
             raise RunnerUnavailable("slurmrestd refuses the token")
         return await asyncio.to_thread(_document, response.status_code, response.content)

@@ -37,6 +37,10 @@ def app() -> Quart:
         g.who = "somebody"
         return Response(told, headers={"Set-Cookie": "who=somebody"})
 
+    @app.get("/whence")
+    async def whence() -> dict[str, object]:
+        return {"address": request.remote_addr, "passed": request.headers.getlist("X-Forwarded-For")}
+
     @app.errorhandler(TooLarge)
     async def refuse(error: TooLarge) -> Response:
         return Response(error.detail, status=413)
@@ -50,6 +54,14 @@ async def test_a_call_knows_nothing_of_the_request_that_makes_it(app: Quart) -> 
         answers = [await forwarding.calls.get("/who") for _ in range(2)]
         assert [answer.text for answer in answers] == ["nobody no cookie"] * 2
         assert g.who == "the caller"
+
+
+async def test_call_comes_from_the_address_of_the_browser(app: Quart) -> None:
+    headers = {"Remote-Addr": "192.0.2.9", "X-Forwarded-For": "192.0.2.1"}  # as Quart keeps an address
+    visit = app.test_request_context("/", headers=headers)
+    async with ways.forwarding("http://here", app) as forwarding, visit:
+        answer = await forwarding.calls.get("/whence")
+    assert answer.json() == {"address": "192.0.2.9", "passed": ["192.0.2.1"]}
 
 
 async def test_a_body_passes_through(app: Quart) -> None:

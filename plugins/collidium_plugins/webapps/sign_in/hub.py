@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from collidium.errors import Unavailable, UpstreamError
-from collidium.http_client import HttpClient, body_of
+from collidium.http_client import HttpClient, NoResponse
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 #: How long the hub's word and its keys hold, and the shortest time between two looks for a key that is new.
@@ -81,24 +82,18 @@ class Hub:
     async def _ask(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, body: str | None = None
     ) -> tuple[int, dict[str, Any]]:
-        client = await self._http.get()
-        import httpx
-
         try:
-            async with (
-                asyncio.timeout(TIMEOUT_SECONDS),
-                client.stream(
-                    method, url, headers={"Accept": "application/json", **(headers or {})}, content=body
-                ) as response,
-            ):
-                content = await body_of(response, ANSWER_BYTES)
-                status = response.status_code
-        except TimeoutError:
-            raise _away("does not answer") from None
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            # The kind of error says enough; its request carries a code or a secret.
-            raise _away(f"cannot be reached ({type(error).__name__})") from None
-        if status >= 500 or status == httpx.codes.TOO_MANY_REQUESTS:
+            response = await self._http.call(
+                method,
+                url,
+                ANSWER_BYTES,
+                headers={"Accept": "application/json", **(headers or {})},
+                content=body,
+            )
+        except NoResponse as error:
+            raise _away(str(error)) from None
+        status, content = response.status_code, response.content
+        if status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS:
             raise _away(f"answers {status}")
         if len(content) > ANSWER_BYTES:
             raise UpstreamError("the hub's answer has no end")

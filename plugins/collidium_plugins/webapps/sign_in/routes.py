@@ -6,20 +6,24 @@ from typing import Final
 
 from quart import Response, g, request
 
+from collidium.api.callers import caller_address
 from collidium.errors import BadRequest
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.answers import see_other
 from collidium_plugins.webapps.routes import Route
 from collidium_plugins.webapps.sign_in import cookies, departures, flow, returning
-from collidium_plugins.webapps.sign_in.callers import caller
 
 CALLBACK: Final = "/web/callback"
+
+
+def _address() -> str:
+    return caller_address(context.web().settings.trusted_proxies)
 
 
 async def sign_in() -> Response:
     """``GET /web/sign-in?next=``: on to the hub, and from there back to the page ``next``."""
     service = context.web().sign_in
-    await service.limits.count("sign-in", caller())
+    await service.limits.count("sign-in", _address())
     departure = await service.departures.begin(
         context.origin() + CALLBACK, returning.local(request.args.get("next", ""))
     )
@@ -31,7 +35,7 @@ async def sign_in() -> Response:
 async def callback() -> Response:
     """``GET /web/callback?code=&state=``: back from the hub; a session begins, under a new key."""
     service = context.web().sign_in
-    await service.limits.count("callback", caller())
+    await service.limits.count("callback", _address())
     departure = await service.departures.end(cookies.read(cookies.DEPARTURE), request.args.get("state", ""))
     if departure is None:
         raise BadRequest("this sign-in did not begin in this browser, or took too long; sign in again")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from quart import request
 
-from collidium_plugins.webapps import context
 
+def caller_address(proxies: int) -> str:
+    """Return the IP address of the caller, behind that many proxies of ours.
 
-def caller() -> str:
-    """The address of whoever calls.
-
-    What ``X-Forwarded-For`` says is anybody's to write, but for the entries that proxies of ours added: the
-    last ones, as many as the settings say.
+    ``X-Forwarded-For`` is anybody's to write, but for the entries that our proxies added: the last ones.
     """
-    proxies = context.web().settings.trusted_proxies
     passed = ",".join(request.headers.getlist("X-Forwarded-For")).split(",") if proxies else []
     if len(passed) >= proxies > 0:
         return passed[-proxies].strip()
