@@ -1,4 +1,4 @@
-"""The identity provider ``hub``: asks the hub's whoami who stands behind a token."""
+"""The identity provider ``hub``: asks the hub's whoami who stands behind a token, and what models it sees."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from cachetools import TTLCache
 
 from collidium import hookspecs
-from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
+from collidium.contracts.identity import USERNAME, Identity, IdentityProvider, IdentityUnavailable
 from collidium.http_client import HttpClient, body_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ REFUSED_TOKENS: Final = 1_000
 REFUSED_SECONDS: Final = 5.0
 #: Calls to the hub at one time; further ones wait their turn until the timeout.
 CONNECTIONS: Final = 20
+#: The same about models, apart, so that they hold up nobody's sign-in.
+MODEL_CONNECTIONS: Final = 4
 #: More than any whoami answer has; what is longer is something else.
 ANSWER_BYTES: Final = 256 * 1024
 
@@ -56,9 +58,11 @@ class HubIdentity(IdentityProvider):
 
     def __init__(self, hub_url: str, *, timeout_seconds: float, cache_seconds: float) -> None:
         self._url = f"{hub_url}/api/whoami-v2"
+        self._models_url = f"{hub_url}/api/models"
         self._timeout_seconds = timeout_seconds
         self._asking: dict[str, asyncio.Task[Answer]] = {}
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
+        self._models_http = HttpClient(timeout_seconds, MODEL_CONNECTIONS)
         # Apart, so that a flood of bad tokens drives no good one out.
         self._known: TTLCache[str, Identity] = TTLCache[str, Identity](KNOWN_TOKENS, cache_seconds)
         self._refused: TTLCache[str, bool] = TTLCache[str, bool](
@@ -79,12 +83,35 @@ class HubIdentity(IdentityProvider):
             raise IdentityUnavailable(answer)
         return answer
 
+    async def sees_model(self, token: str, model_repo: str) -> bool:
+        client = await self._models_http.get()
+        import httpx
+
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        try:
+            async with (
+                asyncio.timeout(self._timeout_seconds),
+                client.stream("GET", f"{self._models_url}/{model_repo}", headers=headers) as response,
+            ):
+                # The hub tells private repositories of others apart from none by neither status.
+                if response.headers.get("X-Error-Code") == "RepoNotFound" or response.status_code == 404:
+                    return False
+                if response.status_code == httpx.codes.OK:
+                    return True
+                # Also a redirect: the repository has another name.
+                raise IdentityUnavailable(f"the hub answered {response.status_code} about a model")
+        except TimeoutError:
+            raise IdentityUnavailable(f"the hub did not answer within {self._timeout_seconds:g} s") from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            raise IdentityUnavailable(f"the hub cannot be reached ({type(error).__name__})") from None
+
     async def close(self) -> None:
         for task in list(self._asking.values()):
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
         await self._http.close()
+        await self._models_http.close()
 
     def _start(self, key: str, token: str) -> asyncio.Task[Answer]:
         task = self._asking[key] = asyncio.create_task(self._ask_once(key, token))
@@ -130,11 +157,22 @@ def _owner(content: bytes) -> Answer:
     if not isinstance(name, str):
         return "the hub's answer to whoami has no usable name"
     try:
-        owner = Identity(name, read_only=_role(document) == "read")
+        owner = Identity(
+            name, read_only=_role(document) == "read", organisations=frozenset(_organisations(document))
+        )
     except ValueError:
         return "the hub's answer to whoami has no usable name"
     # An organisation's token stands for nobody in particular.
     return owner if document.get("type", "user") == "user" else None
+
+
+def _organisations(document: dict[str, Any]) -> Iterator[str]:
+    """Names of the organisations that the token shows; what is no name is left out."""
+    listed = document.get("orgs")
+    for item in listed if isinstance(listed, list) else ():
+        name = item.get("name") if isinstance(item, dict) else None
+        if isinstance(name, str) and USERNAME.fullmatch(name):
+            yield name
 
 
 def _role(document: dict[str, Any]) -> object:
