@@ -11,10 +11,14 @@ import httpx
 import pyarrow as pa
 import pytest
 from huggingface_hub import HfApi
+from tests.hub import HubServer, own_hub
 
+from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import name_of, parquet, signed_in
+from .conftest import import_truth, name_of, parquet, signed_in
+
+__all__ = ["own_hub"]
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 BOARD = "/v1/leaderboard/tracking?limit=1000"
@@ -265,3 +269,21 @@ def test_a_banned_account_sets_no_links(alice: httpx.Client, operator: httpx.Cli
     address = submitted(alice, file)
     operator.post("/admin/ban", json={"hub_username": name_of(alice), "banned": True}).raise_for_status()
     assert alice.patch(address, json={"model_repo": "lab/one"}).status_code == 403
+
+
+def test_without_the_hub_a_claim_is_unverified(
+    start_server: StartServer, own_hub: HubServer, file: bytes
+) -> None:
+    """The submission is kept all the same, and the claim checked when it is set again."""
+    repo = own_hub.api("ada").create_repo("ada/helix").repo_id
+    server = start_server({"PLATFORM_HUB_URL": own_hub.url})
+    import_truth(server)
+    headers = {"Authorization": f"Bearer {own_hub.token('ada')}"}
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False) as ada:
+        assert ada.get("/v1/me").status_code == 200  # from now on the token is known
+        own_hub.end()
+        address = submitted(ada, file, repo)
+        assert model_of(ada, address) == (repo, "unverified")
+        assert ada.patch(address, json={"model_repo": repo}).json()["model_claim"] == "unverified"
+        own_hub.start()
+        assert ada.patch(address, json={"model_repo": repo}).json()["model_claim"] == "verified"

@@ -25,7 +25,7 @@ VerifiedAt = Annotated[
 ModelClaim = Annotated[
     Claim | None,
     Field(
-        description="When the model was set. `verified`: the submitter, or an organisation of theirs, owned it; "
+        description="When it was set, `verified`: the submitter or an organisation of theirs owned it; "
         "`unverified`: another did, or the hub could not be asked; `missing`: the submitter saw no such "
         "repository; null: there is no model."
     ),
