@@ -93,7 +93,7 @@ class HubIdentity(IdentityProvider):
                 asyncio.timeout(self._timeout_seconds),
                 client.stream("GET", f"{self._models_url}/{model_repo}", headers=headers) as response,
             ):
-                # The hub tells private repositories of others apart from none by neither status.
+                # A private repository of another account is answered as none at all.
                 if response.headers.get("X-Error-Code") == "RepoNotFound" or response.status_code == 404:
                     return False
                 if response.status_code == httpx.codes.OK:

@@ -33,7 +33,7 @@ async def check_claim(provider: IdentityProvider, identity: Identity, token: str
         visible = await provider.sees_model(token, model_repo)
     except Exception as error:
         # A provider may be third-party, and its message may hold the token.
-        logger.warning("the claim of %s was not checked: %s", model_repo, type(error).__name__)
+        logger.info("the claim of %s was not checked: %s", model_repo, type(error).__name__)
         return "unverified"
     if not visible:
         return "missing"
