@@ -84,7 +84,7 @@ def test_every_python_example_is_python(document: Path) -> None:
 
 def test_every_call_of_the_api_is_documented(tmp_path: Path) -> None:
     documented = re.findall(
-        r"^\| `((?:GET|POST|PUT|DELETE) /[^`]+)` ", (ROOT / "docs/api.md").read_text(), re.MULTILINE
+        r"^\| `((?:GET|POST|PUT|PATCH|DELETE) /[^`]+)` ", (ROOT / "docs/api.md").read_text(), re.MULTILINE
     )
     app = create_app(settings.load(data_dir=tmp_path))
     offered = [

@@ -1,22 +1,26 @@
-"""The identity provider ``hub``: asks the hub's whoami who stands behind a token."""
+"""The identity provider ``hub``: asks the hub's whoami who stands behind a token, and what models it sees."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import hookspecs
-from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
+from collidium.contracts.identity import USERNAME, Identity, IdentityProvider, IdentityUnavailable
 from collidium.http_client import HttpClient, NoResponse
 
 if TYPE_CHECKING:
+    import httpx
+
     from collidium.settings import Settings
 
 #: Calls to the hub at one time; further ones wait their turn until the timeout.
 CONNECTIONS: Final = 20
+#: The same about models, apart, so that they hold up nobody's sign-in.
+MODEL_CONNECTIONS: Final = 4
 #: More than any whoami answer has; what is longer is something else.
 ANSWER_BYTES: Final = 256 * 1024
 
@@ -35,24 +39,43 @@ class HubIdentity(IdentityProvider):
 
     def __init__(self, hub_url: str, *, timeout_seconds: float) -> None:
         self._url = f"{hub_url}/api/whoami-v2"
+        self._models_url = f"{hub_url}/api/models"
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
+        self._models_http = HttpClient(timeout_seconds, MODEL_CONNECTIONS)
 
     async def identify(self, token: str) -> Identity | None:
         if not _TOKEN.fullmatch(token):
             return None
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-        try:
-            response = await self._http.call("GET", self._url, ANSWER_BYTES, headers=headers)
-        except NoResponse as error:
-            raise IdentityUnavailable(f"the hub {error}") from None
+        response = await self._ask(self._http, self._url, token)
         if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             return None
         if response.status_code != HTTPStatus.OK:
             raise IdentityUnavailable(f"the hub answered {response.status_code} to whoami")
         return _owner(response.content)
 
+    async def sees_model(self, token: str, model_repo: str) -> bool:
+        response = await self._ask(self._models_http, f"{self._models_url}/{model_repo}", token)
+        # A private repository of another account is answered as none at all.
+        if (
+            response.headers.get("X-Error-Code") == "RepoNotFound"
+            or response.status_code == HTTPStatus.NOT_FOUND
+        ):
+            return False
+        if response.status_code == HTTPStatus.OK:
+            return True
+        # Also a redirect: the repository has another name.
+        raise IdentityUnavailable(f"the hub answered {response.status_code} about a model")
+
     async def close(self) -> None:
         await self._http.close()
+        await self._models_http.close()
+
+    async def _ask(self, http: HttpClient, url: str, token: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        try:
+            return await http.call("GET", url, ANSWER_BYTES, headers=headers)
+        except NoResponse as error:
+            raise IdentityUnavailable(f"the hub {error}") from None
 
 
 def _owner(content: bytes) -> Identity | None:
@@ -64,11 +87,22 @@ def _owner(content: bytes) -> Identity | None:
     if not isinstance(name, str):
         raise IdentityUnavailable("the hub's answer to whoami has no usable name")
     try:
-        owner = Identity(name, read_only=_role(document) == "read")
+        owner = Identity(
+            name, read_only=_role(document) == "read", organisations=frozenset(_organisations(document))
+        )
     except ValueError:
         raise IdentityUnavailable("the hub's answer to whoami has no usable name") from None
     # An organisation's token stands for nobody in particular.
     return owner if document.get("type", "user") == "user" else None
+
+
+def _organisations(document: dict[str, Any]) -> Iterator[str]:
+    """Names of the organisations that the token shows; what is no name is left out."""
+    listed = document.get("orgs")
+    for item in listed if isinstance(listed, list) else ():
+        name = item.get("name") if isinstance(item, dict) else None
+        if isinstance(name, str) and USERNAME.fullmatch(name):
+            yield name
 
 
 def _role(document: dict[str, Any]) -> object:

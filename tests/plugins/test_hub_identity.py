@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.waiting import until
 
+from collidium.benchmarks.links import check_claim
 from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.settings import Settings
 from collidium.testing.conformance import check_identity_provider
@@ -25,6 +26,8 @@ class FakeHub:
         self.port = 0
         self.answer: Answer = USER
         self.only: str | None = None
+        #: What it is asked about.
+        self.about = "whoami-v2"
         self.gate = asyncio.Event()
         self.gate.set()
         self.tokens: list[str] = []
@@ -35,7 +38,7 @@ class FakeHub:
         self.connections += 1
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
-                assert head.startswith(b"GET /hub/api/whoami-v2 ")
+                assert head.startswith(f"GET /hub/api/{self.about} ".encode())
                 self.tokens += [
                     line.split()[-1].decode()
                     for line in head.splitlines()
@@ -45,6 +48,8 @@ class FakeHub:
                 refused = self.only not in {None, self.tokens[-1]}
                 status, media_type, body = (401, "text/plain", "no") if refused else self.answer
                 head_lines = f"HTTP/1.1 {status} X\r\nContent-Type: {media_type}\r\nLocation: /hub/other\r\n"
+                if status == 401 and "RepoNotFound" in body:  # as the hub tells who is nobody
+                    head_lines += "X-Error-Code: RepoNotFound\r\n"
                 writer.write(f"{head_lines}Content-Length: {len(body)}\r\n\r\n{body}".encode())
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -116,6 +121,62 @@ async def test_a_token_that_may_only_read_is_known(
 async def test_an_organisation_is_nobody(hub: FakeHub, provider: HubIdentity) -> None:
     hub.answer = (200, "application/json", '{"type": "org", "name": "cern"}')
     assert await provider.identify(TOKEN) is None
+
+
+@pytest.mark.parametrize(
+    ("orgs", "known"),
+    [
+        ('[{"type": "org", "name": "cern"}, {"name": "openlab", "roleInOrg": "read"}]', {"cern", "openlab"}),
+        ('[{"name": "../x"}, {"name": 7}, {"fullname": "x"}, null, "cern", {"name": "lab"}]', {"lab"}),
+        *((nonsense, set()) for nonsense in ("[]", "null", '"cern"', "7", '{"name": "cern"}')),
+    ],
+)
+async def test_organisations_are_those_of_whoami(
+    hub: FakeHub, provider: HubIdentity, orgs: str, known: set[str]
+) -> None:
+    hub.answer = (200, "application/json", f'{{"type": "user", "name": "ada", "orgs": {orgs}}}')
+    assert await provider.identify(TOKEN) == Identity("ada", organisations=frozenset(known))
+
+
+@pytest.mark.parametrize(
+    ("answer", "repo", "claim"),
+    [
+        ((200, "application/json", '{"id": "ada/helix"}'), "ada/helix", "verified"),
+        ((200, "application/json", '{"id": "cern/helix"}'), "cern/helix", "verified"),
+        ((200, "application/json", '{"id": "bob/helix"}'), "bob/helix", "unverified"),
+        ((404, "application/json", '{"error": "RepoNotFound"}'), "ada/helix", "missing"),
+        ((401, "application/json", '{"error": "RepoNotFound"}'), "ada/helix", "missing"),
+        *(
+            ((status, "text/html", "<h1>Oops</h1>"), "ada/helix", "unverified")
+            for status in (302, 307, 401, 403, 429, 500, 503)
+        ),
+    ],
+)
+async def test_a_claim_is_what_the_hub_answers(
+    hub: FakeHub,
+    provider: HubIdentity,
+    caplog: pytest.LogCaptureFixture,
+    answer: Answer,
+    repo: str,
+    claim: str,
+) -> None:
+    identity = Identity("ada", organisations=frozenset({"cern"}))
+    hub.about, hub.answer = f"models/{repo}", answer
+    caplog.set_level(logging.DEBUG)
+    assert await check_claim(provider, identity, TOKEN, repo) == claim
+    assert hub.tokens == [TOKEN]
+    assert TOKEN not in caplog.text
+
+
+async def test_a_claim_does_not_wait_for_a_silent_hub(hub: FakeHub, make: Callable[..., HubIdentity]) -> None:
+    hub.about = "models/ada/helix"
+    hub.gate.clear()
+    assert await check_claim(make(timeout=0.05), Identity("ada"), TOKEN, "ada/helix") == "unverified"
+
+
+async def test_a_claim_waits_for_no_hub_that_is_down(hub: FakeHub, provider: HubIdentity) -> None:
+    hub.stop()
+    assert await check_claim(provider, Identity("ada"), TOKEN, "ada/helix") == "unverified"
 
 
 @pytest.mark.parametrize("token", ["", " ", "a b", "a\nb", "tökén", "a\x00", "x" * 4097])

@@ -13,6 +13,8 @@ from collidium import accounts
 from collidium.accounts import AccountView
 from collidium.api.callers import caller_address
 from collidium.api.context import platform
+from collidium.benchmarks import links
+from collidium.contracts.identity import Identity
 from collidium.errors import Unauthenticated
 
 P = ParamSpec("P")
@@ -31,7 +33,7 @@ async def caller() -> AccountView:
         identity = await platform().identities.identify(bearer_token(), address)
         if identity is None:
             raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
-        g.token_is_read_only = identity.read_only
+        g.identity = identity
         grant = platform().settings.signup_grant
         g.caller = await accounts.recognise(identity.username, signup_grant=grant)
     return cast(AccountView, g.caller)
@@ -40,7 +42,13 @@ async def caller() -> AccountView:
 async def token_is_read_only() -> bool:
     """Whether nothing can be published with the caller's token; raises as :func:`caller` does."""
     await caller()
-    return bool(g.token_is_read_only)
+    return cast(Identity, g.identity).read_only
+
+
+async def check_claim(model_repo: str) -> links.Claim:
+    """What the caller may claim of a model repository, checked with the token of this request."""
+    await caller()
+    return await links.check_claim(platform().identity, g.identity, bearer_token(), model_repo)
 
 
 def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:

@@ -7,18 +7,19 @@ from contextlib import asynccontextmanager
 
 from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
-from quart_schema import document_response, security_scheme, tag, validate_querystring
+from quart_schema import document_response, security_scheme, tag, validate_querystring, validate_request
 
 from collidium.accounts import AccountView
 from collidium.api import metrics
 from collidium.api.answers import answer, answer_list
-from collidium.api.authentication import caller, signed_in
+from collidium.api.authentication import caller, check_claim, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.in_flight import InFlight
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import (
     Checked,
+    LinksBody,
     Receipt,
     SubmissionModel,
     SubmitQuery,
@@ -69,7 +70,8 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
     """Score predictions, keep them, and earn credits for new bests.
 
     The body is a parquet file, or a form whose part `predictions` is one. The same file again returns the
-    first submission. All problems of a refused file are listed at once.
+    first submission, and links it to `model_repo` if it has no model yet; 409 if it has another one. All
+    problems of a refused file are listed at once.
     """
     return answer(await received_submission(task, query_args.model_repo))
 
@@ -95,6 +97,25 @@ async def submission(submission_id: str) -> Response:
     return answer(SubmissionModel.model_validate(await submissions.find(submission_id)))
 
 
+@blueprint.patch("/submissions/<submission_id>")
+@tag(["benchmark"])
+@security_scheme([{"hub_token": []}])
+@signed_in
+@validate_request(LinksBody)
+@document_response(SubmissionModel)
+async def set_links(submission_id: str, data: LinksBody) -> Response:
+    """Set links of your submission: its model on the hub, its code, its paper.
+
+    What is left out stays as it is; null removes it. A model that is named is checked with your token:
+    `model_claim`.
+    """
+    account = await caller()
+    changes = data.model_dump(exclude_unset=True)
+    with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
+        kept = await submissions.set_links(account, submission_id, changes, check_claim)
+    return answer(SubmissionModel.model_validate(kept))
+
+
 async def received_submission(
     task: str,
     model_repo: str | None = None,
@@ -110,6 +131,7 @@ async def received_submission(
             account,
             task,
             predictions,
+            check_claim=check_claim,
             model_repo=model_repo or fields.get(model_repo_field) or None,
             extra_columns=extra_columns,
         )
@@ -126,7 +148,11 @@ async def _received(task: str, account: AccountView) -> AsyncIterator[tuple[Pred
     """
     settings = platform().settings
     largest = await submissions.largest_file(platform(), task)
-    in_flight: InFlight = current_app.extensions[_IN_FLIGHT]
-    with in_flight.one_more(account.id, settings.evaluations_in_flight):
+    with _in_flight().one_more(account.id, settings.evaluations_in_flight):
         async with receive_to_file(request, settings.uploads, largest, part=PART) as file:
             yield Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
+
+
+def _in_flight() -> InFlight:
+    under_way: InFlight = current_app.extensions[_IN_FLIGHT]
+    return under_way

@@ -1,4 +1,4 @@
-"""How many uploads and evaluations of one account go on at once in this server process."""
+"""How many uploads, evaluations and checks of links of one account go on at once in this server process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class InFlight:
         """Count one while the context lasts; raises TooManyRequests when the account has ``most`` already."""
         if self._under_way[account] >= most:
             raise TooManyRequests(
-                f"{most} files of this account are being received and scored; wait for one to end",
+                f"{most} submissions of this account are being scored or linked; wait for one to end",
                 retry_after=1,
             )
         self._under_way[account] += 1

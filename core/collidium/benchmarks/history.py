@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.backends.sqlite.client import SqliteClient
 
 from collidium.benchmarks.models import Submission
+from collidium.benchmarks.submissions import claim_of
 from collidium.database import connection, rows_of
 from collidium.errors import InvalidInput
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from collidium.benchmarks.leaderboard import Edition
+    from collidium.benchmarks.links import Claim
     from collidium.contracts.task import Card, Metric
 
 #: Of what was submitted at one moment, ids decide, as on the leaderboard.
@@ -46,6 +48,7 @@ class BestStep:
     #: Standard error of the value; None where it is not known.
     uncertainty: float | None
     model_repo: str | None
+    model_claim: Claim | None
     verified_at: datetime | None
 
 
@@ -73,6 +76,7 @@ def _step(row: Submission, metric: str) -> BestStep:
         value=row.scores[metric],
         uncertainty=(row.uncertainties or {}).get(metric),
         model_repo=row.model_repo,
+        model_claim=claim_of(row),
         verified_at=row.verified_at,
     )
 

@@ -56,6 +56,10 @@ class Submission(Model):
     warnings: Any = fields.JSONField(default=list)
     credits_earned = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     model_repo = fields.CharField(max_length=200, null=True)
+    #: What is known of the submitter's claim to that repository. None: no model, or it was never checked.
+    model_claim = fields.CharField(max_length=16, null=True)
+    code_url = fields.CharField(max_length=500, null=True)
+    paper_url = fields.CharField(max_length=500, null=True)
     scorer_version = fields.CharField(max_length=32)
     truth_version = fields.CharField(max_length=64)
     submitted_at = fields.DatetimeField()

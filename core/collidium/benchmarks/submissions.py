@@ -10,25 +10,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic_core import to_jsonable_python
 from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks import prediction_files, quotas, scorings, tasklist, truth_versions
+from collidium.benchmarks import links, prediction_files, quotas, scorings, tasklist, truth_versions
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.predictions import ExtraColumns, largest
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.scorings import EarlierScores
-from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
-from collidium.errors import InvalidInput, NotFound, Unavailable
+from collidium.errors import Conflict, Forbidden, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.benchmarks.engine import Evaluation
+    from collidium.benchmarks.links import CheckClaim, Claim
     from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import Task
     from collidium.platform import Platform
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Repositories are named as accounts are.
-_MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 SUBMISSION_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -64,6 +62,10 @@ class SubmissionView:
     credits_earned: Decimal
     warnings: Sequence[str]
     model_repo: str | None
+    #: What is known of the submitter's claim to that repository; None where there is none.
+    model_claim: Claim | None
+    code_url: str | None
+    paper_url: str | None
     rows: int
     size_bytes: int
     sha256: str
@@ -116,17 +118,18 @@ async def submit(
     task_name: str,
     predictions: Predictions,
     *,
+    check_claim: CheckClaim,
     model_repo: str | None = None,
     extra_columns: ExtraColumns = "refuse",
 ) -> Outcome:
     """Score predictions, keep them, and pay for new bests.
 
-    The same file by the same account returns its first submission. Raises InvalidInput with every problem
-    found, Forbidden for an account that was banned meanwhile, and TooManyRequests past the day's quota; then
+    The same file by the same account returns its first submission, linked to the model if none was linked
+    yet. Raises InvalidInput with every problem found, Conflict where that is linked to another model,
+    Forbidden for an account that was banned meanwhile, and TooManyRequests past the day's quota; then
     nothing was written.
     """
-    if model_repo is not None and not _MODEL_REPO.fullmatch(model_repo):
-        raise InvalidInput(f"model_repo is written NAMESPACE/NAME, not {model_repo[:200]!r}")
+    links.validated({"model_repo": model_repo})
     task, truth_version = await tasklist.accepting(platform, task_name)
     submission = Submission(
         id=uuid.uuid4().hex,
@@ -140,8 +143,11 @@ async def submit(
         truth_version=truth_version,
     )
     await accounts.require_not_banned(account.id)
-    if first := await _same_file(submission):
-        return Outcome(view(first), deduplicated=True)
+    first = await _same_file(submission)
+    if model_repo is not None and (first is None or first.model_repo is None):
+        submission.model_claim = await check_claim(model_repo)
+    if first is not None:
+        return await _again(first, submission)
     per_day = platform.settings.submissions_per_day
     await quotas.require_submission_left(account.id, task_name, per_day, now())
     evaluation = await prediction_files.score(platform, task, truth_version, predictions.path, extra_columns)
@@ -156,13 +162,58 @@ async def submit(
 
 async def find(submission_id: str) -> SubmissionView:
     """The submission of that id; raises NotFound."""
+    row = await _row(submission_id)
+    truth = await truth_versions.find(row.task, row.truth_version)
+    return view(row, truth, await scorings.earlier(row))
+
+
+async def set_links(
+    account: AccountView,
+    submission_id: str,
+    changes: Mapping[str, str | None],
+    check_claim: CheckClaim,
+) -> SubmissionView:
+    """Set or, by None, remove links of one's own submission; those that are not named stay.
+
+    A model that is named is checked, also where it is the one that is linked already. Raises InvalidInput
+    with every problem found, NotFound, and Forbidden for another account's submission.
+    """
+    kept = links.validated(changes)
+    row = await _row(submission_id)
+    if row.account_id != account.id:
+        raise Forbidden(f"submission {submission_id} is of {row.hub_username}, who alone can set its links")
+    if "model_repo" in kept:
+        repo = kept["model_repo"]
+        kept["model_claim"] = None if repo is None else await check_claim(repo)
+    if kept:
+        await _link_once(row, kept)
+    return await find(submission_id)
+
+
+@transactional
+async def _link_once(submission: Submission, changes: Mapping[str, str | None]) -> None:
+    listed = await ListedTask.select_for_update().get(name=submission.task)
+    await accounts.require_not_banned(submission.account_id)
+    await _link(listed, await Submission.select_for_update().get(id=submission.id), changes)
+
+
+async def _link(listed: ListedTask, submission: Submission, changes: Mapping[str, str | None]) -> None:
+    """Write links within a transaction that has locked both rows."""
+    model = submission.model_repo, submission.model_claim
+    submission.update_from_dict(dict(changes))
+    await submission.save(update_fields=list(changes))
+    if model != (submission.model_repo, submission.model_claim):  # what leaderboards show
+        listed.revision += 1
+        await listed.save(update_fields=["revision"])
+
+
+async def _row(submission_id: str) -> Submission:
     row = None
     if SUBMISSION_ID.fullmatch(submission_id):
         row = await Submission.get_or_none(id=submission_id)
     if row is None:
         raise NotFound(f"there is no submission {submission_id[:100]!r}")
-    truth = await truth_versions.find(row.task, row.truth_version)
-    return view(row, truth, await scorings.earlier(row))
+    return row
 
 
 async def _keep(platform: Platform, task: Task, submission: Submission, evaluation: Evaluation) -> Outcome:
@@ -174,7 +225,7 @@ async def _keep(platform: Platform, task: Task, submission: Submission, evaluati
         first = await _same_file(submission)
         if first is None:
             raise
-        return Outcome(view(first), deduplicated=True)
+        return await _again(first, submission)
 
 
 @transactional
@@ -191,7 +242,7 @@ async def _keep_once(
     if not listed.listed or listed.truth_version != submission.truth_version:
         raise Unavailable("the task changed while the file was scored; submit it again", retry_after=1)
     if first := await _same_file(submission):
-        return Outcome(view(first), deduplicated=True)
+        return await _again(first, submission)
     settings = platform.settings
     submission.submitted_at = now()
     await quotas.require_submission_left(
@@ -212,6 +263,26 @@ async def _keep_once(
     listed.revision += 1
     await listed.save(update_fields=["revision"])
     return Outcome(view(submission, truth), deduplicated=False)
+
+
+@transactional
+async def _again(first: Submission, again: Submission) -> Outcome:
+    """The answer to the same file once more, which links its model where none is linked.
+
+    Raises Conflict where another one is.
+    """
+    if again.model_repo not in {None, first.model_repo}:
+        listed = await ListedTask.select_for_update().get(name=first.task)
+        await accounts.require_not_banned(first.account_id)
+        first = await Submission.select_for_update().get(id=first.id)
+        if first.model_repo is None:
+            await _link(listed, first, {"model_repo": again.model_repo, "model_claim": again.model_claim})
+        elif first.model_repo != again.model_repo:
+            raise Conflict(
+                f"this file is submission {first.id}, which is linked to the model {first.model_repo}; "
+                f"change that link instead (PATCH /v1/submissions/{first.id})"
+            )
+    return Outcome(view(first), deduplicated=True)
 
 
 async def _same_file(submission: Submission) -> Submission | None:
@@ -249,6 +320,9 @@ def view(
         credits_earned=row.credits_earned,
         warnings=row.warnings,
         model_repo=row.model_repo,
+        model_claim=claim_of(row),
+        code_url=row.code_url,
+        paper_url=row.paper_url,
         rows=row.rows,
         size_bytes=row.size_bytes,
         sha256=row.sha256,
@@ -259,3 +333,8 @@ def view(
         dataset_revision=truth.revision if truth else None,
         earlier_scores=earlier,
     )
+
+
+def claim_of(row: Submission) -> Claim | None:
+    """The state of a row's claim to its model; None where it has none."""
+    return None if row.model_repo is None else cast("Claim", row.model_claim or "unverified")

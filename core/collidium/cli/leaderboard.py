@@ -12,7 +12,7 @@ from collidium.cli.listing import limit_option
 from collidium.cli.output import cell, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from collidium.client import BestStep, Place, Submission, TaskCard
+    from collidium.client import BestStep, Place, Receipt, Submission, TaskCard
 
 
 @click.command()
@@ -70,7 +70,7 @@ def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep])
                 step.hub_username,
                 value_cell(step.value, step.uncertainty),
                 *(step.verified_at is not None for _ in verified),
-                step.model_repo,
+                model_cell(step),
             )
             for step in steps
         ),
@@ -93,7 +93,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
                 *("yes" if place.pareto else "" for _ in front),
                 *(place.verified_at is not None for _ in verified),
                 place.credits_earned,
-                place.model_repo,
+                model_cell(place),
                 place.submitted_at,
             )
             for place in places
@@ -105,6 +105,11 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
 def score_cell(scored: Place | Submission, metric: str) -> str:
     """The score of a metric, empty where there is none."""
     return value_cell(scored.scores.get(metric), scored.uncertainties.get(metric))
+
+
+def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
+    """The model with what is known of the claim to it; None where there is no model."""
+    return linked.model_repo and f"{linked.model_repo} ({linked.model_claim})"
 
 
 def value_cell(score: float | None, error: float | None) -> str:

@@ -24,6 +24,7 @@ FOR_EVERYBODY = {
     "estimate": "collidium.cli.estimate:estimate",
     "knobs": "collidium.cli.estimate:knobs",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
+    "link": "collidium.cli.link:link",
     "login": "collidium.cli.login:login",
     "me": "collidium.cli.me:me",
     "models": "collidium.cli.models:models",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from collidium.cli.calling import client
-from collidium.cli.leaderboard import score_cell
+from collidium.cli.leaderboard import model_cell, score_cell
 from collidium.cli.listing import limit_option
 from collidium.cli.output import json_option, print_json, print_table
 
@@ -15,7 +15,7 @@ from collidium.cli.output import json_option, print_json, print_table
 @limit_option("submissions")
 @json_option
 def submissions(task: str | None, limit: int, as_json: bool) -> None:
-    """List your submissions, newest first.
+    """List your submissions, newest first. `collidium link` sets their model, code and paper.
 
     \b
     collidium submissions
@@ -34,7 +34,7 @@ def submissions(task: str | None, limit: int, as_json: bool) -> None:
                 submission.task,
                 [f"{metric} {score_cell(submission, metric)}" for metric in submission.scores],
                 submission.credits_earned,
-                submission.model_repo,
+                model_cell(submission),
                 submission.submitted_at,
             )
             for submission in found

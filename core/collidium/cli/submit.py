@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.calling import client
+from collidium.cli.leaderboard import model_cell
 from collidium.cli.output import json_option, note, print_json, print_record, print_table
 from collidium.cli.progress import progress_bar
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def submit(task: str, file: Path, model_repo: str | None, as_json: bool) -> None:
     """Send FILE, a parquet file of predictions, to be scored for TASK.
 
-    The same file again gives the first answer. `collidium check` tries a file without submitting it.
+    The same file again gives the first answer, and links the model if none was linked. `collidium link`
+    changes links later. `collidium check` tries a file without submitting it.
 
     \b
     collidium submit tracking predictions.parquet
@@ -46,6 +48,7 @@ def _show(receipt: Receipt) -> None:
     print_record(
         {
             "submission": receipt.submission_id,
+            "model": model_cell(receipt),
             "credits earned": receipt.credits_earned,
             "rows": receipt.rows,
             "scorer, truth": (receipt.scorer_version, receipt.truth_version),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from copy import copy
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from collidium.client import calls
 from collidium.client.blocking_operation import Operation
@@ -213,7 +213,8 @@ class Client(Operation):
         """Send predictions to be scored and kept; returns when they are scored.
 
         ``path`` is a parquet file, or predictions in memory as ``write_predictions`` takes them.
-        ``model_repo`` (``namespace/name``) names the model on the hub. InvalidInput lists all problems.
+        ``model_repo`` (``namespace/name``) names the model on the hub; Conflict where the same file was sent
+        with another one. InvalidInput lists all problems.
         """
         with predictions_file(path) as file:
             return self._transport.send(calls.submit(task, file, model_repo), progress)
@@ -259,6 +260,14 @@ class Client(Operation):
     def submission(self, submission_id: str) -> Submission:
         """A submission as it is kept."""
         return self._transport.send(calls.submission(submission_id))
+
+    def set_links(self, submission_id: str, **links: Unpack[calls.Links]) -> Submission:
+        """Set links of a submission of the account, or remove them by None; what is not named stays.
+
+        ``model_repo`` is ``namespace/name`` on the hub, ``code_url`` and ``paper_url`` are HTTPS addresses.
+        A model that is named is checked with the token: ``model_claim``. InvalidInput lists all problems.
+        """
+        return self._transport.send(calls.set_links(submission_id, links))
 
     # -- datasets -------------------------------------------------------------------------------------
 

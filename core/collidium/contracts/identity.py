@@ -21,6 +21,8 @@ class Identity:
     username: str
     #: Whether the token may only read: nothing can be published with it.
     read_only: bool = False
+    #: The organisations of the hub that the account is a member of, as far as the token shows them.
+    organisations: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not USERNAME.fullmatch(self.username):
@@ -38,6 +40,14 @@ class IdentityProvider(ABC):
 
         Raises :class:`IdentityUnavailable` when the answer cannot be known now: never None for that.
         """
+
+    async def sees_model(self, token: str, model_repo: str) -> bool:
+        """Whether a model repository (``namespace/name``) exists and is visible with the token.
+
+        Raises :class:`IdentityUnavailable` when that cannot be known now, or ever: a provider that knows of
+        no repositories leaves this as it is.
+        """
+        raise IdentityUnavailable(f"{self.name} knows of no model repositories")
 
     @abstractmethod
     async def close(self) -> None:

@@ -13,6 +13,7 @@ from collidium.api.in_flight import InFlight
 from collidium.client import Checked, Submission, TaskCard
 from collidium.errors import (
     CollidiumError,
+    Conflict,
     Forbidden,
     InvalidInput,
     TooManyRequests,
@@ -27,7 +28,7 @@ from collidium_plugins.webapps.routes import Route
 from collidium_plugins.webapps.sign_in import forms
 
 #: What predictions may be refused for, so that their page is the right place to tell it.
-_REFUSALS: Final = (Forbidden, InvalidInput, TooManyRequests, Unavailable)
+_REFUSALS: Final = (Conflict, Forbidden, InvalidInput, TooManyRequests, Unavailable)
 _IN_FLIGHT: Final = "collidium.webapps.uploads"
 
 

@@ -164,7 +164,45 @@ def test_from_check_to_leaderboard(alice: RunCommand, tmp_path: Path) -> None:
     assert "trackml_weighted_efficiency 1" in " ".join(listed.split())
     table = alice("leaderboard", "tracking").stdout
     assert "trackml_weighted_efficiency" in table
-    assert "alice/oracle" in table
+    assert "alice/oracle (missing)" in " ".join(table.split())
+
+
+def test_links_of_a_submission(alice: RunCommand, tmp_path: Path) -> None:
+    path = tmp_path / "linked.parquet"
+    write_oracle(path, seed=1)
+    submission = json.loads(alice("submit", "tracking", str(path), "--json").stdout)["submission_id"]
+    code = "https://github.com/alice/helix"
+    linked = alice("link", submission, "--model-repo", "alice/helix", "--code-url", code, "--json")
+    assert linked.returncode == 0, linked.stderr
+    kept = json.loads(linked.stdout)
+    assert (kept["model_repo"], kept["model_claim"], kept["code_url"]) == ("alice/helix", "missing", code)
+    removed = alice("link", submission, "--remove", "code", "--paper-url", "https://arxiv.org/abs/1")
+    assert removed.stdout.split() == [
+        *("model", "alice/helix", "(missing)", "code", "-", "paper", "https://arxiv.org/abs/1")
+    ]
+    assert "alice/helix (missing)" in " ".join(alice("submissions").stdout.split())
+    again = alice("submit", "tracking", str(path), "--model-repo", "alice/other")
+    assert again.returncode == 3
+    assert "linked to the model alice/helix" in " ".join(again.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ((), 2, "nothing to change"),
+        (("--remove", "code", "--code-url", "https://a.example"), 2, "set and removed at once"),
+        (("--remove", "scores"), 2, "'scores' is not one of"),
+        (("--code-url", "http://a.example"), 3, "https://"),
+        (("--model-repo", "helix"), 3, "NAMESPACE/NAME"),
+        (("--model-repo", "alice/helix"), 3, "there is no submission"),
+    ],
+)
+def test_links_that_cannot_be_set(
+    alice: RunCommand, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    done = alice("link", "0" * 32, *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert told in " ".join(done.stderr.split())
 
 
 def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> None:

@@ -90,6 +90,11 @@ def test_check_submit_leaderboard_and_ledger(client: Client, oracle: Path) -> No
     kept = client.submission(receipt.submission_id)
     assert (kept.task, kept.hub_username, kept.model_repo) == ("tracking", "alice", "alice/oracle")
     assert kept.rows == rows
+    linked = client.set_links(kept.submission_id, code_url="https://a.example/", model_repo="alice/none")
+    assert (linked.model_repo, linked.model_claim) == ("alice/none", "missing")
+    assert client.set_links(kept.submission_id, model_repo=None).code_url == "https://a.example/"
+    with pytest.raises(InvalidInput, match="code_url"):
+        client.set_links(kept.submission_id, code_url="http://a.example/")
     (mine, *_) = client.submissions(task="tracking", limit=1)
     assert (mine.submission_id, mine.scores) == (kept.submission_id, kept.scores)
     place = next(p for p in client.leaderboard("tracking") if p.submission_id == receipt.submission_id)
@@ -106,6 +111,8 @@ async def test_predictions_in_memory_are_sent_as_a_file_would_be(
     assert client.check("tracking", table.to_pydict()).rows == table.num_rows
     async with AsyncClient(server.base_url, token) as asynchronous:
         assert (await asynchronous.check("tracking", table)).rows == table.num_rows
+        with pytest.raises(NotFound):
+            await asynchronous.set_links("0" * 32, paper_url=None)
     with pytest.raises(TypeError, match="write_predictions"):
         client.submit("tracking", 7)  # type: ignore[arg-type]  # what is tested
 

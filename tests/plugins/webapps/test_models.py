@@ -101,6 +101,7 @@ def test_a_model_has_its_places_and_its_page_on_the_hub(zoo: httpx.Client) -> No
     assert "Follows helices." in page
     assert f'href="{str(zoo.base_url).rstrip("/")}/hub/zora/helix"' in page
     assert '<td class="num" data-label="Rank">1</td>' in page
+    assert ">verified</span>" in page
     assert 'href="/leaderboard/tracking?model=zora/helix"' in page
     board = zoo.get("/leaderboard/tracking?model=zora/helix").text
     assert 'data-label="Rank">1</td>' in board
@@ -113,6 +114,7 @@ def test_a_model_that_is_only_named_by_submissions_says_so(zoo: httpx.Client) ->
     page = zoo.get("/models/zora/unlisted").text
     assert "not among those that are shared" in page
     assert '<td class="num" data-label="Rank">2</td>' in page
+    assert ">missing</span>" in page
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from markupsafe import escape
 from playwright.sync_api import BrowserContext, Page, expect
 from tests.core.api.conftest import import_truth
 from tests.core.servers import write_oracle
@@ -174,6 +175,54 @@ def test_a_receipt_is_its_owners(anna: Visitor, web: ServerProcess, oracle: Path
     for hostile in ("", "..", "x", "%00", "..%2f..", "<b>"):
         assert anna.get(f"{SUBMIT}?receipt={hostile}").status_code == 404
     assert anna.get("/leaderboard/%2e%2e/submit").status_code == 404
+
+
+def test_links_are_set_on_the_page_of_the_submission(anna: Visitor, web: ServerProcess, oracle: Path) -> None:
+    """By a form without scripts, for the owner alone; what they typed is escaped."""
+    anna.call("POST", "/web/v1/benchmark/tracking/submit", content=oracle.read_bytes())
+    (kept,) = anna.get("/web/v1/me/submissions").json()
+    page = f"/leaderboard/submissions/{kept['submission_id']}"
+    assert f'href="{page}#links"' in anna.get("/leaderboard/mine").text
+    paper = "https://doi.org/10.1/x?a=1&b=<i>'\""
+    answer = anna.fill_in(page, model_repo=" anna/none ", code_url="", paper_url=paper)
+    assert (answer.status_code, answer.headers["Location"]) == (303, page)
+    kept = anna.get(f"/v1/submissions/{kept['submission_id']}").json()
+    assert (kept["model_repo"], kept["model_claim"], kept["code_url"]) == ("anna/none", "missing", None)
+    shown = anna.get(page).text
+    assert f'<a href="{escape(kept["paper_url"])}" rel="nofollow noopener">' in shown
+    assert "<i>" not in shown
+    assert re.search(r'<span class="badge warn" title="[^"]+">missing</span>', shown)
+    for board in ("/leaderboard/tracking", "/leaderboard/mine", "/models/anna/none"):
+        assert ">missing</span>" in anna.get(board).text, board
+    with Visitor(web.base_url) as nobody:
+        assert "Save links" not in nobody.get(page).text
+        assert nobody.post(page, data={"model_repo": "anna/other"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", 'http://x"><script>alert(1)</script>', "https://a:b@c"]
+)
+def test_links_that_are_refused_are_told_on_the_page(anna: Visitor, oracle: Path, url: str) -> None:
+    anna.call("POST", "/web/v1/benchmark/tracking/submit", content=oracle.read_bytes())
+    (kept,) = anna.get("/web/v1/me/submissions").json()
+    page = f"/leaderboard/submissions/{kept['submission_id']}"
+    answer = anna.fill_in(page, model_repo="anna/none", code_url=url)
+    assert answer.status_code == 422
+    assert "Nothing was changed" in answer.text
+    assert f'name="code_url" type="url" value="{escape(url)}"' in answer.text
+    assert "<script>alert" not in answer.text
+    assert f'href="{escape(url)}"' not in answer.text
+    assert anna.get(f"/v1/submissions/{kept['submission_id']}").json()["model_repo"] is None
+    assert anna.post(page, data={"model_repo": "anna/none"}).status_code == 403
+    assert anna.fill_in("/leaderboard/submissions/nothing", model_repo="anna/none").status_code == 404
+
+
+def test_another_model_for_the_same_file_is_told(anna: Visitor, oracle: Path) -> None:
+    assert send(anna, "submit", oracle.read_bytes(), model_repo="anna/helix").status_code == 303
+    assert send(anna, "submit", oracle.read_bytes(), model_repo="anna/helix").status_code == 303
+    answer = send(anna, "submit", oracle.read_bytes(), model_repo="anna/other")
+    assert answer.status_code == 409
+    assert "which is linked to the model anna/helix" in answer.text
 
 
 # -- in a browser -------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from collidium.api.answers import Page
-from collidium.api.schemas.base import Answer, Credits
+from collidium.api.schemas.base import Answer, Body, Credits
+from collidium.benchmarks.links import LONGEST_LINK, Claim
 
 #: Metric -> standard error.
 StandardErrors = Annotated[
@@ -19,6 +20,15 @@ StandardErrors = Annotated[
 
 VerifiedAt = Annotated[
     datetime | None, Field(description="When an operator verified what was self-reported; null: nobody has.")
+]
+
+ModelClaim = Annotated[
+    Claim | None,
+    Field(
+        description="When it was set, `verified`: the submitter or an organisation of theirs owned it; "
+        "`unverified`: another did, or the hub could not be asked; `missing`: the submitter saw no such "
+        "repository; null: there is no model."
+    ),
 ]
 
 
@@ -119,6 +129,8 @@ class Receipt(Answer):
     credits_earned: Credits
     deduplicated: bool
     warnings: list[str]
+    model_repo: str | None
+    model_claim: ModelClaim
     rows: int
     sha256: str
     scorer_version: str
@@ -155,6 +167,9 @@ class SubmissionModel(Answer):
     credits_earned: Credits
     warnings: list[str]
     model_repo: str | None
+    model_claim: ModelClaim
+    code_url: str | None
+    paper_url: str | None
     rows: int
     size_bytes: int
     sha256: str
@@ -179,6 +194,7 @@ class Place(BaseModel):
     uncertainties: StandardErrors
     credits_earned: Credits
     model_repo: str | None
+    model_claim: ModelClaim
     scorer_version: str
     truth_version: str
     verified_at: VerifiedAt
@@ -209,6 +225,7 @@ class BestStepModel(Answer):
     value: float
     uncertainty: float | None = Field(description="Standard error of the value; null where it is not known.")
     model_repo: str | None
+    model_claim: ModelClaim
     verified_at: VerifiedAt
 
 
@@ -233,3 +250,13 @@ class SubmitQuery(BaseModel):
     """Query of a submission."""
 
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
+
+
+class LinksBody(Body):
+    """Links of a submission; what is left out stays as it is, null removes it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
+    code_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the code.")
+    paper_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the paper.")

@@ -6,9 +6,11 @@ transports' business.
 
 from collidium.client.calls.accounts import me, transactions
 from collidium.client.calls.benchmarks import (
+    Links,
     check,
     leaderboard,
     leaderboard_history,
+    set_links,
     submission,
     submissions,
     submit,
@@ -58,6 +60,7 @@ __all__ = [
     "PARQUET",
     "Call",
     "Credential",
+    "Links",
     "admin_account",
     "admin_accounts",
     "admin_audit",
@@ -95,6 +98,7 @@ __all__ = [
     "remove_webhook",
     "request",
     "requests",
+    "set_links",
     "set_webhook",
     "simulate",
     "submission",

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypedDict
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, filtered, segment
 from collidium.client.records import BestStep, Checked, Page, Place, Receipt, Submission, TaskCard
+
+
+class Links(TypedDict, total=False):
+    """Links of a submission to change; None removes one."""
+
+    model_repo: str | None
+    code_url: str | None
+    paper_url: str | None
 
 
 def tasks() -> Call[Page[TaskCard]]:
@@ -57,3 +66,8 @@ def submissions(task_name: str | None, limit: int | None, cursor: str | None) ->
 def submission(submission_id: str) -> Call[Submission]:
     where = f"/v1/submissions/{segment(submission_id)}"
     return Call("GET", where, single(Submission), Credential.NONE)
+
+
+def set_links(submission_id: str, links: Links) -> Call[Submission]:
+    where = f"/v1/submissions/{segment(submission_id)}"
+    return Call("PATCH", where, single(Submission), json={**links})

@@ -97,6 +97,8 @@ class Receipt:
     scorer_version: str | None = None
     truth_version: str | None = None
     uncertainties: Mapping[str, float] = field(default_factory=dict)
+    model_repo: str | None = None
+    model_claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,11 @@ class EarlierScores:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submission as it is kept."""
+    """A submission as it is kept.
+
+    ``model_claim`` is ``verified`` where the submitter or an organisation of theirs owned ``model_repo`` when
+    it was set, else ``unverified`` or ``missing``; None where there is no model.
+    """
 
     submission_id: str
     task: str
@@ -142,6 +148,9 @@ class Submission:
     verified_at: datetime | None = None
     earlier_scores: tuple[EarlierScores, ...] = ()
     warnings: tuple[str, ...] = ()
+    model_claim: str | None = None
+    code_url: str | None = None
+    paper_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +171,8 @@ class Place:
     #: Whether no other place beats it in one of the card's ``pareto`` metrics without being worse in the
     #: other; None where the card names none.
     pareto: bool | None = None
+    #: As of :class:`Submission`.
+    model_claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +188,5 @@ class BestStep:
     model_repo: str | None = None
     #: When an operator verified what was self-reported; None: nobody has.
     verified_at: datetime | None = None
+    #: As of :class:`Submission`.
+    model_claim: str | None = None

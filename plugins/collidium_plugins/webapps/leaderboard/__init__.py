@@ -11,4 +11,5 @@ ROUTES: Final[list[Route]] = [
     ("GET", "", board.first),
     ("GET", "/<task>", board.show),
     ("GET", "/submissions/<submission_id>", provenance.show),
+    ("POST", "/submissions/<submission_id>", provenance.set_links),
 ]

@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from quart import Response
+from quart import Response, request
 
 from collidium.client import Place, Submission, TaskCard
-from collidium.errors import NotFound
-from collidium_plugins.webapps.context import backend, origin, web
+from collidium.client.calls import Links
+from collidium.errors import (
+    CollidiumError,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    TooManyRequests,
+    Unavailable,
+)
+from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back
+from collidium_plugins.webapps.context import backend, backend_as_user, origin, web
 from collidium_plugins.webapps.leaderboard.board import address_of_place
 from collidium_plugins.webapps.rendering import render
 
+#: What links may be refused for, so that the page of the submission is the right place to tell it.
+_REFUSALS: Final = (Forbidden, InvalidInput, TooManyRequests, Unavailable)
+_LINKS: Final = ("model_repo", "code_url", "paper_url")
 #: Places of its account among which a submission's own is looked for.
 _LOOKED_AT: Final = 1000
 
 
 async def show(submission_id: str) -> Response:
     """``GET /leaderboard/submissions/<submission_id>``"""
+    return await _page(submission_id)
+
+
+async def set_links(submission_id: str) -> Response:
+    """``POST /leaderboard/submissions/<submission_id>``: its links; an empty field removes one"""
+    form = await request.form
+    typed = {name: form[name].strip() for name in _LINKS if name in form}
+    links = Links(**{name: link or None for name, link in typed.items()})  # type: ignore[typeddict-item]  # by these names
+    try:
+        await backend_as_user().set_links(submission_id, **links)
+    except _REFUSALS as refusal:
+        return refused(await _page(submission_id, typed, refusal), refusal)
+    return see_other(f"/leaderboard/submissions/{submission_id}")
+
+
+async def _page(
+    submission_id: str, typed: Mapping[str, str] | None = None, refusal: CollidiumError | None = None
+) -> Response:
     submission = await backend().submission(submission_id)
     card = await _card(submission)
     return await render(
@@ -27,6 +58,9 @@ async def show(submission_id: str) -> Response:
         place=await _place(submission),
         address_of_place=address_of_place,
         commands=_commands(submission),
+        links={name: getattr(submission, name) or "" for name in _LINKS} | dict(typed or {}),
+        refusal=refusal,
+        come_back=when_to_come_back(refusal),
         address=f"{web().api_base or origin()}/v1/submissions/{submission.submission_id}",
     )
 

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from collidium_tui.screens.accounts import deeds
-from collidium_tui.screens.benchmarks.leaderboard import open_leaderboard
+from collidium_tui.screens.benchmarks.leaderboard import model, open_leaderboard
 from collidium_tui.screens.lists import ListsScreen, Shown
 from collidium_tui.screens.opened import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen
@@ -103,6 +103,6 @@ _SUBMISSIONS: list[Column[Submission]] = [
     Column("when", lambda sent: sent.submitted_at),
     Column("earned", lambda sent: sent.credits_earned, right=True),
     Column("verified", lambda sent: sent.verified_at),
-    Column("model", lambda sent: sent.model_repo or ""),
+    Column("model", model),
     Column("submission", lambda sent: sent.submission_id),
 ]

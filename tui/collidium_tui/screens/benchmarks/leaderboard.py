@@ -19,7 +19,7 @@ from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient, Metric, Page, Place, TaskCard
+    from collidium.client import AsyncClient, Metric, Page, Place, Submission, TaskCard
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def columns(card: TaskCard) -> list[Column[Place]]:
         *found,
         Column("earned", lambda place: place.credits_earned, right=True),
         Column("when", lambda place: place.submitted_at),
-        Column("model", lambda place: place.model_repo or ""),
+        Column("model", model),
         Column("submission", lambda place: place.submission_id),
     ]
 
@@ -113,6 +113,11 @@ def score(place: Place, metric: str) -> str:
         return f"{value:.6g}"
     places = min(9, max(0, 1 - math.floor(math.log10(error))))
     return f"{value:.{places}f} ± {error:.{places}f}"
+
+
+def model(linked: Place | Submission) -> str:
+    """The model of a submission with what is known of the claim to it."""
+    return f"{linked.model_repo} ({linked.model_claim})" if linked.model_repo else ""
 
 
 def _verified(place: Place) -> Text:
