@@ -1,7 +1,7 @@
 """Checks that a pipeline's output is a dataset: every table whole, with exactly the events that were ordered.
 
 The files are untrusted. :func:`find_tables` and :func:`describe` open none of them as parquet;
-:func:`check_table` does, and a server calls it in a worker process.
+:func:`check_tables` does, and a server calls it in a worker process.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_output(
         once and no other.
     """
     tables = find_tables(paths, root, events)
-    return describe(tables, map(check_table, tables), config)
+    return describe(tables, check_tables(tables), config)
 
 
 def find_tables(
@@ -80,6 +80,11 @@ def find_tables(
     if max_bytes is not None and size > max_bytes:
         raise UnusableDataset(f"the output has {size} bytes; {max_bytes} are allowed for what was ordered")
     return [OutputTable(name, shards, events) for name, shards in sorted(_tables(paths).items())]
+
+
+def check_tables(tables: Sequence[OutputTable]) -> list[list[int]]:
+    """Return what :func:`check_table` returns for each table. Blocks. Raises UnusableDataset."""
+    return [check_table(table) for table in tables]
 
 
 def check_table(table: OutputTable) -> list[int]:
@@ -111,7 +116,7 @@ def check_table(table: OutputTable) -> list[int]:
 def describe(
     tables: Sequence[OutputTable], rows: Iterable[Sequence[int]], config: str
 ) -> list[tuple[Path, DatasetFile]]:
-    """Return each file with its description in a dataset; ``rows`` is what :func:`check_table` returned.
+    """Return each file with its description in a dataset; ``rows`` is what :func:`check_tables` returned.
 
     Blocks.
     """

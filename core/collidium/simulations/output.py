@@ -17,7 +17,7 @@ from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.data_directory import make_private
 from collidium.datasets.manifest import DatasetFile
-from collidium.datasets.output import check_table, describe, find_tables
+from collidium.datasets.output import check_tables, describe, find_tables
 from collidium.errors import UnusableDataset
 from collidium.failpoints import reached
 from collidium.order import Order
@@ -132,8 +132,8 @@ async def _check(
     events = EventRange(0, order.events)
     try:
         tables = await asyncio.to_thread(find_tables, paths, scratch, events, checks.max_bytes)
-        async with aclosing(checks.executor.map(check_table, tables, checks.limits)) as checked:
-            rows = [counts async for counts in checked]
+        async with aclosing(checks.executor.map(check_tables, [tables], checks.limits)) as checked:
+            rows = await anext(checked)
         return await asyncio.to_thread(describe, tables, rows, order.config)
     except UnusableDataset as error:
         raise InvalidOutput(str(error)) from error
