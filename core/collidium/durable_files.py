@@ -1,4 +1,4 @@
-"""Files that are there whole and survive a power cut, or are not there."""
+"""Files that are there whole and survive a power cut, or are not there; and files that are mostly holes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from typing import Final
 
 #: No space, none in the quota, or files may not be as large.
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+#: Unit of ``st_blocks``, whatever the file system.
+_BLOCK_BYTES: Final = 512
+#: How many times its bytes on disk a file may be long: some file systems compress.
+_COMPRESSION: Final = 8
+#: Smaller files are never sparse: some file systems keep them without a block.
+_SMALL: Final = 1024**2
 
 
 def write_once(path: Path, text: str) -> bool:
@@ -66,3 +72,8 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_sparse(told: os.stat_result) -> bool:
+    """Return whether a file is mostly holes."""
+    return told.st_size > _SMALL + _COMPRESSION * _BLOCK_BYTES * told.st_blocks

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from collidium.contracts.runner import RunnerRefused
-from collidium_runners.pipeline.outputs import Shard, gather, shards
+from collidium_runners.pipeline import outputs
+from collidium_runners.pipeline.outputs import Shard, gather, has_tables, shards
 
 
 def write(source: Path, part: int, *names: str) -> None:
@@ -73,3 +78,45 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     write(tmp_path / "job", 0, "particles.parquet")
     (tmp_path / "job" / "0" / "hits.parquet").symlink_to(tmp_path / "secret")
     assert [file.name for file in gather(tmp_path / "job", 1, tmp_path / "out")] == ["particles.parquet"]
+
+
+@pytest.mark.parametrize("where", ["job", "job/0"])
+def test_a_link_in_the_place_of_a_folder_is_refused(tmp_path: Path, where: str) -> None:
+    """It could lead to any folder of the server, and to another user's tables."""
+    write(tmp_path / "others", 0, "particles.parquet")
+    (tmp_path / where).parent.mkdir(exist_ok=True)
+    (tmp_path / where).symlink_to(tmp_path / "others" if where == "job" else tmp_path / "others" / "0")
+    assert not has_tables(tmp_path / "job", 0)
+    with pytest.raises(RunnerRefused, match="output of part 0 of 1 is missing"):
+        gather(tmp_path / "job", 1, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def no_links(*_: object, **__: object) -> NoReturn:
+    raise OSError(errno.EXDEV, "another file system")
+
+
+def test_a_file_is_copied_where_it_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 0, "particles.parquet")
+    monkeypatch.setattr(os, "link", no_links)
+    (file,) = gather(tmp_path, 1, tmp_path / "out")
+    assert (file.read_text(), file.stat().st_nlink) == ("0/particles.parquet", 1)
+
+
+@pytest.mark.parametrize("link", [os.link, no_links])
+def test_a_file_with_holes_is_not_gathered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: Callable[..., None]
+) -> None:
+    write(tmp_path, 0, "particles.parquet")
+    os.truncate(tmp_path / "0" / "particles.parquet", 2 * 1024**3)
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(RunnerRefused, match=r"particles\.parquet has holes"):
+        gather(tmp_path, 1, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_part_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outputs, "MAX_FILES", 2)
+    write(tmp_path, 0, "particles.parquet", "log.txt", "more.txt")
+    with pytest.raises(RunnerRefused, match="part 0 of 1 wrote more than 2 files"):
+        gather(tmp_path, 1, tmp_path / "out")

@@ -1,12 +1,19 @@
-"""What a pipeline left is a dataset: every table whole, with exactly the events that were ordered."""
+"""Checks that a pipeline's output is a dataset: every table whole, with exactly the events that were ordered.
+
+The files are untrusted. :func:`find_tables` and :func:`describe` open none of them as parquet;
+:func:`check_tables` does, and a server calls it in a worker process.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import stat
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
@@ -14,7 +21,11 @@ from collidium.datasets.manifest import DatasetFile, sha256_of
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import folder, shard_name
+from collidium.durable_files import is_sparse
 from collidium.errors import UnusableDataset
+
+#: Files of one output.
+MAX_FILES: Final = 20_000
 
 #: ``<table>.parquet`` or ``<table>-00000-of-00004.parquet``.
 _NAME: Final = re.compile(
@@ -22,33 +33,123 @@ _NAME: Final = re.compile(
 )
 
 
-def check_output(
-    paths: Iterable[Path], root: Path, config: str, events: EventRange
-) -> list[tuple[Path, DatasetFile]]:
-    """The files, each with what it is in a dataset of the hosted layout; blocks.
+@dataclass(frozen=True, slots=True)
+class OutputTable:
+    """A table of an output that was not read yet.
 
-    Raises UnusableDataset unless all are tables in files of their own below ``root``, and every table holds
-    each of the events once and no other.
+    ``shards`` lie in the order of their numbers and hold ``events`` if they are what was ordered.
+    """
+
+    name: str
+    shards: Sequence[Path]
+    events: EventRange
+
+
+def check_output(
+    paths: Collection[Path], root: Path, config: str, events: EventRange
+) -> list[tuple[Path, DatasetFile]]:
+    """Check an output in this process, and return its files as they are in a dataset of the hosted layout.
+
+    Blocks.
+
+    Raises
+    ------
+    UnusableDataset
+        Unless all files are tables of their own below ``root``, and every table holds each of the events
+        once and no other.
+    """
+    tables = find_tables(paths, root, events)
+    return describe(tables, check_tables(tables), config)
+
+
+def find_tables(
+    paths: Collection[Path], root: Path, events: EventRange, max_bytes: int | None = None
+) -> list[OutputTable]:
+    """Sort the files of an output into tables, by their names. Blocks.
+
+    Raises
+    ------
+    UnusableDataset
+        Unless all files are regular files below ``root`` that lie on disk as long as they are, with
+        ``max_bytes`` together, and every table has all of its shards.
+    """
+    paths = dict.fromkeys(paths)
+    if len(paths) > MAX_FILES:
+        raise UnusableDataset(f"the output has {len(paths)} files; {MAX_FILES} are allowed")
+    size = sum(_size(path, root.resolve()) for path in paths)
+    if max_bytes is not None and size > max_bytes:
+        raise UnusableDataset(f"the output has {size} bytes; {max_bytes} are allowed for what was ordered")
+    return [OutputTable(name, shards, events) for name, shards in sorted(_tables(paths).items())]
+
+
+def check_tables(tables: Sequence[OutputTable]) -> list[list[int]]:
+    """Return what :func:`check_table` returns for each table. Blocks. Raises UnusableDataset."""
+    return [check_table(table) for table in tables]
+
+
+def check_table(table: OutputTable) -> list[int]:
+    """Return the number of rows of each shard of a table. Blocks.
+
+    Raises
+    ------
+    UnusableDataset
+        Unless the table holds each of its events once and no other, and all shards have the same columns.
+    """
+    footers = [_footer(shard) for shard in table.shards]
+    rows = [footer.num_rows for footer in footers]
+    if sum(rows) != len(table.events):
+        raise UnusableDataset(
+            f"table {table.name} of the output holds {sum(rows)} events, "
+            f"not the {len(table.events)} that were ordered"
+        )
+    try:
+        refuse_missing(EventTable(table.name, table.shards), table.events)
+    except UnusableDataset as error:
+        raise UnusableDataset(f"the output is not usable: {error}") from error
+    schemas = [footer.schema.to_arrow_schema() for footer in footers]
+    for shard, schema in zip(table.shards, schemas, strict=True):
+        if not schema.equals(schemas[0]):
+            raise UnusableDataset(f"{shard.name} of the output has other columns than {table.shards[0].name}")
+    return rows
+
+
+def describe(
+    tables: Sequence[OutputTable], rows: Iterable[Sequence[int]], config: str
+) -> list[tuple[Path, DatasetFile]]:
+    """Return each file with its description in a dataset; ``rows`` is what :func:`check_tables` returned.
+
+    Blocks.
     """
     files = []
-    for table, shards in sorted(_tables(dict.fromkeys(paths), root).items()):
-        _check_table(table, shards, events)
-        for number, shard in enumerate(shards):
-            path = f"{folder(config, table)}/{shard_name(number, len(shards))}"
-            files.append((shard, _describe(shard, path)))
+    for table, counts in zip(tables, rows, strict=True):
+        for number, (shard, count) in enumerate(zip(table.shards, counts, strict=True)):
+            path = f"{folder(config, table.name)}/{shard_name(number, len(counts))}"
+            files.append((shard, DatasetFile(path, sha256_of(shard), shard.stat().st_size, count)))
     return files
 
 
-def _tables(paths: Iterable[Path], root: Path) -> dict[str, list[Path]]:
+def _size(path: Path, root: Path) -> int:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        found = None
+    if found is None or not stat.S_ISREG(found.st_mode) or not path.resolve().is_relative_to(root):
+        raise UnusableDataset(f"the output file {path.name} is no file of the job's own")
+    if is_sparse(found):
+        raise UnusableDataset(
+            f"the output file {path.name} has holes: it is {found.st_size} bytes long, "
+            f"and {found.st_blocks * 512} are on disk"
+        )
+    return found.st_size
+
+
+def _tables(paths: Iterable[Path]) -> dict[str, list[Path]]:
     """The shards of each table in the order of their numbers; raises unless all are there."""
     found: dict[str, list[tuple[int, int, Path]]] = {}
-    root = root.resolve()
     for path in paths:
         name = _NAME.fullmatch(path.name)
         if name is None:
             raise UnusableDataset(f"the output has a file {path.name!r}, which is no table of a dataset")
-        if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(root):
-            raise UnusableDataset(f"the output file {path.name} is no file of the job's own")
         shard = (int(name["number"] or 0), int(name["count"] or 1), path)
         found.setdefault(name["table"], []).append(shard)
     for table, shards in found.items():
@@ -61,22 +162,12 @@ def _tables(paths: Iterable[Path], root: Path) -> dict[str, list[Path]]:
     return {table: [path for *_, path in shards] for table, shards in found.items()}
 
 
-def _check_table(table: str, shards: Sequence[Path], events: EventRange) -> None:
+def _footer(path: Path) -> pq.FileMetaData:
     try:
-        opened = EventTable(table, shards)
-        refuse_missing(opened, events)
-    except UnusableDataset as error:
-        raise UnusableDataset(f"the output is not usable: {error}") from error
-    if len(opened.event_ids) != len(events):
+        return pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, MemoryError):
+            raise
         raise UnusableDataset(
-            f"table {table} of the output holds {len(opened.event_ids)} events "
-            f"({opened.event_ids[0]} to {opened.event_ids[-1]}), not the {len(events)} that were ordered"
-        )
-    schemas = [pq.read_schema(shard) for shard in shards]
-    for shard, schema in zip(shards, schemas, strict=True):
-        if not schema.equals(schemas[0]):
-            raise UnusableDataset(f"{shard.name} of the output has other columns than {shards[0].name}")
-
-
-def _describe(source: Path, path: str) -> DatasetFile:
-    return DatasetFile(path, sha256_of(source), source.stat().st_size, pq.read_metadata(source).num_rows)
+            f"the output is not usable: {path.name}: cannot be read as parquet: {error}"
+        ) from error

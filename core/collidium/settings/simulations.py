@@ -9,7 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from collidium.settings.values import NumberByName, numbers_by_name
+from collidium.settings.values import MEBIBYTE, NumberByName, numbers_by_name
 
 #: Part of paths and repository names.
 _CHANNEL = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -96,6 +96,11 @@ class SimulationSettings(BaseSettings):
     )
     publish_deadline_seconds: float = Field(
         _DAY, gt=0, le=_YEAR, description="Longest time to collect a job's output, and to publish it."
+    )
+    output_event_bytes: int = Field(
+        16 * MEBIBYTE,
+        ge=MEBIBYTE,
+        description="Most bytes of a job's output for each event without pileup; pileup 50 doubles it.",
     )
     cancel_deadline_seconds: float = Field(
         600, gt=0, le=_YEAR, description="Longest time to wait for a cancelled job to stop."

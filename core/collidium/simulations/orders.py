@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: Pileup at which an event costs twice what it costs without.
 DOUBLING_PILEUP: Final = 50
 SECONDS_PER_HOUR: Final = 3600
+#: Output of any order may have this many bytes, and more for its events.
+OUTPUT_BYTES: Final = 64 * 1024**2
 #: Node-hours and credits are kept to three places, and nothing is free.
 LEAST: Final = Decimal("0.001")
 
@@ -34,6 +36,12 @@ def estimate(order: Order, settings: Settings) -> Estimate:
     seconds = settings.channel_overheads.get(order.channel, 0.0) + per_event * order.events
     hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(LEAST, ROUND_HALF_UP)
     return Estimate(seconds, max(hours, LEAST))
+
+
+def max_output_bytes(order: Order, settings: Settings) -> int:
+    """Return how large the output of an order may be, all files together."""
+    per_event = settings.output_event_bytes * (1 + order.pileup / DOUBLING_PILEUP)
+    return OUTPUT_BYTES + int(per_event * order.events)
 
 
 @dataclass(frozen=True, slots=True)

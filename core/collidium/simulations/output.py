@@ -7,15 +7,17 @@ import fcntl
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
 from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.data_directory import make_private
 from collidium.datasets.manifest import DatasetFile
-from collidium.datasets.output import check_output
+from collidium.datasets.output import check_tables, describe, find_tables
 from collidium.errors import UnusableDataset
 from collidium.failpoints import reached
 from collidium.order import Order
@@ -25,22 +27,42 @@ class InvalidOutput(RunnerRefused):
     """The job's output is not what was ordered; the message says why, for whoever ordered it."""
 
 
+class WorkerLost(RunnerUnavailable):
+    """A worker that read the output used more than it may, or died; the message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What reads untrusted output: an executor with the limits of a call, and the most bytes of all files."""
+
+    executor: Executor
+    limits: Limits
+    max_bytes: int
+
+
 async def keep(
-    runner: Runner, handle: str, order: Order, request_id: str, storage: Storage, scratch: Path
+    runner: Runner,
+    handle: str,
+    order: Order,
+    request_id: str,
+    storage: Storage,
+    scratch: Path,
+    checks: Checks,
 ) -> tuple[DatasetFile, ...]:
     """Collect, check and store the output of a completed job; safe to repeat, gives the same again.
 
     Files pass through ``scratch``, a directory of this request alone. What is there from an attempt that
     stopped half-way is used; it is gone when this returns or raises InvalidOutput.
 
-    Raises :class:`InvalidOutput` unless every table holds exactly the events that were ordered, and what the
-    runner and the storage raise. StorageUnavailable also while another process of this machine is at it.
+    Raises :class:`InvalidOutput` unless every table holds exactly the events that were ordered,
+    :class:`WorkerLost` where a worker did not survive reading them, and what the runner and the storage
+    raise. StorageUnavailable also while another process of this machine is at it.
     """
     async with _alone_in(scratch):
         try:
             collected = await runner.collect(handle, scratch)
             reached("collect.fetched")
-            files = await asyncio.to_thread(_check, collected, order, scratch)
+            files = await _check(collected, order, scratch, checks)
             for source, file in files:
                 await storage.put(storage_key(request_id, file.path), source)
                 reached("collect.file_stored")
@@ -101,11 +123,21 @@ def _hold(directory: Path) -> int:
 # -- checks -------------------------------------------------------------------------------------------------
 
 
-def _check(paths: Sequence[Path], order: Order, scratch: Path) -> list[tuple[Path, DatasetFile]]:
-    """The files, each with what it is published as; raises InvalidOutput."""
+async def _check(
+    paths: Sequence[Path], order: Order, scratch: Path, checks: Checks
+) -> list[tuple[Path, DatasetFile]]:
+    """The files, each with what it is published as; raises InvalidOutput and WorkerLost."""
     if not paths:
         raise InvalidOutput("the job completed without any output")
+    events = EventRange(0, order.events)
     try:
-        return check_output(paths, scratch, order.config, EventRange(0, order.events))
+        tables = await asyncio.to_thread(find_tables, paths, scratch, events, checks.max_bytes)
+        async with aclosing(checks.executor.map(check_tables, [tables], checks.limits)) as checked:
+            rows = await anext(checked)
+        return await asyncio.to_thread(describe, tables, rows, order.config)
     except UnusableDataset as error:
         raise InvalidOutput(str(error)) from error
+    except OverLimit as error:
+        raise WorkerLost(f"reading the output {error}") from error
+    except WorkerDied as error:
+        raise WorkerLost("reading the output crashed its reader") from error

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from tortoise.expressions import F
 from tortoise.timezone import now
 
 from collidium import accounts, outbox
@@ -45,6 +46,8 @@ BACKOFF: Final = Backoff()
 BELL: Final = Bell()
 #: Most lines of a timeline, but for the states that are still to come: some runners find new words for ever.
 LINES: Final = 200
+#: Collections of a request's output that may be lost with the process that reads it before it fails.
+MAX_LOST_COLLECTIONS: Final = 2
 #: Longest reason that is kept.
 REASON: Final = 500
 
@@ -111,10 +114,31 @@ async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, 
 
 
 @transactional
+async def begin_collection(claimed: SimulationRequest) -> bool:
+    """Count a collection as lost until it has ended; False where too many were. Raises LeaseLost.
+
+    Counted before it begins, because a process that dies counts nothing afterwards.
+    """
+    row = await _held(claimed)
+    if row.lost_collections >= MAX_LOST_COLLECTIONS:
+        return False
+    row.lost_collections += 1
+    await row.save(update_fields=["lost_collections"])
+    return True
+
+
+async def survived_collection(claimed: SimulationRequest) -> None:
+    """Take a collection off the count, whoever holds the lease by now."""
+    rows = SimulationRequest.filter(id=claimed.id, step=Step.COLLECT, lost_collections__gt=0)
+    await rows.update(lost_collections=F("lost_collections") - 1)
+
+
+@transactional
 async def collected(claimed: SimulationRequest, files: Sequence[DatasetFile], settings: Settings) -> None:
     """The output lies in the storage backend. Raises LeaseLost."""
     row = await _held(claimed)
     row.output = [asdict(file) for file in files]
+    row.lost_collections = 0
     reached("collect.before_commit")
     await _go_on(row, Step.PUBLISH, settings.publish_deadline_seconds)
 

@@ -1,17 +1,30 @@
-"""From the folders that the parts of a job wrote to the shards of its tables."""
+"""From the folders that the parts of a job wrote to the shards of its tables.
+
+Jobs are untrusted. No link of theirs is followed, to a file or to a folder, and no file with holes is copied.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
-from collections.abc import Collection, Sequence
+import stat
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from collidium.contracts.runner import RunnerRefused
+from collidium.durable_files import is_sparse
 
+#: Files that one part may write.
+MAX_FILES: Final = 10_000
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_COPY_BYTES: Final = 1024**2
 _FILE: Final = re.compile(r"(?P<table>[A-Za-z0-9_][A-Za-z0-9_.-]*?)(-\d{5}-of-\d{5})?\.parquet", re.ASCII)
 
 
@@ -53,13 +66,23 @@ def shards(listings: Sequence[Collection[str] | None]) -> list[Shard]:
 def gather(source: Path, count: int, directory: Path) -> list[Path]:
     """Write the output of parts ``source/0`` to ``source/<count - 1>`` below ``directory``; return its files.
 
-    Blocks on the disk. Raises as :func:`shards` does.
+    Blocks on the disk. Raises as :func:`shards` does, and RunnerRefused for too many files and for a file
+    with holes.
     """
-    named = shards([_listing(source / str(part)) for part in range(count)])
+    named = shards([_listing(source, part, count) for part in range(count)])
     directory.mkdir(parents=True, exist_ok=True)
     for shard in named:
-        _place(source / str(shard.part) / shard.file, directory / shard.name)
+        with _opened(source, shard.part) as folder:
+            _place(folder, shard.file, directory / shard.name)
     return [directory / shard.name for shard in named]
+
+
+def has_tables(source: Path, part: int) -> bool:
+    """Return whether there is a parquet file in the folder of a part. Blocks on the disk."""
+    try:
+        return any(name.endswith(".parquet") for name in _files(source, part))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _tables(listing: Collection[str]) -> dict[str, list[str]]:
@@ -78,19 +101,58 @@ def _shard_name(table: str, number: int, count: int) -> str:
     return f"{table}.parquet" if count == 1 else f"{table}-{number:05d}-of-{count:05d}.parquet"
 
 
-def _listing(folder: Path) -> list[str] | None:
+def _listing(source: Path, part: int, count: int) -> list[str] | None:
     try:
-        # A link could lead anywhere on the server.
-        return [entry.name for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)]
+        names = list(islice(_files(source, part), MAX_FILES + 1))
     except (FileNotFoundError, NotADirectoryError):
         return None
+    if len(names) > MAX_FILES:
+        raise RunnerRefused(f"part {part} of {count} wrote more than {MAX_FILES} files")
+    return names
 
 
-def _place(file: Path, target: Path) -> None:
+def _files(source: Path, part: int) -> Iterator[str]:
+    """The names of the regular files of a part."""
+    with _opened(source, part) as folder, os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                yield entry.name
+
+
+@contextmanager
+def _opened(source: Path, part: int) -> Iterator[int]:
+    """The folder of a part. A link in its place, or in that of ``source``, is NotADirectoryError."""
+    above = _open(source)
+    try:
+        folder = _open(str(part), above)
+    finally:
+        os.close(above)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _open(folder: str | Path, above: int | None = None) -> int:
+    try:
+        return os.open(folder, _FOLDER, dir_fd=above)
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # what some systems say of a link
+            raise NotADirectoryError(error.errno, error.strerror, str(folder)) from None
+        raise
+
+
+def _place(folder: int, name: str, target: Path) -> None:
     unfinished = target.with_name(f".{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)
-    try:
-        os.link(file, unfinished)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(file, unfinished)
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or is_sparse(found):
+            raise RunnerRefused(f"the output file {name} has holes, or is no regular file")
+        try:
+            os.link(name, unfinished, src_dir_fd=folder, follow_symlinks=False)
+        except OSError:  # another file system, or one without links
+            with unfinished.open("xb") as copy:
+                shutil.copyfileobj(file, copy, _COPY_BYTES)
     unfinished.replace(target)

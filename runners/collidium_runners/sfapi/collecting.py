@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
 
@@ -41,7 +42,9 @@ class Output:
 
         Raises RunnerRefused when something is missing.
         """
-        sizes = await _few_at_once(self._sizes, range(self._parts))
+        # A link in the place of a part's folder could lead anywhere on the machine.
+        folders = await self._machine.folders(self._source)
+        sizes = await _few_at_once(partial(self._sizes, folders), range(self._parts))
         wanted = shards(sizes)
         await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
 
@@ -57,7 +60,9 @@ class Output:
             await self._machine.run("rm", "-rf", str(self._pieces_directory))
         return written
 
-    async def _sizes(self, part: int) -> dict[str, int] | None:
+    async def _sizes(self, folders: Collection[str], part: int) -> dict[str, int] | None:
+        if str(part) not in folders:
+            return None
         return await self._machine.files(self._source / str(part))
 
     async def _write(self, source: PurePosixPath, size: int, target: Path) -> None:

@@ -53,6 +53,15 @@ class Machine:
 
     async def files(self, directory: PurePosixPath) -> dict[str, int] | None:
         """The sizes of the files in a directory by their names; None when there is none."""
+        listed = await self._listing(directory)
+        return None if listed is None else {name: size for name, kind, size in listed if kind == "-"}
+
+    async def folders(self, directory: PurePosixPath) -> set[str]:
+        """The names of the folders in a directory, without links to folders."""
+        return {name for name, kind, _ in await self._listing(directory) or () if kind == "d"}
+
+    async def _listing(self, directory: PurePosixPath) -> list[tuple[str, str, int]] | None:
+        """Name, kind (as ls has it, "l" for a link) and size of what is in a directory."""
         async with self._understood("a listing"):
             try:
                 listed = await (await self._connected()).ls(str(directory))
@@ -60,7 +69,7 @@ class Machine:
                 if _NO_SUCH in str(error.message):
                     return None
                 raise RunnerUnavailable("a directory cannot be listed on the machine") from error
-            return {entry.name: int(entry.size) for entry in listed if entry.perms.startswith("-")}
+            return [(entry.name, entry.perms[0], int(entry.size)) for entry in listed]
 
     async def _connected(self) -> AsyncCompute:
         if self._compute is None:

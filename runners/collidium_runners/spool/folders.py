@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from collidium_runners.pipeline.outputs import gather
+from collidium_runners.pipeline.outputs import gather, has_tables
 
 
 class Folders:
@@ -35,9 +35,7 @@ class Folders:
 
     def has_tables(self, request_id: str) -> bool:
         """Whether there is any output; a link is none: it could lead to any file of the server."""
-        return any(
-            file.is_file() and not file.is_symlink() for file in self._part(request_id).glob("*.parquet")
-        )
+        return has_tables(self._output(request_id), 0)
 
     def collect(self, request_id: str, directory: Path) -> list[Path]:
         """Put the tables below ``directory``; raises RunnerRefused when there are none any more."""

@@ -5,23 +5,32 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import pytest_asyncio
+from tests.core.simulations.hostile import write_equal_ids, write_long_page
 
+from collidium.contracts.executor import Limits
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import StorageUnavailable
 from collidium.datasets.manifest import DatasetFile
 from collidium.order import Order
-from collidium.simulations.output import InvalidOutput, keep
+from collidium.simulations.output import Checks, InvalidOutput, WorkerLost, keep
+from collidium_plugins.executor_processes import Processes
 from collidium_plugins.storage_local import LocalStorage
 
 ORDER = Order("ttbar", events=6, pileup=0, seed=42)
 REQUEST = "0f" * 16
+MEBIBYTE = 1024**2
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 class FolderRunner(Runner):
@@ -63,6 +72,13 @@ def write(folder: Path, **tables: pa.Table) -> None:
         pq.write_table(content, folder / f"{name.replace('__', '-')}.parquet", row_group_size=2)
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def checks() -> AsyncIterator[Checks]:
+    executor = Processes(1)
+    yield Checks(executor, Limits(256 * MEBIBYTE, seconds=60), max_bytes=64 * MEBIBYTE)
+    await executor.close()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "job").mkdir()
@@ -89,9 +105,9 @@ def stored(storage: LocalStorage) -> dict[str, bytes]:
     return {path.relative_to(storage.directory).as_posix(): path.read_bytes() for path in files}
 
 
-async def refusal(runner: Runner, storage: LocalStorage, scratch: Path) -> str:
+async def refusal(runner: Runner, storage: LocalStorage, scratch: Path, checks: Checks) -> str:
     with pytest.raises(InvalidOutput) as caught:
-        await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
     assert isinstance(caught.value, RunnerRefused)
     assert stored(storage) == {}
     assert not scratch.exists()
@@ -100,13 +116,13 @@ async def refusal(runner: Runner, storage: LocalStorage, scratch: Path) -> str:
 
 
 async def test_tables_are_named_as_hosted_datasets_are_and_described(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
     write(folder, particles=table(range(6)))
     # Shards of an array job: numbers decide their order, not their events.
     write(folder, tracker_hits__00000__of__00002=table([1, 3, 5]))
     write(folder, tracker_hits__00001__of__00002=table([0, 2, 4]))
-    files = await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+    files = await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
     assert [(file.path, file.rows) for file in files] == [
         ("data/ttbar_pu0_particles/train-00000-of-00001.parquet", 6),
         ("data/ttbar_pu0_tracker_hits/train-00000-of-00002.parquet", 3),
@@ -125,15 +141,15 @@ async def test_tables_are_named_as_hosted_datasets_are_and_described(
 
 
 async def test_keeping_again_gives_the_same(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
     write(folder, particles=table(range(6)))
-    first = await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+    first = await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
     before = stored(storage)
     scratch.mkdir(parents=True)
     (scratch / "particles.parquet").write_bytes(b"half a file of an attempt that was killed")
     (scratch / "tracks.parquet.part").write_bytes(b"another")
-    assert await keep(runner, "handle", ORDER, REQUEST, storage, scratch) == first
+    assert await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks) == first
     assert stored(storage) == before
     assert not scratch.exists()
 
@@ -141,12 +157,12 @@ async def test_keeping_again_gives_the_same(
 @pytest.mark.parametrize(
     ("events", "told"),
     [
-        (range(5), "lacks 1 of the 6 events"),
-        (range(7), "holds 7 events (0 to 6), not the 6 that were ordered"),
-        ([0, 1, 2, 3, 4, 4, 5], "there twice, for example event 4"),
-        ([1, 2, 3, 4, 5, 6], "for example 0"),
+        (range(5), "holds 5 events, not the 6 that were ordered"),
+        (range(7), "holds 7 events, not the 6 that were ordered"),
+        ([0, 1, 2, 3, 3, 5], "event 3 is there twice"),
+        ([1, 2, 3, 4, 5, 6], "lacks 1 of the 6 events 0:6, for example 0"),
         ([5, 4, 3, 2, 1, 0], "do not rise"),
-        ([], "lacks 6 of the 6 events"),
+        ([], "holds 0 events"),
         ([0, 1, 2, None, 4, 5], "integers without nulls"),
     ],
 )
@@ -154,20 +170,21 @@ async def test_every_event_that_was_ordered_is_there_once(
     runner: FolderRunner,
     storage: LocalStorage,
     scratch: Path,
+    checks: Checks,
     folder: Path,
     events: Sequence[int | None],
     told: str,
 ) -> None:
     write(folder, particles=table(range(6)), tracker_hits=table(list(events)))
-    assert told in await refusal(runner, storage, scratch)
+    assert told in await refusal(runner, storage, scratch, checks)
 
 
 async def test_an_event_in_two_shards_is_refused(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
-    write(folder, tracks__0__of__2=table([0, 1, 2, 3]), tracks__1__of__2=table([3, 4, 5]))
+    write(folder, tracks__0__of__2=table([0, 1, 2, 3]), tracks__1__of__2=table([3, 5]))
     assert "event 3 in tracks-0-of-2.parquet and tracks-1-of-2.parquet" in await refusal(
-        runner, storage, scratch
+        runner, storage, scratch, checks
     )
 
 
@@ -183,45 +200,53 @@ async def test_an_event_in_two_shards_is_refused(
     ],
 )
 async def test_shards_are_complete_and_named_as_promised(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path, names: list[str], told: str
+    runner: FolderRunner,
+    storage: LocalStorage,
+    scratch: Path,
+    checks: Checks,
+    folder: Path,
+    names: list[str],
+    told: str,
 ) -> None:
     for number, name in enumerate(names):
         events = range(number * 6 // len(names), (number + 1) * 6 // len(names))
         pq.write_table(table(events), folder / f"{name}.parquet")
-    assert told in await refusal(runner, storage, scratch)
+    assert told in await refusal(runner, storage, scratch, checks)
 
 
 async def test_no_output_is_not_what_was_ordered(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks
 ) -> None:
-    assert "without any output" in await refusal(runner, storage, scratch)
+    assert "without any output" in await refusal(runner, storage, scratch, checks)
 
 
 async def test_what_is_no_parquet_is_refused(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
     write(folder, particles=table(range(6)))
     whole = (folder / "particles.parquet").read_bytes()
     (folder / "particles.parquet").write_bytes(whole[:-20])
-    assert "particles.parquet: cannot be read as parquet" in await refusal(runner, storage, scratch)
+    assert "particles.parquet: cannot be read as parquet" in await refusal(runner, storage, scratch, checks)
 
 
 async def test_a_table_needs_event_ids(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
     write(folder, particles=table(range(6)).drop_columns("event_id"))
-    assert "no column event_id" in await refusal(runner, storage, scratch)
+    assert "no column event_id" in await refusal(runner, storage, scratch, checks)
 
 
 async def test_shards_of_a_table_have_the_same_columns(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
     write(folder, tracks__0__of__2=table([0, 1, 2]), tracks__1__of__2=table([3, 4, 5], pa.int64()))
-    assert "tracks-1-of-2.parquet of the output has other columns" in await refusal(runner, storage, scratch)
+    assert "tracks-1-of-2.parquet of the output has other columns" in await refusal(
+        runner, storage, scratch, checks
+    )
 
 
 async def test_files_outside_the_job_s_directory_are_never_taken(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path, tmp_path: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path, tmp_path: Path
 ) -> None:
     write(tmp_path, particles=table(range(6)))
 
@@ -235,32 +260,92 @@ async def test_files_outside_the_job_s_directory_are_never_taken(
             return [directory / ".." / ".." / "particles.parquet"]
 
     for kind in (Linking, Pointing):
-        assert "no file of the job's own" in await refusal(kind(folder), storage, scratch)
+        assert "no file of the job's own" in await refusal(kind(folder), storage, scratch, checks)
 
 
 async def test_what_was_fetched_waits_for_the_next_attempt(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
     write(folder, particles=table(range(6)))
     runner.fails = RunnerUnavailable("the batch system does not answer")
     with pytest.raises(RunnerUnavailable):
-        await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
     assert (scratch / "particles.parquet").exists()
     runner.fails = None
-    (file,) = await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+    (file,) = await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
     assert isinstance(file, DatasetFile)
     assert not scratch.exists()
 
 
 async def test_one_process_collects_at_a_time(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, folder: Path
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
     write(folder, particles=table(range(6)))
     scratch.mkdir(parents=True)
     held = os.open(scratch, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     with pytest.raises(StorageUnavailable, match="another process"):
-        await keep(runner, "handle", ORDER, REQUEST, storage, scratch)
+        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
     assert scratch.exists(), "it is the other's"
     os.close(held)
-    assert len(await keep(runner, "handle", ORDER, REQUEST, storage, scratch)) == 1
+    assert len(await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)) == 1
+
+
+# -- hostile output -----------------------------------------------------------------------------------------
+
+
+def memory(kind: str) -> int:
+    """A line of this process's memory: VmRSS is now, VmHWM the most since it was reset."""
+    found = re.search(rf"{kind}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+@pytest.mark.parametrize("write_file", [write_equal_ids, write_long_page])
+async def test_a_bomb_leaves_the_servers_memory_alone(
+    runner: FolderRunner,
+    storage: LocalStorage,
+    scratch: Path,
+    checks: Checks,
+    folder: Path,
+    write_file: Callable[[Path], None],
+) -> None:
+    write_file(folder / "particles.parquet")
+    assert (folder / "particles.parquet").stat().st_size < MEBIBYTE
+    Path("/proc/self/clear_refs").write_text("5")
+    before = memory("VmRSS")
+    with pytest.raises((InvalidOutput, WorkerLost), match=r"not the 6|more than its \d+ bytes of memory"):
+        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
+    assert memory("VmHWM") - before < 64 * MEBIBYTE
+    assert stored(storage) == {}
+
+
+async def test_an_output_with_holes_is_refused(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
+) -> None:
+    class Linking(FolderRunner):
+        async def collect(self, handle: str, directory: Path) -> list[Path]:
+            (directory / "particles.parquet").hardlink_to(self.folder / "particles.parquet")
+            return [directory / "particles.parquet"]
+
+    write(folder, particles=table(range(6)))
+    os.truncate(folder / "particles.parquet", 2 * 1024**3)
+    for limits in (checks, replace(checks, max_bytes=2**40)):
+        assert "has holes" in await refusal(Linking(folder), storage, scratch, limits)
+
+
+async def test_an_output_too_large_for_its_order_is_refused(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
+) -> None:
+    write(folder, particles=table(range(6)))
+    assert "100 are allowed" in await refusal(runner, storage, scratch, replace(checks, max_bytes=100))
+
+
+async def test_an_output_of_too_many_files_is_refused(
+    storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
+) -> None:
+    class Countless(FolderRunner):
+        async def collect(self, handle: str, directory: Path) -> list[Path]:
+            return [directory / f"particles-{number}-of-20001.parquet" for number in range(20_001)]
+
+    assert "20000 are allowed" in await refusal(Countless(folder), storage, scratch, checks)

@@ -96,6 +96,18 @@ async def test_output_that_is_not_whole_is_refused(
         await runner.collect(submitted, tmp_path / "output")
 
 
+async def test_a_link_in_the_place_of_a_folder_is_refused(
+    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
+) -> None:
+    runner = make_runner()
+    submitted = await runner.submit(job())
+    await reaches(runner, submitted)
+    (api.scratch / "r1/0").rename(api.scratch / "elsewhere")
+    (api.scratch / "r1/0").symlink_to(api.scratch / "elsewhere")
+    with pytest.raises(RunnerRefused, match="output of part 0 of 1 is missing"):
+        await runner.collect(submitted, tmp_path / "output")
+
+
 async def test_a_missing_output_is_seen_whatever_its_path(
     api: Superfacility, make_runner: MakeRunner, tmp_path: Path
 ) -> None:

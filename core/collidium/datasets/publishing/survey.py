@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.datasets import layout
-from collidium.datasets.reading.shards import BATCH_BYTES, EventIds
+from collidium.datasets.reading.shards import EventIds, batch_rows
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
 
@@ -186,7 +186,7 @@ def _read_through(file: pq.ParquetFile, table: str) -> tuple[EventIds, str | Non
 def _batch_rows(file: pq.ParquetFile) -> int:
     metadata = file.metadata
     size = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-    return max(1, int(BATCH_BYTES / max(size / max(metadata.num_rows, 1), 1)))
+    return batch_rows(size, metadata.num_rows)
 
 
 def is_list(kind: pa.DataType) -> bool:

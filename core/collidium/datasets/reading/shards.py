@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,10 @@ from collidium.errors import UnusableDataset
 
 EventIds = npt.NDArray[np.int64]
 
-#: Uncompressed bytes of one table that are decoded at once.
+#: Uncompressed bytes of one table that are decoded at once, by what its footer says.
 BATCH_BYTES: Final = 64 * 1024**2
+#: Rows that are decoded at once, whatever the footer says: a few bytes can stand for a billion equal values.
+BATCH_ROWS: Final = 64 * 1024
 
 
 class OpenableShard(Protocol):
@@ -131,13 +133,19 @@ class _Shard:
                 self.schema = pa.schema(
                     [stored.field(old).with_name(new) for new, old in self.columns.items()]
                 )
-                self.event_ids = _event_ids(source, file.read(columns=["event_id"]).column(0))
                 self._footer = file.metadata
                 groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+                self.edges = np.cumsum([0, *(group.num_rows for group in groups)])
+                self.event_ids = _event_ids(source, file)
+        except MemoryError:
+            raise
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise UnusableDataset(f"{source.name}: cannot be read as parquet: {error}") from error
+        if len(self.event_ids) != self.edges[-1]:
+            raise UnusableDataset(
+                f"{source.name}: has {len(self.event_ids)} rows, not the {self.edges[-1]} of its footer"
+            )
         self.bytes = sum(group.total_byte_size for group in groups)
-        self.edges = np.cumsum([0, *(group.num_rows for group in groups)])
 
     def touches(self, events: EventRange) -> bool:
         """Whether the shard has events between the ends of the range."""
@@ -197,11 +205,11 @@ class _Reader:
         first = int(np.searchsorted(edges, self._position, side="right")) - 1
         groups = list(range(first, len(edges) - 1))
         skip = self._position - int(edges[first])
-        batch_rows = max(1, int(self._batch_bytes / max(shard.bytes / max(len(shard.event_ids), 1), 1)))
+        rows = batch_rows(shard.bytes, len(shard.event_ids), self._batch_bytes)
         columns = list(shard.columns.values())
         try:
             with _opened(shard.source) as file:
-                for batch in file.iter_batches(batch_rows, row_groups=groups, columns=columns):
+                for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
                     table = pa.table(batch).select(columns).rename_columns(list(shard.columns))
                     yield table.slice(min(skip, table.num_rows))
                     skip = max(skip - table.num_rows, 0)
@@ -216,13 +224,30 @@ def _opened(source: Path | OpenableShard, footer: pq.FileMetaData | None = None)
     return pq.ParquetFile(source.open(), metadata=footer, pre_buffer=True)
 
 
-def _event_ids(source: Path | OpenableShard, column: pa.ChunkedArray[Any]) -> EventIds:
-    if not pa.types.is_integer(column.type) or column.null_count:
+def batch_rows(size: int, rows: int, batch_bytes: int = BATCH_BYTES) -> int:
+    """Rows of a table of ``size`` bytes, uncompressed, that are decoded at once."""
+    return int(np.clip(batch_bytes / max(size / max(rows, 1), 1), 1, BATCH_ROWS))
+
+
+def _event_ids(source: Path | OpenableShard, file: pq.ParquetFile) -> EventIds:
+    """The event ids, decoded by batches up to the first that does not rise."""
+    if not pa.types.is_integer(file.schema_arrow.field("event_id").type):
         raise UnusableDataset(f"{source.name}: column event_id must be integers without nulls")
-    ids = np.asarray(column).astype(np.int64)
-    if np.any(ids[1:] < ids[:-1]):
-        raise UnusableDataset(f"{source.name}: events do not rise within the file")
-    return ids
+    found = [np.empty(0, np.int64)]
+    last = found[0]
+    for batch in file.iter_batches(BATCH_ROWS, columns=["event_id"], use_threads=False):
+        column = batch.column(0)
+        if column.null_count:
+            raise UnusableDataset(f"{source.name}: column event_id must be integers without nulls")
+        found.append(np.asarray(column).astype(np.int64))
+        ids = np.concatenate([last, found[-1]])
+        if np.any(ids[1:] < ids[:-1]):
+            raise UnusableDataset(f"{source.name}: events do not rise within the file")
+        repeated = ids[1:][ids[1:] == ids[:-1]]
+        if len(repeated):
+            raise UnusableDataset(f"{source.name}: event {repeated[0]} is there twice")
+        last = ids[-1:]
+    return np.concatenate(found)
 
 
 def _in_order(pieces: Sequence[pa.Table]) -> pa.Table:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from collidium.datasets.hub_client import Hub
@@ -12,6 +14,7 @@ from collidium.simulations import output, publication, transitions
 from collidium.simulations.dataset_card import Provenance
 from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
+from collidium.simulations.orders import max_output_bytes
 from collidium.simulations.states import State
 from collidium.simulations.steps.ending import end, scratch_of
 
@@ -26,16 +29,38 @@ async def collect(platform: Platform, row: SimulationRequest) -> None:
         url = publication.url_of(platform.settings.hub, _repository(row))
         await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
         return
-    files = await output.keep(
-        platform.runners.get(row.runner),
-        row.handle or "",
-        _order(row),
-        row.request_id,
-        platform.storage,
-        scratch_of(platform, row),
-    )
-    reached("collect.stored")
-    await transitions.collected(row, files, platform.settings)
+    settings, order = platform.settings, _order(row)
+    async with _counted(row):
+        files = await output.keep(
+            platform.runners.get(row.runner),
+            row.handle or "",
+            order,
+            row.request_id,
+            platform.storage,
+            scratch_of(platform, row),
+            output.Checks(platform.executor, settings.scoring_limits, max_output_bytes(order, settings)),
+        )
+        reached("collect.stored")
+        await transitions.collected(row, files, settings)
+
+
+@asynccontextmanager
+async def _counted(row: SimulationRequest) -> AsyncIterator[None]:
+    """Count a collection before it begins; one that worker and follower survive is taken off again.
+
+    Raises InvalidOutput where too many were lost.
+    """
+    if not await transitions.begin_collection(row):
+        trouble = f": {row.reason}" if row.reason else ""
+        deaths = transitions.MAX_LOST_COLLECTIONS
+        raise output.InvalidOutput(f"reading the output ended {deaths} processes{trouble}")
+    try:
+        yield
+    except output.WorkerLost:
+        raise
+    except BaseException:
+        await transitions.survived_collection(row)
+        raise
 
 
 async def publish(platform: Platform, row: SimulationRequest) -> None:

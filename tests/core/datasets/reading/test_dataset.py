@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -93,6 +94,26 @@ def test_an_event_in_two_shards_is_refused(tmp_path: Path) -> None:
 
 def test_events_that_fall_within_a_shard_are_refused(tmp_path: Path) -> None:
     source = dataset(tmp_path, [3, 2, 1])
+    with pytest.raises(UnusableDataset, match="do not rise"):
+        source.table("tracker_hits")
+
+
+def test_equal_events_are_refused_before_they_fill_memory(tmp_path: Path) -> None:
+    """A few kB stand for 30 million equal ids, which are 240 MB as numbers."""
+    rows = pa.table({"event_id": pa.array(np.zeros(30_000_000, np.uint32))})
+    pq.write_table(rows, tmp_path / "tracker_hits.parquet", row_group_size=len(rows))
+    del rows
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnusableDataset, match="event 0 is there twice"):
+            Dataset(tmp_path).table("tracker_hits")
+        assert tracemalloc.get_traced_memory()[1] < 16 * 1024**2
+    finally:
+        tracemalloc.stop()
+
+
+def test_events_that_fall_between_row_groups_are_refused(tmp_path: Path) -> None:
+    source = dataset(tmp_path, [4, 5, 6, 1, 2, 3])
     with pytest.raises(UnusableDataset, match="do not rise"):
         source.table("tracker_hits")
 
