@@ -124,6 +124,10 @@ class Identities:
             known.fresh_until = self._clock() + max(self._fresh, REJECTED_SECONDS)
             return known.identity
 
+    async def sees_model(self, token: str, model_repo: str) -> bool:
+        """Ask the provider whether ``token`` sees a model repository; raises what the provider does."""
+        return await self._provider.sees_model(token, model_repo)
+
     async def close(self) -> None:
         """Close the provider. Idempotent."""
         await self._asking.close()

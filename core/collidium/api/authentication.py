@@ -48,7 +48,7 @@ async def token_is_read_only() -> bool:
 async def check_claim(model_repo: str) -> links.Claim:
     """What the caller may claim of a model repository, checked with the token of this request."""
     await caller()
-    return await links.check_claim(platform().identity, g.identity, bearer_token(), model_repo)
+    return await links.check_claim(platform().identities, g.identity, bearer_token(), model_repo)
 
 
 def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:

@@ -12,7 +12,8 @@ from collidium.errors import InvalidInput
 from collidium.outbox import canonical_url
 
 if TYPE_CHECKING:
-    from collidium.contracts.identity import Identity, IdentityProvider
+    from collidium.contracts.identity import Identity
+    from collidium.identities import Identities
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +28,10 @@ LONGEST_LINK: Final = 500
 _MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 
 
-async def check_claim(provider: IdentityProvider, identity: Identity, token: str, model_repo: str) -> Claim:
+async def check_claim(identities: Identities, identity: Identity, token: str, model_repo: str) -> Claim:
     """Check with the submitter's token what they may claim of a repository; never raises for the hub."""
     try:
-        visible = await provider.sees_model(token, model_repo)
+        visible = await identities.sees_model(token, model_repo)
     except Exception as error:
         # A provider may be third-party, and its message may hold the token.
         logger.info("the claim of %s was not checked: %s", model_repo, type(error).__name__)

@@ -175,11 +175,33 @@ class Migration(migrations.Migration):
             bases=["Model"],
         ),
         ops.CreateModel(
+            name="Follower",
+            fields=[
+                (
+                    "process",
+                    fields.CharField(
+                        primary_key=True,
+                        unique=True,
+                        db_index=True,
+                        description="``<host>:<process id>``.",
+                        max_length=128,
+                    ),
+                ),
+                ("looked_at", fields.DatetimeField(db_index=True, auto_now=False, auto_now_add=False)),
+            ],
+            options={
+                "table": "followers",
+                "app": "collidium",
+                "pk_attr": "process",
+                "table_description": "A process that follows requests, and the moment since which every lane of it has looked for work.",
+            },
+            bases=["Model"],
+        ),
+        ops.CreateModel(
             name="GlobalConfig",
             fields=[
                 ("name", fields.CharField(primary_key=True, unique=True, db_index=True, max_length=16)),
                 ("submissions_frozen", fields.BooleanField(default=False)),
-                ("updated_at", fields.DatetimeField(auto_now=True, auto_now_add=False)),
                 (
                     "frozen_at",
                     fields.DatetimeField(
@@ -191,12 +213,37 @@ class Migration(migrations.Migration):
                 ),
                 ("frozen_by", fields.CharField(null=True, max_length=96)),
                 ("frozen_note", fields.CharField(null=True, max_length=1000)),
+                ("updated_at", fields.DatetimeField(auto_now=True, auto_now_add=False)),
             ],
             options={
                 "table": "global_config",
                 "app": "collidium",
                 "pk_attr": "name",
                 "table_description": "What holds for the whole platform (one row, named platform).",
+            },
+            bases=["Model"],
+        ),
+        ops.CreateModel(
+            name="IdempotencyKey",
+            fields=[
+                ("id", fields.BigIntField(generated=True, primary_key=True, unique=True, db_index=True)),
+                ("owner", fields.CharField(description="An account or an operator.", max_length=128)),
+                ("key", fields.CharField(max_length=128)),
+                (
+                    "question",
+                    fields.CharField(
+                        description="The sha256 of what was asked: the same key with another question is refused.",
+                        max_length=64,
+                    ),
+                ),
+                ("answer", fields.TextField(null=True, description="JSON.", unique=False)),
+            ],
+            options={
+                "table": "idempotency_keys",
+                "app": "collidium",
+                "unique_together": (("owner", "key"),),
+                "pk_attr": "id",
+                "table_description": "The answer that a key of an owner was given, None while what was asked is being done.",
             },
             bases=["Model"],
         ),
@@ -227,98 +274,6 @@ class Migration(migrations.Migration):
                 "app": "collidium",
                 "pk_attr": "name",
                 "table_description": "A task that the platform once saw, and whether it takes submissions.",
-            },
-            bases=["Model"],
-        ),
-        ops.CreateModel(
-            name="Submission",
-            fields=[
-                ("id", fields.CharField(primary_key=True, unique=True, db_index=True, max_length=32)),
-                ("task", fields.CharField(max_length=64)),
-                ("account_id", fields.BigIntField()),
-                ("hub_username", fields.CharField(max_length=96)),
-                ("sha256", fields.CharField(max_length=64)),
-                ("size_bytes", fields.BigIntField()),
-                ("rows", fields.BigIntField()),
-                (
-                    "scores",
-                    fields.JSONField(encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads),
-                ),
-                (
-                    "rank_score",
-                    fields.FloatField(
-                        null=True,
-                        description="The primary metric, larger is better: what the leaderboard sorts by.",
-                    ),
-                ),
-                (
-                    "warnings",
-                    fields.JSONField(
-                        default=list, encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads
-                    ),
-                ),
-                (
-                    "credits_earned",
-                    fields.DecimalField(default=Decimal("0"), max_digits=18, decimal_places=3),
-                ),
-                ("model_repo", fields.CharField(null=True, max_length=200)),
-                ("scorer_version", fields.CharField(max_length=32)),
-                ("truth_version", fields.CharField(max_length=64)),
-                ("submitted_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
-                (
-                    "uncertainties",
-                    fields.JSONField(
-                        null=True,
-                        description="Standard errors by metric. None for what was scored before there were any.",
-                        encoder=functools.partial(dumps, separators=(",", ":")),
-                        decoder=loads,
-                    ),
-                ),
-                (
-                    "verified_at",
-                    fields.DatetimeField(
-                        null=True,
-                        description="When an operator verified what the submitter measured. None: nobody has.",
-                        auto_now=False,
-                        auto_now_add=False,
-                    ),
-                ),
-            ],
-            options={
-                "table": "submissions",
-                "app": "collidium",
-                "unique_together": (("account_id", "task", "sha256", "scorer_version", "truth_version"),),
-                "indexes": [
-                    Index(fields=["task", "truth_version", "rank_score", "submitted_at", "id"]),
-                    Index(fields=["submitted_at", "id"]),
-                    Index(fields=["task", "submitted_at", "id"]),
-                    Index(fields=["account_id", "submitted_at", "id"]),
-                    Index(fields=["task", "truth_version", "hub_username", "rank_score"]),
-                    Index(fields=["task", "truth_version", "model_repo", "rank_score"]),
-                ],
-                "pk_attr": "id",
-                "table_description": "Predictions of one account that were scored.",
-            },
-            bases=["Model"],
-        ),
-        ops.CreateModel(
-            name="TruthVersion",
-            fields=[
-                ("id", fields.BigIntField(generated=True, primary_key=True, unique=True, db_index=True)),
-                ("task", fields.CharField(max_length=64)),
-                ("version", fields.CharField(max_length=64)),
-                (
-                    "manifest",
-                    fields.JSONField(encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads),
-                ),
-                ("imported_at", fields.DatetimeField(auto_now=False, auto_now_add=True)),
-            ],
-            options={
-                "table": "truth_versions",
-                "app": "collidium",
-                "unique_together": (("task", "version"),),
-                "pk_attr": "id",
-                "table_description": "Truth that was imported for a task (its files lie in the data directory and are never served).",
             },
             bases=["Model"],
         ),
@@ -372,6 +327,14 @@ class Migration(migrations.Migration):
                 ),
                 ("account_id", fields.BigIntField()),
                 ("url", fields.CharField(max_length=2000)),
+                (
+                    "host",
+                    fields.CharField(
+                        default="",
+                        description="That of the URL. Empty for what was announced before hosts were kept.",
+                        max_length=255,
+                    ),
+                ),
                 ("state", fields.CharField(default="pending", max_length=16)),
                 (
                     "attempts",
@@ -399,6 +362,7 @@ class Migration(migrations.Migration):
                 "indexes": [
                     Index(fields=["state", "next_attempt_at", "id"]),
                     Index(fields=["account_id", "id"]),
+                    Index(fields=["state", "account_id", "host", "next_attempt_at", "id"]),
                 ],
                 "pk_attr": "id",
                 "table_description": "An event on its way to one address.",
@@ -406,31 +370,54 @@ class Migration(migrations.Migration):
             bases=["Model"],
         ),
         ops.CreateModel(
-            name="Webhook",
+            name="Scoring",
             fields=[
                 ("id", fields.BigIntField(generated=True, primary_key=True, unique=True, db_index=True)),
-                ("account_id", fields.BigIntField(unique=True)),
+                ("submission_id", fields.CharField(max_length=32)),
+                ("scorer_version", fields.CharField(max_length=32)),
+                ("truth_version", fields.CharField(max_length=64)),
                 (
-                    "url",
-                    fields.CharField(
+                    "scores",
+                    fields.JSONField(encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads),
+                ),
+                (
+                    "uncertainties",
+                    fields.JSONField(
+                        null=True, encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads
+                    ),
+                ),
+                (
+                    "replicates",
+                    fields.JSONField(
                         null=True,
-                        description="None: only the addresses that come with requests are told.",
-                        max_length=2000,
+                        description="Metrics of resampled events, by which gains are judged. Never shown.",
+                        encoder=functools.partial(dumps, separators=(",", ":")),
+                        decoder=loads,
                     ),
                 ),
                 (
-                    "secret",
-                    fields.TextField(
-                        description="The signing secret, encrypted with the platform's key.", unique=False
+                    "warnings",
+                    fields.JSONField(
+                        default=list, encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads
                     ),
                 ),
-                ("created_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
+                ("scored_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
+                (
+                    "applied_at",
+                    fields.DatetimeField(
+                        null=True,
+                        description="When the scores became those of the submission. None: they were only tried.",
+                        auto_now=False,
+                        auto_now_add=False,
+                    ),
+                ),
             ],
             options={
-                "table": "webhooks",
+                "table": "scorings",
                 "app": "collidium",
+                "unique_together": (("submission_id", "scorer_version", "truth_version"),),
                 "pk_attr": "id",
-                "table_description": "What an account set up to be told: where, and how to prove that it was us.",
+                "table_description": "What one scorer made of a submission against one truth. What counts stands in its row, too.",
             },
             bases=["Model"],
         ),
@@ -547,6 +534,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "lost_collections",
+                    fields.IntField(
+                        default=0,
+                        description="Collections of its output that a worker, or the process that follows it, did not survive.",
+                        db_default=0,
+                    ),
+                ),
+                (
                     "lease",
                     fields.CharField(
                         default="",
@@ -603,41 +598,6 @@ class Migration(migrations.Migration):
             bases=["Model"],
         ),
         ops.CreateModel(
-            name="IdempotencyKey",
-            fields=[
-                ("id", fields.BigIntField(generated=True, primary_key=True, unique=True, db_index=True)),
-                ("account_id", fields.BigIntField()),
-                ("key", fields.CharField(max_length=128)),
-                (
-                    "question",
-                    fields.CharField(
-                        description="The sha256 of what was asked: the same key with another question is refused.",
-                        max_length=64,
-                    ),
-                ),
-                (
-                    "request",
-                    fields.ForeignKeyField(
-                        "collidium.SimulationRequest",
-                        source_field="request_id",
-                        db_constraint=True,
-                        to_field="id",
-                        related_name="keys",
-                        on_delete=OnDelete.RESTRICT,
-                    ),
-                ),
-                ("cached", fields.BooleanField()),
-            ],
-            options={
-                "table": "idempotency_keys",
-                "app": "collidium",
-                "unique_together": (("account_id", "key"),),
-                "pk_attr": "id",
-                "table_description": "The answer that an account's key was given.",
-            },
-            bases=["Model"],
-        ),
-        ops.CreateModel(
             name="Reader",
             fields=[
                 ("id", fields.BigIntField(generated=True, primary_key=True, unique=True, db_index=True)),
@@ -660,6 +620,108 @@ class Migration(migrations.Migration):
                 "unique_together": (("request", "account_id"),),
                 "pk_attr": "id",
                 "table_description": "An account that was answered with another account's request, and may read it.",
+            },
+            bases=["Model"],
+        ),
+        ops.CreateModel(
+            name="Submission",
+            fields=[
+                ("id", fields.CharField(primary_key=True, unique=True, db_index=True, max_length=32)),
+                ("task", fields.CharField(max_length=64)),
+                ("account_id", fields.BigIntField()),
+                ("hub_username", fields.CharField(max_length=96)),
+                ("sha256", fields.CharField(max_length=64)),
+                ("size_bytes", fields.BigIntField()),
+                ("rows", fields.BigIntField()),
+                (
+                    "scores",
+                    fields.JSONField(encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads),
+                ),
+                (
+                    "uncertainties",
+                    fields.JSONField(
+                        null=True,
+                        description="Standard errors by metric. None for what was scored before there were any.",
+                        encoder=functools.partial(dumps, separators=(",", ":")),
+                        decoder=loads,
+                    ),
+                ),
+                (
+                    "rank_score",
+                    fields.FloatField(
+                        null=True,
+                        description="The primary metric, larger is better: what the leaderboard sorts by.",
+                    ),
+                ),
+                (
+                    "warnings",
+                    fields.JSONField(
+                        default=list, encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads
+                    ),
+                ),
+                (
+                    "credits_earned",
+                    fields.DecimalField(default=Decimal("0"), max_digits=18, decimal_places=3),
+                ),
+                ("model_repo", fields.CharField(null=True, max_length=200)),
+                (
+                    "model_claim",
+                    fields.CharField(
+                        null=True,
+                        description="What is known of the submitter's claim to that repository. None: no model, or it was never checked.",
+                        max_length=16,
+                    ),
+                ),
+                ("code_url", fields.CharField(null=True, max_length=500)),
+                ("paper_url", fields.CharField(null=True, max_length=500)),
+                ("scorer_version", fields.CharField(max_length=32)),
+                ("truth_version", fields.CharField(max_length=64)),
+                ("submitted_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
+                (
+                    "verified_at",
+                    fields.DatetimeField(
+                        null=True,
+                        description="When an operator verified what the submitter measured. None: nobody has.",
+                        auto_now=False,
+                        auto_now_add=False,
+                    ),
+                ),
+            ],
+            options={
+                "table": "submissions",
+                "app": "collidium",
+                "unique_together": (("account_id", "task", "sha256", "scorer_version", "truth_version"),),
+                "indexes": [
+                    Index(fields=["task", "truth_version", "rank_score", "submitted_at", "id"]),
+                    Index(fields=["task", "truth_version", "hub_username", "rank_score"]),
+                    Index(fields=["task", "truth_version", "model_repo", "rank_score"]),
+                    Index(fields=["submitted_at", "id"]),
+                    Index(fields=["task", "submitted_at", "id"]),
+                    Index(fields=["account_id", "submitted_at", "id"]),
+                ],
+                "pk_attr": "id",
+                "table_description": "Predictions of one account that were scored.",
+            },
+            bases=["Model"],
+        ),
+        ops.CreateModel(
+            name="TruthVersion",
+            fields=[
+                ("id", fields.BigIntField(generated=True, primary_key=True, unique=True, db_index=True)),
+                ("task", fields.CharField(max_length=64)),
+                ("version", fields.CharField(max_length=64)),
+                (
+                    "manifest",
+                    fields.JSONField(encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads),
+                ),
+                ("imported_at", fields.DatetimeField(auto_now=False, auto_now_add=True)),
+            ],
+            options={
+                "table": "truth_versions",
+                "app": "collidium",
+                "unique_together": (("task", "version"),),
+                "pk_attr": "id",
+                "table_description": "Truth that was imported for a task (its files lie in the data directory and are never served).",
             },
             bases=["Model"],
         ),
@@ -699,77 +761,31 @@ class Migration(migrations.Migration):
             bases=["Model"],
         ),
         ops.CreateModel(
-            name="Scoring",
+            name="Webhook",
             fields=[
                 ("id", fields.BigIntField(generated=True, primary_key=True, unique=True, db_index=True)),
-                ("submission_id", fields.CharField(max_length=32)),
-                ("scorer_version", fields.CharField(max_length=32)),
-                ("truth_version", fields.CharField(max_length=64)),
+                ("account_id", fields.BigIntField(unique=True)),
                 (
-                    "scores",
-                    fields.JSONField(encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads),
-                ),
-                (
-                    "uncertainties",
-                    fields.JSONField(
-                        null=True, encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads
-                    ),
-                ),
-                (
-                    "replicates",
-                    fields.JSONField(
-                        null=True,
-                        description="Metrics of resampled events, by which gains are judged. Never shown.",
-                        encoder=functools.partial(dumps, separators=(",", ":")),
-                        decoder=loads,
-                    ),
-                ),
-                (
-                    "warnings",
-                    fields.JSONField(
-                        default=list, encoder=functools.partial(dumps, separators=(",", ":")), decoder=loads
-                    ),
-                ),
-                ("scored_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
-                (
-                    "applied_at",
-                    fields.DatetimeField(
-                        null=True,
-                        description="When the scores became those of the submission. None: they were only tried.",
-                        auto_now=False,
-                        auto_now_add=False,
-                    ),
-                ),
-            ],
-            options={
-                "table": "scorings",
-                "app": "collidium",
-                "unique_together": (("submission_id", "scorer_version", "truth_version"),),
-                "pk_attr": "id",
-                "table_description": "What one scorer made of a submission against one truth. What counts stands in its row, too.",
-            },
-            bases=["Model"],
-        ),
-        ops.CreateModel(
-            name="Follower",
-            fields=[
-                (
-                    "process",
+                    "url",
                     fields.CharField(
-                        primary_key=True,
-                        unique=True,
-                        db_index=True,
-                        description="``<host>:<process id>``.",
-                        max_length=128,
+                        null=True,
+                        description="None: only the addresses that come with requests are told.",
+                        max_length=2000,
                     ),
                 ),
-                ("looked_at", fields.DatetimeField(db_index=True, auto_now=False, auto_now_add=False)),
+                (
+                    "secret",
+                    fields.TextField(
+                        description="The signing secret, encrypted with the platform's key.", unique=False
+                    ),
+                ),
+                ("created_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
             ],
             options={
-                "table": "followers",
+                "table": "webhooks",
                 "app": "collidium",
-                "pk_attr": "process",
-                "table_description": "A process that follows requests, and the moment since which every lane of it has looked for work.",
+                "pk_attr": "id",
+                "table_description": "What an account set up to be told: where, and how to prove that it was us.",
             },
             bases=["Model"],
         ),
