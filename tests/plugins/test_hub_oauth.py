@@ -683,7 +683,7 @@ def test_each_scope_allows_its_own(hub: HubServer, token: str) -> None:
 
 
 async def test_the_platform_knows_who_may_only_read(hub: HubServer, token: str) -> None:
-    identity = HubIdentity(hub.url, timeout_seconds=20, cache_seconds=60)
+    identity = HubIdentity(hub.url, timeout_seconds=20)
     for scope, read_only in ((EVERYTHING, False), ("openid profile read-repos", True)):
         signed_in = api(hub, scope, token).token
         assert isinstance(signed_in, str)
