@@ -8,7 +8,6 @@
 ``server``                        a :class:`~collidium.testing.server.ServerProcess` on such a database
 ``start_server``                  starts one with settings of the test's choice: ``start_server({…})``
 ``postgres_server``               the session's throwaway PostgreSQL; started when first needed
-``slurm_cluster``                 the session's throwaway Slurm of one node; started when first needed
 ``isolated_environment``          the variables of a process that knows nothing of the caller's settings
 ================================  =========================================================================
 
@@ -33,7 +32,6 @@ from collidium.testing import environment
 from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
 from collidium.testing.postgres import PostgresServer
 from collidium.testing.server import ServerProcess
-from collidium.testing.slurm import SlurmCluster
 
 KINDS = ("sqlite", "postgresql")
 
@@ -102,13 +100,6 @@ def postgres_server() -> Iterator[PostgresServer]:
     """A throwaway PostgreSQL; fails, never skips, where there is none."""
     with PostgresServer() as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def slurm_cluster() -> Iterator[SlurmCluster]:
-    """A throwaway Slurm; fails, never skips, where there is none."""
-    with SlurmCluster() as cluster:
-        yield cluster
 
 
 @pytest.fixture(scope="session")
