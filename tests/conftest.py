@@ -1,13 +1,9 @@
 """The suite stands on the fixtures that the platform ships for everybody's tests."""
 
-import os
-
 import pytest
+from tests.counts import LONG
 
 pytest_plugins = ["collidium.testing.plugin"]
-
-#: Whether tests run at full counts, and those that are marked ``long`` at all: ``tox -e long``.
-LONG = os.environ.get("COLLIDIUM_TEST_LONG") == "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
