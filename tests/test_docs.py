@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,7 @@ def test_every_call_of_the_api_is_documented(tmp_path: Path) -> None:
     assert sorted(documented) == sorted(offered)
 
 
+@pytest.mark.long
 def test_the_pictures_can_be_made_again(tmp_path: Path) -> None:
     make_pictures.make(tmp_path)
     console_pictures.make(tmp_path)
@@ -116,6 +119,16 @@ def test_every_performance_script_is_smoked_or_said_to_be_left_out() -> None:
     for script in sorted((ROOT / "perf").glob("*.py")):
         if "__main__" in script.read_text():
             assert f"perf/{script.name} " in tox, script.name
+
+
+def test_performance_scripts_can_be_imported() -> None:
+    """What `tox -e perf-smoke` runs: names that are gone are found here, too."""
+    scripts = sorted(
+        {path.stem for path in (ROOT / "perf").glob("*.py")} - {"peer"}
+    )  # which needs another package
+    code = f"import {', '.join(scripts)}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "perf", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_nothing_names_a_place_where_packages_are_kept() -> None:

@@ -13,11 +13,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import click
 import pytest
 from docs.fill_documents import filled
 from tests.documents import ROOT, CodeBlock, code_blocks
 from tests.virtual_environments import VirtualEnvironment
 
+from collidium.cli.root import Session, collidium
 from collidium.testing.server import ServerProcess
 
 README = ROOT / "README.md"
@@ -96,6 +98,8 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         yield Reader(tmp_path, servers)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_every_command_works_as_written(reader: Reader) -> None:
     for document in WALKTHROUGH:
         for block in code_blocks(document):
@@ -107,6 +111,31 @@ def test_every_command_works_as_written(reader: Reader) -> None:
     reader.run(f"collidium requests --json > {requests}", "requests")
     ordered = [(request["channel"], request["state"]) for request in json.loads(requests.read_text())]
     assert ordered == [("zmumu", "cancelled"), ("ttbar", "completed")]
+
+
+COMMANDS = [
+    command.strip()
+    for block in code_blocks(README)
+    if block.language == "sh"
+    for command in re.findall(r"\bcollidium ([a-z][^|;&)\n]*)", block.code.replace("\\\n", " "))
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_these_options(command: str) -> None:
+    group, arguments = collidium, shlex.split(command)
+    context = click.Context(group, obj=Session())
+    name, found, arguments = group.resolve_command(context, arguments)
+    while isinstance(found, click.Group):
+        context = click.Context(found, context)
+        name, found, arguments = found.resolve_command(context, arguments)
+    assert found is not None
+    try:
+        found.make_context(name, arguments, context)
+    except click.BadParameter as problem:
+        # Files that the README makes on the way are not here.
+        if "does not exist" not in problem.message:
+            raise
 
 
 def test_only_what_ci_runs_is_left_out() -> None:

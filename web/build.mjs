@@ -48,7 +48,8 @@ async function bundled(entry) {
 await mkdir(target, { recursive: true });
 const manifest = {};
 const licences = new Map();
-for (const entry of (await readdir(join(here, "vendored"))).sort()) {
+const entries = (await readdir(join(here, "vendored"))).sort();
+for (const entry of entries) {
   const { packages, code } = await bundled(entry);
   const file = entry.replace(/\.mjs$/, ".js");
   await writeFile(join(target, file), code);
@@ -58,5 +59,9 @@ for (const entry of (await readdir(join(here, "vendored"))).sort()) {
   };
   for (const { name, version, license, text } of packages) licences.set(name, `${name} ${version} (${license})\n\n${text}\n`);
 }
+const sources = createHash("sha256");
+for (const name of ["build.mjs", "package-lock.json", "package.json", ...entries.map((entry) => join("vendored", entry))])
+  sources.update(await readFile(join(here, name)));
+await writeFile(join(target, "sources.sha256"), `${sources.digest("hex")}\n`);
 await writeFile(join(target, "licences.txt"), [...licences.values()].join(`\n${"-".repeat(80)}\n\n`));
 await writeFile(join(target, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from tests.core.pipelines import stages
+from tests.podman import Podman
 
 from collidium import database
-from collidium.testing.container import Podman
 
 
 @pytest.fixture

@@ -9,8 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from collidium.testing.postgres import PostgresServer
+
+_SQLITE = "sqlite:///"
 
 
 class Databases(Protocol):
@@ -22,6 +25,10 @@ class Databases(Protocol):
 
     def migrated(self) -> AbstractContextManager[str]:
         """The address of a database with the platform's schema, dropped on leaving."""
+        ...
+
+    def copy(self, url: str) -> AbstractContextManager[str]:
+        """The address of a copy of a database that nobody is connected to, dropped on leaving."""
         ...
 
 
@@ -39,7 +46,7 @@ class SqliteDatabases:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._made = 0
-        self._template: Path | None = None
+        self._template: str | None = None
 
     @contextmanager
     def empty(self) -> Iterator[str]:
@@ -48,13 +55,18 @@ class SqliteDatabases:
     @contextmanager
     def migrated(self) -> Iterator[str]:
         if self._template is None:
-            template = self._directory / "template.sqlite3"
-            migrate(sqlite_url(template))
-            if template.with_name(template.name + "-wal").exists():
-                raise RuntimeError("the migration left a write-ahead log: a copy of the file would be torn")
-            self._template = template
+            self._template = sqlite_url(self._directory / "template.sqlite3")
+            migrate(self._template)
+        with self.copy(self._template) as url:
+            yield url
+
+    @contextmanager
+    def copy(self, url: str) -> Iterator[str]:
+        original = Path(url.removeprefix(_SQLITE))
+        if original.with_name(original.name + "-wal").exists():
+            raise RuntimeError("there is a write-ahead log: a copy of the file would be torn")
         path = self._next()
-        shutil.copyfile(self._template, path)
+        shutil.copyfile(original, path)
         yield sqlite_url(path)
 
     def _next(self) -> Path:
@@ -81,6 +93,10 @@ class PostgresDatabases:
             self._template = template
         yield from self._fresh(self._template)
 
+    @contextmanager
+    def copy(self, url: str) -> Iterator[str]:
+        yield from self._fresh(urlsplit(url).path.removeprefix("/"))
+
     def _fresh(self, template: str) -> Iterator[str]:
         name = self._server.create(template)
         try:
@@ -91,4 +107,4 @@ class PostgresDatabases:
 
 def sqlite_url(path: Path) -> str:
     """The address of an SQLite file, as the setting ``PLATFORM_DATABASE_URL`` takes it."""
-    return f"sqlite:///{path}"
+    return f"{_SQLITE}{path}"

@@ -8,7 +8,6 @@
 ``server``                        a :class:`~collidium.testing.server.ServerProcess` on such a database
 ``start_server``                  starts one with settings of the test's choice: ``start_server({…})``
 ``postgres_server``               the session's throwaway PostgreSQL; started when first needed
-``slurm_cluster``                 the session's throwaway Slurm of one node; started when first needed
 ``isolated_environment``          the variables of a process that knows nothing of the caller's settings
 ================================  =========================================================================
 
@@ -21,6 +20,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -32,7 +32,6 @@ from collidium.testing import environment
 from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
 from collidium.testing.postgres import PostgresServer
 from collidium.testing.server import ServerProcess
-from collidium.testing.slurm import SlurmCluster
 
 KINDS = ("sqlite", "postgresql")
 
@@ -52,6 +51,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Started in the background, pytest would hand an ignored SIGINT down to every process of a test.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # So early because huggingface_hub reads its variables when it is imported.
     home = Path(tempfile.mkdtemp(prefix="collidium-home-"))
     config.stash[_home] = home
@@ -98,13 +100,6 @@ def postgres_server() -> Iterator[PostgresServer]:
     """A throwaway PostgreSQL; fails, never skips, where there is none."""
     with PostgresServer() as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def slurm_cluster() -> Iterator[SlurmCluster]:
-    """A throwaway Slurm; fails, never skips, where there is none."""
-    with SlurmCluster() as cluster:
-        yield cluster
 
 
 @pytest.fixture(scope="session")

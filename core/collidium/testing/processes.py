@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from signal import SIGKILL
 from time import monotonic
+from typing import Protocol
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -19,9 +20,19 @@ def end_with_parent() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, SIGKILL)
 
 
+class Process(Protocol):
+    """What tests use of ``subprocess.Popen``."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int) -> None: ...
+
+
 def wait_until(
     condition: Callable[[], bool],
-    process: subprocess.Popen[bytes],
+    process: Process,
     seconds: float,
     describe: Callable[[], str],
 ) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
+from shutil import copytree
 
 import httpx
 import pyarrow as pa
@@ -24,20 +25,50 @@ EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
 FIRST, STOP = 3, 5
 
 
+OpenPlatform = Callable[..., AbstractContextManager[ServerProcess]]
+
+
+@pytest.fixture(scope="session")
+def open_platform(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenPlatform]:
+    """Starts servers whose tracking task is scored against real events 3 and 4: ``open_platform(dir, env)``.
+
+    The truth is imported once, and each gets a copy of the database and the files.
+    """
+    with _databases.migrated() as template:
+        prepared = ServerProcess(tmp_path_factory.mktemp("prepared"), template)
+        import_truth(prepared)
+
+        @contextmanager
+        def opened(directory: Path, env: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+            with _databases.copy(template) as url:
+                server = ServerProcess(directory, url, env)
+                copytree(prepared.data_dir / "truth", server.data_dir / "truth")
+                with server:
+                    yield server
+
+        yield opened
+
+
 @pytest.fixture(scope="module")
-def platform(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server whose tracking task is scored against real events 3 and 4; the module's tests share it."""
-    with _databases.migrated() as url, ServerProcess(tmp_path_factory.mktemp("server"), url) as server:
-        import_truth(server)
+def platform(
+    open_platform: OpenPlatform, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerProcess]:
+    """Such a server; the module's tests share it."""
+    with open_platform(tmp_path_factory.mktemp("server")) as server:
         yield server
 
 
 @pytest.fixture
-def fresh_platform(start_server: StartServer) -> ServerProcess:
-    """The same for one test alone: nobody has signed in yet."""
-    server = start_server()
-    import_truth(server)
-    return server
+def start_platform(open_platform: OpenPlatform, tmp_path: Path) -> Iterator[StartServer]:
+    """Starts such a server for one test alone, with settings of its choice."""
+    with ExitStack() as servers:
+        yield lambda env=None: servers.enter_context(open_platform(tmp_path / "server", env))
+
+
+@pytest.fixture
+def fresh_platform(start_platform: StartServer) -> ServerProcess:
+    """The same without further settings: nobody has signed in yet."""
+    return start_platform()
 
 
 def import_truth(server: ServerProcess) -> None:

@@ -9,21 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess
 
-from .conftest import import_truth, parquet, signed_in
+from .conftest import OpenPlatform, parquet, signed_in
 from .timed_task import install_timed, list_timed
 
 
 @pytest.fixture(scope="module")
-def server(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def server(open_platform: OpenPlatform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server that also has the task timed, whose first metric is self-reported."""
     site = tmp_path_factory.mktemp("timed") / "site"
     install_timed(site)
     env = {"PYTHONPATH": str(site)}
-    with _databases.migrated() as url, ServerProcess(tmp_path_factory.mktemp("server"), url, env) as running:
-        import_truth(running)
+    with open_platform(tmp_path_factory.mktemp("server"), env) as running:
         list_timed(running)
         yield running
 

@@ -13,7 +13,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, import_truth, parquet
+from .conftest import files_below, parquet
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 
@@ -25,10 +25,9 @@ def chunks(content: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_past_the_limit_is_413_and_leaves_nothing(
-    start_server: StartServer, oracle: pa.Table, chunked: bool
+    start_platform: StartServer, oracle: pa.Table, chunked: bool
 ) -> None:
-    server = start_server({"PLATFORM_MAX_SUBMISSION_BYTES": "20000"})
-    import_truth(server)
+    server = start_platform({"PLATFORM_MAX_SUBMISSION_BYTES": "20000"})
     headers = {"Authorization": f"Bearer {server.add_user('alice')}"}
     content = parquet(oracle) * 20
     with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False, timeout=30) as client:
@@ -49,9 +48,8 @@ def test_a_large_json_body_is_413(server: ServerProcess) -> None:
     assert answer.status_code == 413
 
 
-def test_several_server_processes_share_one_database(start_server: StartServer, oracle: pa.Table) -> None:
-    server = start_server({"PLATFORM_WORKERS": "2"})
-    import_truth(server)
+def test_several_server_processes_share_one_database(start_platform: StartServer, oracle: pa.Table) -> None:
+    server = start_platform({"PLATFORM_WORKERS": "2"})
     headers = {"Authorization": f"Bearer {server.add_user('alice')}"}
     with ThreadPoolExecutor(8) as threads:
         calls = [

@@ -15,7 +15,7 @@ from collidium import __version__
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import import_truth, parquet, signed_in
+from .conftest import parquet, signed_in
 
 
 @pytest.mark.parametrize(
@@ -168,11 +168,10 @@ def collidium_storages(settings):
 
 @pytest.mark.parametrize(("storage", "status"), [("away", 503), ("careless", 500)])
 def test_a_storage_that_is_down_is_not_taken_for_the_database(
-    start_server: StartServer, tmp_path: Path, oracle: pa.Table, storage: str, status: int
+    start_platform: StartServer, tmp_path: Path, oracle: pa.Table, storage: str, status: int
 ) -> None:
     install(tmp_path / "site", "away", {"away_storage": STORAGE})
-    server = start_server({"PYTHONPATH": str(tmp_path / "site"), "PLATFORM_STORAGE": storage})
-    import_truth(server)
+    server = start_platform({"PYTHONPATH": str(tmp_path / "site"), "PLATFORM_STORAGE": storage})
     with signed_in(server, "alice") as alice:
         answer = alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle))
     assert answer.status_code == status

@@ -15,7 +15,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import import_truth, parquet, signed_in
+from .conftest import parquet, signed_in
 
 #: Hooks that a server calls when it starts.
 CALLED_HOOKS = [
@@ -276,13 +276,12 @@ def test_whatever_an_identity_provider_fails_with_is_not_now_and_tells_no_token(
 
 
 def test_an_observer_hears_what_everybody_may_see_and_delays_nobody(
-    start_server: StartServer, tmp_path: Path, oracle: pa.Table
+    start_platform: StartServer, tmp_path: Path, oracle: pa.Table
 ) -> None:
     site = tmp_path / "site"
     install(site, "observer", {"observer": OBSERVER})
     os.mkfifo(site / "go-on")
-    server = start_server({"PYTHONPATH": str(site)})
-    import_truth(server)
+    server = start_platform({"PYTHONPATH": str(site)})
     # Open both ways, so that opening waits for nobody.
     with signed_in(server, "alice") as alice, (site / "go-on").open("r+b", buffering=0) as go_on:
         answer = alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle))
@@ -296,13 +295,12 @@ def test_an_observer_hears_what_everybody_may_see_and_delays_nobody(
 
 
 def test_the_server_waits_for_observers_when_it_stops(
-    start_server: StartServer, tmp_path: Path, oracle: pa.Table
+    start_platform: StartServer, tmp_path: Path, oracle: pa.Table
 ) -> None:
     site = tmp_path / "site"
     install(site, "observer", {"observer": OBSERVER})
     os.mkfifo(site / "go-on")
-    server = start_server({"PYTHONPATH": str(site)})
-    import_truth(server)
+    server = start_platform({"PYTHONPATH": str(site)})
     with signed_in(server, "alice") as alice:
         assert alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle)).status_code == 200
     # It never goes on: the end comes all the same, and is told.

@@ -18,7 +18,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, import_truth, parquet, signed_in
+from .conftest import files_below, parquet, signed_in
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 CHECK = "/v1/benchmark/tracking/check"
@@ -70,9 +70,8 @@ def test_who_is_banned_during_the_upload_gets_nothing(
     assert files_below(fresh_platform.data_dir / "storage") == []
 
 
-def test_only_so_many_submissions_of_a_day_are_kept(start_server: StartServer, oracle: pa.Table) -> None:
-    server = start_server({"PLATFORM_SUBMISSIONS_PER_DAY": "3", "PLATFORM_EVALUATIONS_IN_FLIGHT": "8"})
-    import_truth(server)
+def test_only_so_many_submissions_of_a_day_are_kept(start_platform: StartServer, oracle: pa.Table) -> None:
+    server = start_platform({"PLATFORM_SUBMISSIONS_PER_DAY": "3", "PLATFORM_EVALUATIONS_IN_FLIGHT": "8"})
     files = list(better_and_better(oracle, 8))
     with signed_in(server, "alice") as alice, ThreadPoolExecutor(8) as threads:
         first = alice.post(SUBMIT, content=files[0])
@@ -91,9 +90,8 @@ def test_only_so_many_submissions_of_a_day_are_kept(start_server: StartServer, o
         assert bob.post(SUBMIT, content=files[0]).status_code == 200
 
 
-def test_tiny_steps_are_paid_only_so_often_a_day(start_server: StartServer, oracle: pa.Table) -> None:
-    server = start_server({"PLATFORM_REWARDS_PER_DAY": "2"})
-    import_truth(server)
+def test_tiny_steps_are_paid_only_so_often_a_day(start_platform: StartServer, oracle: pa.Table) -> None:
+    server = start_platform({"PLATFORM_REWARDS_PER_DAY": "2"})
     with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
         files = list(better_and_better(oracle, 6))
         for file in files[:5]:
@@ -108,10 +106,9 @@ def test_tiny_steps_are_paid_only_so_often_a_day(start_server: StartServer, orac
 
 
 def test_only_a_gain_above_its_error_is_paid_where_the_operator_says_so(
-    start_server: StartServer, oracle: pa.Table
+    start_platform: StartServer, oracle: pa.Table
 ) -> None:
-    server = start_server({"PLATFORM_REWARD_SIGNIFICANCE": "3"})
-    import_truth(server)
+    server = start_platform({"PLATFORM_REWARD_SIGNIFICANCE": "3"})
 
     def without(client: httpx.Client, hits: int) -> dict[str, Any]:
         """Submit the oracle without its last hits."""
@@ -163,9 +160,8 @@ def test_an_account_sends_only_so_much_at_once(fresh_platform: ServerProcess, or
         assert alice.post(CHECK, content=content).status_code == 200, "what has ended is not counted"
 
 
-def test_a_file_that_takes_too_long_is_given_up(start_server: StartServer, oracle: pa.Table) -> None:
-    server = start_server({"PLATFORM_EVALUATION_SECONDS": "0.001"})
-    import_truth(server)
+def test_a_file_that_takes_too_long_is_given_up(start_platform: StartServer, oracle: pa.Table) -> None:
+    server = start_platform({"PLATFORM_EVALUATION_SECONDS": "0.001"})
     with signed_in(server, "alice") as alice:
         answer = alice.post(SUBMIT, content=parquet(oracle))
         assert answer.status_code == 503

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from tests.core.pipelines import stages
 from tests.distributions import install
+from tests.podman import Podman
 from tests.waiting import eventually
 
-from collidium.testing.container import Podman
 from collidium.testing.server import COLLIDIUM, run_command
 
 PLUGIN = """

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from tests.core.pipelines import stages
+from tests.podman import Podman
 
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.progress import Progress
 from collidium.pipelines.simulating import Simulated, Wishes, simulate
-from collidium.testing.container import Podman
 
 
 @dataclass

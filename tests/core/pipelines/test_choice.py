@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.core.pipelines import stages
+from tests.podman import Podman
 
 from collidium.containers.engine import Engine
 from collidium.contracts.pipeline import Pipeline
@@ -15,7 +16,6 @@ from collidium.order import Order
 from collidium.pipelines.choice import Choice, choose
 from collidium.pipelines.errors import CannotSimulate, StageFailed
 from collidium.pipelines.simulating import Wishes, simulate
-from collidium.testing.container import Podman
 
 TTBAR = Order("ttbar", 4, 0)
 ABSENT = "localhost/absent:1"

@@ -13,12 +13,12 @@ import pytest
 from tests.core.pipelines import stages
 from tests.core.pipelines.conftest import Machine
 from tests.core.pipelines.stages import NAMES
+from tests.podman import Podman
 from tests.waiting import eventually
 
 from collidium.datasets.reading.dataset import Dataset
 from collidium.pipelines.errors import CannotSimulate, StageFailed, UnknownOrder
 from collidium.pipelines.runtimes import container_name
-from collidium.testing.container import Podman
 
 DATA = [
     "data/ttbar_pu0_particles/train-00000-of-00001.parquet",

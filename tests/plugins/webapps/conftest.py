@@ -1,6 +1,6 @@
 """A platform with its web apps, and people who visit it with a browser.
 
-A module's tests share one server (``web``) and one browser; each test has a profile of its own.
+A module's tests share one server (``web``), all tests one browser; each test has a profile of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ def web(
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with the browser go last: while it is open, no other test could run an event loop."""
+    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE)
     with chromium() as browser:

@@ -62,6 +62,17 @@ def test_nothing_in_it_makes_code_out_of_text(name: str) -> None:
     assert "eval(" not in text
 
 
+def test_the_modules_were_built_from_these_sources() -> None:
+    names = ["build.mjs", "package-lock.json", "package.json"]
+    sources = [WEB / name for name in names] + sorted((WEB / "vendored").iterdir())
+    built_from = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+
+    assert (VENDOR / "sources.sha256").read_text().strip() == built_from, (
+        "run: cd web && npm ci && npm run build"
+    )
+
+
+@pytest.mark.long
 def test_building_again_gives_the_same_bytes(tmp_path: Path) -> None:
     npm = node.program("npm")
     source, built = tmp_path / "web", tmp_path / "built"

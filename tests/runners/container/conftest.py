@@ -10,10 +10,10 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.podman import Podman
 
 from collidium import settings
 from collidium.contracts.runner import Job
-from collidium.testing.container import Podman
 from collidium_runners.container import ContainerRunner, container_runner
 
 PIPELINE = b"""\

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from tests.podman import Podman
 from tests.runners.container.conftest import MakeRunner
 from tests.runners.following import reaches, runs
 from tests.runners.saying import unavailable
@@ -22,7 +23,6 @@ from collidium.contracts.runner import (
 )
 from collidium.errors import ConfigurationError
 from collidium.testing.conformance import check_runner
-from collidium.testing.container import Podman
 from collidium_runners.container import collidium_runners
 
 Order = Callable[..., Job]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.podman import NoPodman, Podman
 from tests.runners.container.conftest import MakeImage, MakeRunner
 from tests.runners.following import reaches, runs
 from tests.runners.saying import unavailable
@@ -21,7 +22,6 @@ from tests.waiting import eventually, until
 from collidium import settings
 from collidium.containers.engine import Engine, Engines
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, RunnerUnavailable
-from collidium.testing.container import NoPodman, Podman
 from collidium_runners.container import container_runner
 from collidium_runners.spool.spool import CANCELLED, Entry, Spool
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.runners.slurm.cluster import SlurmCluster
 
 from collidium import settings
 from collidium.contracts.runner import Job
-from collidium.testing.slurm import SlurmCluster
 from collidium_runners.slurm import SlurmRunner, collidium_runners
 
 PIPELINE = """\
@@ -35,6 +35,13 @@ pq.write_table(table, f"{output}/particles.parquet")
 
 MakeRunner = Callable[..., SlurmRunner]
 Order = Callable[..., Job]
+
+
+@pytest.fixture(scope="session")
+def slurm_cluster() -> Iterator[SlurmCluster]:
+    """A throwaway Slurm; fails, never skips, where there is none."""
+    with SlurmCluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture(params=["rest", "commands"])

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.runners.following import reaches, runs
 from tests.runners.saying import unavailable
+from tests.runners.slurm.cluster import SlurmCluster
 from tests.runners.slurm.conftest import MakeRunner, Order
 
 from collidium.contracts.runner import Job, JobState, RunnerRefused, RunnerUnavailable
-from collidium.testing.slurm import SlurmCluster
 from collidium_runners.slurm import SlurmRunner
 from collidium_runners.slurm.commands import CommandDoor
 from collidium_runners.slurm.door import Submission

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from tests.runners.following import PAUSE, reaches, runs
 from tests.runners.saying import unavailable
+from tests.runners.slurm.cluster import MAX_ARRAY_SIZE, SlurmCluster
 from tests.runners.slurm.conftest import MakeRunner, Order
 from tests.waiting import until
 
 from collidium.contracts.runner import JobState, RunnerRefused, RunnerUnavailable
 from collidium.testing.conformance import check_runner
-from collidium.testing.slurm import MAX_ARRAY_SIZE, SlurmCluster
 from collidium_runners.batch.splitting import parts
 
 

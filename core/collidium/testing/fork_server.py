@@ -1,0 +1,224 @@
+"""Starts ``python -m collidium`` by forking a process that has the platform imported already (Linux).
+
+Imports are most of what a server costs to start. A forked process has its own environment, working directory
+and output, and runs ``collidium.__main__``. It has what it would have after its imports and no more: nothing
+of the platform has run in the process it comes from.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any, NoReturn
+
+from collidium.cli.root import COMMANDS
+from collidium.testing.processes import end_with_parent
+
+#: Prefixes of variables that count when an interpreter or a library starts.
+_READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "OMP_", "OPENBLAS_", "ARROW_", "TZ")
+_MESSAGE_BYTES = 1 << 20
+
+
+class ForkedProcess:
+    """A process that was forked; a zombie until its exit code was asked for, as with ``subprocess.Popen``."""
+
+    def __init__(self, server: ForkServer, pid: int) -> None:
+        self.pid = pid
+        self._server = server
+        self._pidfd = os.pidfd_open(pid)
+        self._code: int | None = None
+        self._reaping = Lock()
+
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self._code
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Raises subprocess.TimeoutExpired."""
+        with self._reaping:
+            if self._code is None:
+                poll = select.poll()
+                poll.register(self._pidfd, select.POLLIN)
+                if not poll.poll(None if timeout is None else timeout * 1000):
+                    raise subprocess.TimeoutExpired("collidium", timeout or 0)
+                self._code = self._server.reap(self.pid)
+                os.close(self._pidfd)
+        return self._code
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, if it runs."""
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+
+class ForkServer:
+    """The process that is forked, and the connection to it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._connection, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "collidium.testing.fork_server", str(other.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[other.fileno()],
+                start_new_session=True,
+            )
+        atexit.register(self.close)
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        directory: Path,
+        output: IO[bytes],
+        errors: IO[bytes],
+    ) -> ForkedProcess | None:
+        """Start ``python -m collidium`` with these arguments in a session of its own.
+
+        None where a new interpreter would not be the same as this one, because of the environment.
+        """
+        asked = {"arguments": list(arguments), "environment": dict(environment), "directory": str(directory)}
+        pid = self._ask(asked, [output.fileno(), errors.fileno()])
+        return ForkedProcess(self, pid) if pid else None
+
+    def reap(self, pid: int) -> int:
+        """The exit code of a process that has ended."""
+        return self._ask({"reap": pid}, [])
+
+    def close(self) -> None:
+        """End it, and with it what it started."""
+        self._connection.close()
+        self._process.wait()
+
+    def _ask(self, asked: Mapping[str, Any], files: list[int]) -> int:
+        with self._lock:
+            socket.send_fds(self._connection, [json.dumps(asked).encode()], files)
+            answered = self._connection.recv(_MESSAGE_BYTES)
+        if not answered:
+            raise RuntimeError("the process that is forked has ended; its errors are above")
+        return int(answered)
+
+
+@cache
+def fork_server() -> ForkServer:
+    """The one of this process."""
+    return ForkServer()
+
+
+def _serve(connection: socket.socket) -> None:
+    """Fork and reap until nobody is there to ask; the kernel then ends what was forked."""
+    _import()
+    while True:
+        message, files, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES, 2)
+        if not message:
+            return
+        asked = json.loads(message)
+        if "reap" in asked:
+            _, status = os.waitpid(asked["reap"], 0)
+            connection.send(b"%d" % os.waitstatus_to_exitcode(status))
+            continue
+        if not _fits(asked["environment"]):
+            connection.send(b"0")
+        elif _fork() == 0:
+            _become(connection)
+            _run(asked, files)
+        for file in files:
+            os.close(file)
+
+
+def _fits(environment: Mapping[str, str]) -> bool:
+    """Whether an interpreter with this environment would be as this one is now, but for its path."""
+    if _read_at_start(environment) != _read_at_start(os.environ):
+        return False
+    names = {path.name.partition(".")[0] for folder in _path(environment) for path in folder.glob("*")}
+    return not names & {*sys.modules, "sitecustomize", "usercustomize"}
+
+
+def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(_READ_AT_START) and name != "PYTHONPATH"
+    }
+
+
+def _path(environment: Mapping[str, str]) -> list[Path]:
+    """Folders of PYTHONPATH that this interpreter has not on its path."""
+    folders = environment.get("PYTHONPATH", "").split(os.pathsep)
+    return [Path(folder) for folder in folders if folder and folder not in sys.path]
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Its other threads are those of numpy and pyarrow, which see to it themselves.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _become(connection: socket.socket) -> None:
+    """Be a process of its own, and only then known to who asked: it may be killed with its group at once."""
+    os.setsid()
+    end_with_parent()
+    connection.send(b"%d" % os.getpid())
+    connection.close()
+
+
+def _import() -> None:
+    importlib.import_module("collidium.cli.server")
+    for target in COMMANDS.values():
+        importlib.import_module(target.partition(":")[0])
+    for point in entry_points(group="collidium"):
+        with suppress(Exception):  # it is reported by whoever asks for it
+            point.load()
+    if "huggingface_hub" in sys.modules:
+        raise RuntimeError("huggingface_hub reads its variables when it is imported: too early here")
+    gc.collect()
+    gc.freeze()
+
+
+def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
+    code: object = 1
+    try:
+        # As with ``-m``: the working directory first.
+        sys.path[:1] = [asked["directory"], *map(str, _path(asked["environment"]))]
+        os.chdir(asked["directory"])
+        os.environ.clear()
+        os.environ.update(asked["environment"])
+        for number, file in enumerate(files, 1):
+            os.dup2(file, number)
+            os.close(file)
+        # As an interpreter opens them at its start.
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        sys.argv = ["collidium", *asked["arguments"]]
+        runpy.run_module("collidium", run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _serve(socket.socket(fileno=int(sys.argv[1])))
