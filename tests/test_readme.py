@@ -98,9 +98,17 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         yield Reader(tmp_path, servers)
 
 
+def test_readme_works_as_written(reader: Reader) -> None:
+    for block in code_blocks(README):
+        reader.follow(README.name, block)
+    leaders = reader.home / "leaders"
+    reader.run(f"collidium leaderboard tracking > {leaders}", "leaderboard")
+    assert "anna" in leaders.read_text()
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_every_command_works_as_written(reader: Reader) -> None:
+def test_walkthrough_works_as_written(reader: Reader) -> None:
     for document in WALKTHROUGH:
         for block in code_blocks(document):
             reader.follow(document.name, block)
@@ -115,7 +123,8 @@ def test_every_command_works_as_written(reader: Reader) -> None:
 
 COMMANDS = [
     command.strip()
-    for block in code_blocks(README)
+    for document in WALKTHROUGH
+    for block in code_blocks(document)
     if block.language == "sh"
     for command in re.findall(r"\bcollidium ([a-z][^|;&)\n]*)", block.code.replace("\\\n", " "))
 ]
