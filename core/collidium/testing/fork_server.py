@@ -161,9 +161,9 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _path(environment: Mapping[str, str]) -> list[Path]:
-    """Folders of PYTHONPATH that this interpreter has not on its path."""
+    """Folders of PYTHONPATH that this interpreter has not on its path, after the working directory."""
     folders = environment.get("PYTHONPATH", "").split(os.pathsep)
-    return [Path(folder) for folder in folders if folder and folder not in sys.path]
+    return [Path(folder) for folder in folders if folder and folder not in sys.path[1:]]
 
 
 def _fork() -> int:
