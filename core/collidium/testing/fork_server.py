@@ -27,7 +27,6 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NoReturn
 
-from collidium.cli.root import COMMANDS
 from collidium.testing.processes import end_with_parent
 
 #: Prefixes of variables that count when an interpreter or a library starts.
@@ -162,9 +161,9 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _path(environment: Mapping[str, str]) -> list[Path]:
-    """Folders of PYTHONPATH that this interpreter has not on its path."""
+    """Folders of PYTHONPATH that this interpreter has not on its path, after the working directory."""
     folders = environment.get("PYTHONPATH", "").split(os.pathsep)
-    return [Path(folder) for folder in folders if folder and folder not in sys.path]
+    return [Path(folder) for folder in folders if folder and folder not in sys.path[1:]]
 
 
 def _fork() -> int:
@@ -183,8 +182,9 @@ def _become(connection: socket.socket) -> None:
 
 
 def _import() -> None:
+    """What servers and commands import; by name, because the kit stands below the commands."""
     importlib.import_module("collidium.cli.server")
-    for target in COMMANDS.values():
+    for target in importlib.import_module("collidium.cli.root").COMMANDS.values():
         importlib.import_module(target.partition(":")[0])
     for point in entry_points(group="collidium"):
         with suppress(Exception):  # it is reported by whoever asks for it

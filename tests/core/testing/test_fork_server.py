@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -36,14 +37,17 @@ def test_a_command_has_its_output_and_exit_code(isolated_environment: dict[str, 
 def test_a_command_has_its_environment_and_directory(
     isolated_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    program = "import os; from collidium.hookspecs import hookimpl; print(os.getcwd(), os.environ['MARK'])"
+    program = "import os; from collidium.hookspecs import hookimpl; import sys"
+    program += f"; print(os.getcwd(), os.environ['MARK'], {str(Path.cwd())!r} in sys.path)"
     (tmp_path / "greeting.py").write_text(program)
     (tmp_path / "greeting-1.dist-info").mkdir()
     (tmp_path / "greeting-1.dist-info" / "METADATA").write_text("Name: greeting\nVersion: 1\n")
     (tmp_path / "greeting-1.dist-info" / "entry_points.txt").write_text("[collidium]\ngreeting = greeting\n")
-    environment = isolated_environment | {"PYTHONPATH": str(tmp_path), "MARK": "of this test"}
+    # Also where the tests themselves run: that is on the path of what is forked.
+    path = f"{tmp_path}{os.pathsep}{Path.cwd()}"
+    environment = isolated_environment | {"PYTHONPATH": path, "MARK": "of this test"}
     done = run_command(["plugin", "list"], environment, tmp_path)
-    assert done.stdout.startswith(f"{tmp_path} of this test\n"), done.stderr
+    assert done.stdout.startswith(f"{tmp_path} of this test True\n"), done.stderr
 
 
 @pytest.mark.parametrize("changed", ["PYTHONWARNINGS", "LC_ALL", "PYTHONPATH"])

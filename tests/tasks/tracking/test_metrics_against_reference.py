@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.counts import LONG
 
 from . import reference
 from .blocks import TASK, blocks, chunked, dataset, predictions
@@ -84,7 +85,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(truth, rows, weights, draw(st.sampled_from(types)), draw(st.sampled_from(types)), track_type)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500 if LONG else 200, deadline=None)
 @given(cases())
 def test_metrics_equal_the_reference(case: Case) -> None:
     (block,) = blocks(case.tables, case.predictions, [0, 10])
@@ -92,7 +93,7 @@ def test_metrics_equal_the_reference(case: Case) -> None:
     assert TASK.metrics(TASK.score(block)) == reference.metrics(case.truth, case.rows)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500 if LONG else 100, deadline=None)
 @given(cases(), st.integers(1, 7))
 def test_the_cut_into_blocks_and_chunks_changes_nothing(case: Case, piece: int) -> None:
     truth = {name: chunked(table, piece) for name, table in case.tables.items()}
@@ -116,7 +117,7 @@ def test_merging_is_associative_and_tallies_travel(case: Case) -> None:
     assert left.tobytes() == right.tobytes() == TASK.merge(parts).tobytes()
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500 if LONG else 100, deadline=None)
 @given(cases(), st.data())
 def test_problems_equal_the_reference(case: Case, data: st.DataObject) -> None:
     """Rows of unknown and repeated hits and of negative ids, strewn among good ones."""
