@@ -31,12 +31,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium import plugins
-from collidium.benchmarks.engine import Evaluation, evaluate
-from collidium.benchmarks.truth import Truth
-from collidium.benchmarks.truth_import import Origin, build
 from collidium.contracts.executor import Limits
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.datasets import Dataset
+from collidium.scoring.engine import Evaluation, evaluate
+from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.importing import Origin, build
 from collidium.testing.server import ServerProcess, run_command
 from collidium_plugins.executor_processes import Processes
 

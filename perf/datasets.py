@@ -30,8 +30,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium import datasets
-from collidium.datasets import hub_client
 from collidium.datasets.writing import write_dataset
+from collidium.hub import client as hub_client
 from collidium.testing.server import ServerProcess
 
 CONNECTIONS = 8

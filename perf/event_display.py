@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from collidium.datasets.events import stream
+from collidium.event_display import tables as stream
 from collidium.testing.browser import chromium
 from collidium.testing.server import ServerProcess
 

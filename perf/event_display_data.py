@@ -23,10 +23,10 @@ from pathlib import Path
 import httpx
 import pyarrow as pa
 
-from collidium.datasets import hub_client
-from collidium.datasets.events import stream
-from collidium.datasets.events.tables import shown
 from collidium.datasets.writing import write_dataset
+from collidium.event_display import tables as stream
+from collidium.event_display.tables import shown
+from collidium.hub import client
 from collidium.testing.server import ServerProcess
 from collidium.testing.synthetic import SyntheticEvents
 
@@ -80,7 +80,7 @@ def compare(made: dict[str, pa.Table], repeats: int) -> None:
 def serve(made: dict[str, pa.Table], directory: Path, repeats: int) -> None:
     write_dataset(directory / "events", CONFIG, [made], events_per_shard=10)
     (directory / "events" / "README.md").write_text("---\ntags: [collidium]\n---\n")
-    hub_client.prepare()
+    client.prepare()
     from huggingface_hub import HfApi
 
     with ServerProcess(directory / "server") as server:

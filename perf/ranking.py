@@ -32,13 +32,13 @@ import scoring_calls
 from scoring_calls import QuietAnomalyTask, QuietJetsTask
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from collidium.benchmarks.engine import Evaluation, evaluate
-from collidium.benchmarks.truth import Truth
-from collidium.benchmarks.truth_import import Origin, build
 from collidium.client.predictions import PredictionsWriter
 from collidium.contracts.executor import Limits
 from collidium.contracts.task import Block, EventRange, Task
 from collidium.datasets import Dataset
+from collidium.scoring.engine import Evaluation, evaluate
+from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.importing import Origin, build
 from collidium_plugins.executor_processes import Processes
 from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
 

@@ -27,14 +27,14 @@ import pyarrow.parquet as pq
 import scoring_calls
 from scoring_calls import QuietTask
 
-from collidium.benchmarks.engine import evaluate
-from collidium.benchmarks.truth import Truth
-from collidium.benchmarks.truth_import import Origin, build
-from collidium.benchmarks.uncertainty import GROUPS
 from collidium.client.predictions import PredictionsWriter
 from collidium.contracts.executor import Limits
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
+from collidium.scoring.engine import evaluate
+from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.uncertainty import GROUPS
 from collidium_plugins.executor_processes import Processes
 
 HITS, PARTICLES, NOISE, UNASSIGNED = 150_000, 14_700, 0.1, 0.125

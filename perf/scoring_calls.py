@@ -6,8 +6,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from collidium.benchmarks import scoring, uncertainty
 from collidium.contracts.task import Reconstruction
+from collidium.scoring import span, uncertainty
 from collidium_tasks.anomaly import AnomalyTask
 from collidium_tasks.jets import JetsTask
 from collidium_tasks.tracking import TrackingTask
@@ -50,7 +50,7 @@ def draw_groups(groups: int) -> None:
 
 def tell_errors(wanted: bool) -> None:
     """Whether standard errors are made of what is scored from now on; the groups of events stay."""
-    scoring.resampled = uncertainty.resampled if wanted else lambda task, tallies: {}  # type: ignore[attr-defined]
+    span.resampled = uncertainty.resampled if wanted else lambda task, tallies: {}  # type: ignore[attr-defined]
 
 
 def anonymous_bytes(_: None) -> int:

@@ -15,7 +15,7 @@ from tests.documents import ROOT, code_blocks, headings
 import collidium
 from collidium import hookspecs, settings
 from collidium.api.app import create_app
-from collidium.datasets.columns import ALIASES
+from collidium.datasets.schemas import ALIASES
 from collidium.testing import conformance
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]

@@ -59,8 +59,8 @@ def _canonical(distribution: str) -> str:
             {
                 f"collidium.{name}"
                 for name in (
-                    *("api", "cli", "client", "errors", "hookspecs", "logs", "saved_login", "settings"),
-                    *("daemon_threads", "data_directory", "http_client", "secrets", "write_ahead_log"),
+                    *("api", "cli", "client", "errors", "files", "hookspecs"),
+                    *("hub", "runtime", "secrets", "server", "settings"),
                 )
             },
         ),

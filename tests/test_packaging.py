@@ -126,7 +126,9 @@ def test_importing_the_package_brings_nothing_heavy() -> None:
 
 def test_nothing_that_users_run_needs_pytest() -> None:
     """pytest is not installed with the platform, so only its testing package may import it."""
-    needs = re.compile(r"^\s*(from|import) (collidium\.testing(?!\.task_suite\b)|pytest)\b", re.MULTILINE)
+    needs = re.compile(
+        r"^\s*(from|import) (collidium\.testing(?!\.(task_suite|task_template)\b)|pytest)\b", re.MULTILINE
+    )
     for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
         for file in (ROOT / folder).rglob("*.py"):
             if not file.is_relative_to(ROOT / "core/collidium/testing"):

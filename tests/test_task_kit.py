@@ -25,8 +25,8 @@ from tests.virtual_environments import VirtualEnvironment
 
 from collidium.client import Client
 from collidium.errors import Unavailable
-from collidium.task_template import write_package
 from collidium.testing.server import ServerProcess
+from collidium.testing.task_template import write_package
 
 VERTEXING = ROOT / "examples/collidium-task-vertexing"
 PAGE = ROOT / "docs/write-a-task.md"

@@ -8,15 +8,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from collidium import data_directory, database, plugins
-from collidium.benchmarks import tasklist
+from collidium import database, plugins
+from collidium.accounts.identities import Identities
+from collidium.benchmarks.tasks import tasklist
 from collidium.contracts.executor import Executor
 from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import Task
 from collidium.event_display import EventDisplay
-from collidium.identities import Identities
-from collidium.model_zoo import ModelZoo
+from collidium.files import data_directory
+from collidium.hub.models import ModelZoo
 from collidium.plugins import Plugins, Provided
 from collidium.secrets import Secrets, open_secrets
 

@@ -18,7 +18,7 @@ import pluggy
 
 from collidium import hookspecs
 from collidium.errors import ConfigurationError
-from collidium.observers import Observers
+from collidium.runtime.observers import Observers
 
 if TYPE_CHECKING:
     import click

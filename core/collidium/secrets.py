@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-from collidium.data_directory import make_secret_file
 from collidium.errors import ConfigurationError
+from collidium.files.data_directory import make_secret_file
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collidium import hookspecs
 from collidium.contracts.identity import USERNAME, Identity, IdentityProvider, IdentityUnavailable
-from collidium.http_client import HttpClient, NoResponse
+from collidium.runtime.http_client import HttpClient, NoResponse
 
 if TYPE_CHECKING:
     import httpx

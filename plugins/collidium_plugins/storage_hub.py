@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
-from collidium.datasets.hub_client import CALL_SECONDS, Hub, HubError, HubRefused, transfer_seconds
-from collidium.held_files import scratch_directory
+from collidium.files.held import scratch_directory
 from collidium.hookspecs import hookimpl
+from collidium.hub.client import CALL_SECONDS, Hub, HubError, HubRefused, transfer_seconds
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
-from collidium.held_files import HeldFile, sweep
+from collidium.files.held import HeldFile, sweep
 from collidium.hookspecs import hookimpl
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused
-from collidium.durable_files import write_once
+from collidium.files.durable import write_once
 from collidium.hookspecs import hookimpl
 from collidium.settings import Settings
 

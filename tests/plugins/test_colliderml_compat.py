@@ -22,9 +22,9 @@ from tests.documents import ROOT, code_blocks
 
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
-from collidium.datasets.hub_client import Hub
 from collidium.datasets.publishing.publication import Publication, publish
 from collidium.demo import EVENTS_DIRECTORY
+from collidium.hub.client import Hub
 from collidium.testing.server import ServerProcess
 from collidium_plugins.colliderml_compat.names import NAMES
 from collidium_plugins.colliderml_compat.routes import PREFIX, ROUTES

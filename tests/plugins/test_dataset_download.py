@@ -23,8 +23,6 @@ from huggingface_hub import CommitOperationAdd
 from tests.waiting import eventually
 
 from collidium import datasets
-from collidium.backoff import Backoff
-from collidium.datasets.fetching import hub_reader
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -37,6 +35,8 @@ from collidium.errors import (
     UnusableDataset,
     UpstreamError,
 )
+from collidium.hub import reader
+from collidium.runtime.backoff import Backoff
 from collidium.testing.environment import isolated_environment
 from collidium.testing.processes import end_with_parent
 
@@ -54,7 +54,7 @@ def on_a_machine_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     quick = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5))
-    monkeypatch.setattr(hub_reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
+    monkeypatch.setattr(reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
 
 
 def shard(number: int) -> bytes:

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from collidium import datasets
-from collidium.backoff import Backoff
-from collidium.datasets.fetching import hub_reader
 from collidium.errors import CollidiumError, Unreachable, UnusableDataset, UpstreamError
+from collidium.hub import reader
+from collidium.runtime.backoff import Backoff
 
 COMMIT = "a" * 40
 SHARD = "data/ttbar_pu0_tracker_hits/train-00000-of-00001.parquet"
@@ -98,8 +98,8 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     quick = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5))
-    monkeypatch.setattr(hub_reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
-    monkeypatch.setattr(hub_reader, "_LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
+    monkeypatch.setattr(reader, "_LONGEST_WAIT", 0.01)
     told = Hub()
     handler = type("_OfThis", (_Handler,), {"hub": told})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -12,12 +12,12 @@ from tests.core.datasets.events import CONFIG, tables_of
 from tests.documents import ROOT, code_blocks
 
 from collidium import datasets
-from collidium.backoff import Backoff
-from collidium.bench import loaders
-from collidium.bench.data_loading import Slice, time_slice
 from collidium.contracts.digest import event_digests, together
-from collidium.datasets.fetching import hub_reader
 from collidium.errors import ConfigurationError, NotFound, Unavailable, UnusableDataset, UpstreamError
+from collidium.hub import reader
+from collidium.runtime.backoff import Backoff
+from collidium.scoring.bench import loaders
+from collidium.scoring.bench.data_loading import Slice, time_slice
 
 from .conftest import HubServer
 from .hub_proxy import HubProxy, hub_proxy
@@ -46,7 +46,7 @@ def repo(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def proxy(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubProxy]:
     quick = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5))
-    monkeypatch.setattr(hub_reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
+    monkeypatch.setattr(reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
     with hub_proxy(hub.url) as before:
         yield before
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.waiting import until
 
-from collidium.benchmarks.links import check_claim
+from collidium.benchmarks.submissions.links import check_claim
 from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.settings import Settings
 from collidium.testing.conformance import check_identity_provider

@@ -15,7 +15,7 @@ import pytest
 from tests.waiting import until
 
 from collidium.contracts.identity import Identity
-from collidium.model_zoo import ModelZoo, Question
+from collidium.hub.models import ModelZoo, Question
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.webapps import ways
 from collidium_plugins.webapps.sign_in.hub import DISCOVERY, Hub

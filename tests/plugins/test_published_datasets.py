@@ -15,8 +15,8 @@ from tests.core.datasets import events
 from tests.core.datasets.events import CONFIG, tables_of
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.hub_client import Hub
 from collidium.datasets.publishing.publication import Publication, Withholding, publish
+from collidium.hub.client import Hub
 
 from .conftest import HubServer
 

@@ -10,8 +10,8 @@ from tests.hub import HubServer
 
 from collidium import settings
 from collidium.contracts.storage import StorageUnavailable
-from collidium.datasets.hub_client import Hub
 from collidium.errors import ConfigurationError
+from collidium.hub.client import Hub
 from collidium.testing.conformance import check_storage
 from collidium_plugins.storage_hub import HubStorage, collidium_storages
 

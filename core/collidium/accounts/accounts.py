@@ -14,8 +14,8 @@ from collidium.accounts import ledger
 from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
+from collidium.database.row_by_key import RowByKey
 from collidium.errors import Forbidden, NotFound
-from collidium.row_by_key import RowByKey
 
 #: ``last_seen_at`` is true to this much, so that reading does not write on every call.
 LAST_SEEN_PRECISION = timedelta(minutes=5)

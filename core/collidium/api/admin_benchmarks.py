@@ -12,7 +12,9 @@ from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.schemas import Closed, SubmissionModel, SubmissionsQuery, TaskStatusModel
 from collidium.api.submissions import listed
-from collidium.benchmarks import phases, tasklist, verification
+from collidium.benchmarks.submissions import verification
+from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks.truth import phases
 
 blueprint = Blueprint("admin_benchmarks", __name__, url_prefix="/admin")
 blueprint.before_request(only_operators)

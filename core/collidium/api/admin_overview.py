@@ -10,8 +10,8 @@ from collidium.api.answers import answer
 from collidium.api.authentication import only_operators
 from collidium.api.context import platform
 from collidium.api.schemas import OverviewModel
-from collidium.benchmarks import tasklist
-from collidium.simulations import followers, queue, reports
+from collidium.benchmarks.tasks import tasklist
+from collidium.simulations import followers, reports, totals
 
 blueprint = Blueprint("admin_overview", __name__, url_prefix="/admin")
 blueprint.before_request(only_operators)
@@ -28,7 +28,7 @@ async def overview() -> Response:
         OverviewModel.of(
             here,
             freeze=await operations.current_freeze(),
-            queue=await queue.queue(),
+            queue=await totals.queue(),
             standing=await reports.standing(),
             followers=await followers.followers(),
             webhooks_pending=await outbox.backlog(),

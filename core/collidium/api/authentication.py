@@ -13,7 +13,7 @@ from collidium import accounts
 from collidium.accounts import AccountView
 from collidium.api.callers import caller_address
 from collidium.api.context import platform
-from collidium.benchmarks import links
+from collidium.benchmarks.submissions import links
 from collidium.contracts.identity import Identity
 from collidium.errors import Unauthenticated
 

@@ -25,9 +25,10 @@ from collidium.api.schemas import (
     SubmitQuery,
     TaskModel,
 )
-from collidium.benchmarks import cards, submissions
-from collidium.benchmarks.predictions import ExtraColumns
-from collidium.benchmarks.submissions import Predictions, as_mapping
+from collidium.benchmarks.submissions import submitting
+from collidium.benchmarks.submissions.submitting import Predictions, as_mapping
+from collidium.benchmarks.tasks import cards
+from collidium.scoring.predictions import ExtraColumns
 
 blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")
 
@@ -85,7 +86,7 @@ async def check(task: str) -> Response:
     """Check predictions without submitting them: a dry run that keeps nothing and tells no score."""
     account = await caller()
     async with _received(task, account) as (predictions, _):
-        evaluation = await submissions.check(platform(), account, task, predictions)
+        evaluation = await submitting.check(platform(), account, task, predictions)
     return answer(Checked(rows=evaluation.rows, warnings=list(evaluation.warnings)))
 
 
@@ -94,7 +95,7 @@ async def check(task: str) -> Response:
 @document_response(SubmissionModel)
 async def submission(submission_id: str) -> Response:
     """A submission: its scores, and the versions and file they belong to."""
-    return answer(SubmissionModel.model_validate(await submissions.find(submission_id)))
+    return answer(SubmissionModel.model_validate(await submitting.find(submission_id)))
 
 
 @blueprint.patch("/submissions/<submission_id>")
@@ -112,7 +113,7 @@ async def set_links(submission_id: str, data: LinksBody) -> Response:
     account = await caller()
     changes = data.model_dump(exclude_unset=True)
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
-        kept = await submissions.set_links(account, submission_id, changes, check_claim)
+        kept = await submitting.set_links(account, submission_id, changes, check_claim)
     return answer(SubmissionModel.model_validate(kept))
 
 
@@ -126,7 +127,7 @@ async def received_submission(
     """Take the predictions that the request carries; the form may name the model's repository, too."""
     account = await caller()
     async with _received(task, account) as (predictions, fields):
-        outcome = await submissions.submit(
+        outcome = await submitting.submit(
             platform(),
             account,
             task,
@@ -147,7 +148,7 @@ async def _received(task: str, account: AccountView) -> AsyncIterator[tuple[Pred
     Refused before a byte is read: for a task that takes none, and more at once than an account may send.
     """
     settings = platform().settings
-    largest = await submissions.largest_file(platform(), task)
+    largest = await submitting.largest_file(platform(), task)
     with _in_flight().one_more(account.id, settings.evaluations_in_flight):
         async with receive_to_file(request, settings.uploads, largest, part=PART) as file:
             yield Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)

@@ -10,7 +10,7 @@ from quart import Response
 
 from collidium.contracts.storage import MissingFile, Storage
 from collidium.errors import NotFound
-from collidium.held_files import scratch_directory
+from collidium.files.held import scratch_directory
 from collidium.settings import MEBIBYTE
 
 PIECE_BYTES: Final = MEBIBYTE

@@ -10,7 +10,7 @@ from collidium import __version__, database, operations
 from collidium.api.answers import answer
 from collidium.api.context import platform
 from collidium.api.schemas import Health, Readiness
-from collidium.database_errors import is_away
+from collidium.database.errors import is_away
 
 blueprint = Blueprint("health", __name__)
 

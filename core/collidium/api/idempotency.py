@@ -9,12 +9,12 @@ from pydantic import BaseModel
 from quart import Response, request
 from quart_schema import document_headers
 
-from collidium import idempotency
+from collidium.accounts import idempotency
 from collidium.api.answers import JSON
 from collidium.api.authentication import require_operator
 from collidium.api.schemas import IdempotencyHeaders
 from collidium.database import transactional
-from collidium.failpoints import reached
+from collidium.runtime.failpoints import reached
 
 Action = Callable[..., Awaitable[Response]]
 

@@ -10,12 +10,12 @@ from quart_schema import document_response, tag, validate_querystring
 from collidium.api.answers import WrittenPage, array, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import BestStepModel, HistoryQuery, LeaderboardQuery, Place
-from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks import tasklist
-from collidium.benchmarks.fronts import Fronts
-from collidium.benchmarks.history import steps
-from collidium.benchmarks.leaderboard import Edition, RankedSubmission, Selection
-from collidium.benchmarks.submissions import as_mapping
+from collidium.benchmarks.leaderboard import ranks as boards
+from collidium.benchmarks.leaderboard.fronts import Fronts
+from collidium.benchmarks.leaderboard.history import steps
+from collidium.benchmarks.leaderboard.ranks import Edition, RankedSubmission, Selection
+from collidium.benchmarks.submissions.submitting import as_mapping
+from collidium.benchmarks.tasks import tasklist
 from collidium.errors import InvalidInput
 from collidium.settings import MEBIBYTE
 

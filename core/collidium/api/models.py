@@ -8,7 +8,7 @@ from quart_schema import document_response, tag, validate_querystring
 from collidium.api.answers import page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HubModelModel, ModelsQuery
-from collidium.model_zoo import Question
+from collidium.hub.models import Question
 
 blueprint = Blueprint("models", __name__, url_prefix="/v1")
 

@@ -14,7 +14,7 @@ from werkzeug.exceptions import HTTPException
 
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import StorageUnavailable
-from collidium.database_errors import is_away
+from collidium.database.errors import is_away
 from collidium.errors import CollidiumError, InvalidInput, Unavailable
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import Final
 from quart import Quart, Response, g, request
 
 from collidium.errors import BadRequest, NotFound
-from collidium.logs import http_request_id
+from collidium.runtime.logs import http_request_id
 
 logger = logging.getLogger("collidium.access")
 

@@ -10,7 +10,7 @@ from collidium.api.answers import cut, page_of
 from collidium.api.authentication import caller, signed_in
 from collidium.api.context import platform
 from collidium.api.schemas import MySubmissionsQuery, SubmissionModel
-from collidium.benchmarks import listing
+from collidium.benchmarks.submissions import listing
 
 blueprint = Blueprint("submissions", __name__, url_prefix="/v1")
 

@@ -9,12 +9,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from collidium import accounts
-from collidium.benchmarks import scorings
 from collidium.benchmarks.models import Best, Submission
-from collidium.benchmarks.parts import is_public
 from collidium.benchmarks.quotas import reward_reference, rewards_today
-from collidium.benchmarks.uncertainty import Replicates, standard_error_of_gain
+from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
+from collidium.scoring.parts import is_public
+from collidium.scoring.uncertainty import Replicates, standard_error_of_gain
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

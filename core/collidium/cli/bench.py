@@ -15,8 +15,8 @@ from collidium.cli.output import json_option, note, print_json, print_record, pr
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collidium.bench.data_loading import Slice, Times
     from collidium.datasets import HubDataset
+    from collidium.scoring.bench.data_loading import Slice, Times
 
 #: The task that asks for it.
 TASK: Final = "data_loading"
@@ -84,8 +84,8 @@ def data_loading(
     collidium bench data-loading alice/odd-ttbar --config ttbar_pu0 --table tracker_hits --events 0:1000
     """
     check_events(events)
-    from collidium.bench import loaders
-    from collidium.bench.data_loading import time_slice
+    from collidium.scoring.bench import loaders
+    from collidium.scoring.bench.data_loading import time_slice
 
     read = loaders.find(loader) if loader else loaders.load
     place = _repository(source, hub, revision)
@@ -123,8 +123,8 @@ def _asked(config: str | None, table: str | None, events: str | None) -> tuple[s
 
 def _slice(place: HubDataset, config: str, table: str, events: str, cache: Path | None) -> Slice:
     from collidium import datasets
-    from collidium.bench.data_loading import Slice
     from collidium.contracts.task import EventRange
+    from collidium.scoring.bench.data_loading import Slice
 
     with progress_bar("Downloading", sizes=True) as progress:
         fetched = datasets.download(place, config, [table], events, cache=cache, progress=progress)

@@ -12,7 +12,7 @@ from collidium.cli.output import cell, json_option, note, print_json, print_reco
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collidium.benchmarks.replay import Change, Review
+    from collidium.benchmarks.submissions.replay import Change, Review
     from collidium.platform import Platform
 
 #: Who the audit log says it was.
@@ -67,7 +67,7 @@ def rescore(task: str, apply: bool, as_json: bool) -> None:
     """
 
     async def run(platform: Platform) -> Review:
-        from collidium.benchmarks.rescoring import rescore
+        from collidium.benchmarks.submissions.rescoring import rescore
 
         with progress_bar("Scoring (files)") as progress:
             return await rescore(platform, task, apply=apply, actor=ACTOR, progress=progress)
@@ -95,7 +95,7 @@ def split(task: str, percent: int, as_json: bool) -> None:
     """
 
     async def run(platform: Platform) -> str:
-        from collidium.benchmarks import phases
+        from collidium.benchmarks.truth import phases
 
         return str(await phases.begin(platform, task, percent, actor=ACTOR))
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.output import print_paragraph, print_record, print_table
-from collidium.contracts.bounds import in_digits
+from collidium.contracts.task import in_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from collidium.benchmarks.cards import ListedCard, ListedMetric
+    from collidium.benchmarks.tasks.cards import ListedCard, ListedMetric
     from collidium.client import Metric, PredictionColumn, TaskCard
     from collidium.contracts.task import Column
 

@@ -33,7 +33,8 @@ def on_platform(work: Callable[[Platform], Awaitable[Result]]) -> Result:
 
 def quiet_settings() -> Settings:
     """The settings; a command logs only what went wrong."""
-    from collidium import logs, settings
+    from collidium import settings
+    from collidium.runtime import logs
 
     loaded = settings.load()
     logs.configure("warning", loaded.log_format)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import click
 
-from collidium.cli.tables import record_lines, table_lines
 from collidium.cli.text import printable, width_of, wrapped
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -108,3 +107,32 @@ def note(message: str) -> None:
     click.echo(
         wrapped(text.lstrip("* "), width_of(sys.stderr), first=indent, rest=" " * len(indent)), err=True
     )
+
+
+GAP = "  "
+
+
+def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> Iterator[str]:
+    """The rows below their headings where that fits into ``width`` columns, else a small record for each.
+
+    Nothing is ever cut or broken inside a word, and no line ends with spaces.
+    """
+    widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
+    if width is not None and sum(widths) + len(GAP) * (len(widths) - 1) > width:
+        if not rows:
+            yield "(none)"
+        for number, row in enumerate(rows):
+            if number:
+                yield ""
+            yield from record_lines(dict(zip(columns, row, strict=True)), width)
+        return
+    for cells in (columns, *rows):
+        yield GAP.join(f"{text:<{size}}" for text, size in zip(cells, widths, strict=True)).rstrip()
+
+
+def record_lines(record: Mapping[str, str], width: int | None) -> Iterator[str]:
+    """Names and values, a line each; a long value goes on below where it began."""
+    size = max(map(len, record), default=0)
+    for name, value in record.items():
+        label = f"{name:<{size}}{GAP}"
+        yield from wrapped(value, width, first=label, rest=" " * len(label)).splitlines()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FOR_EVERYBODY = {
     "bench": "collidium.cli.bench:bench",
     "cancel": "collidium.cli.requests:cancel",
-    "check": "collidium.cli.check:check",
+    "check": "collidium.cli.submit:check",
     "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
     "estimate": "collidium.cli.estimate:estimate",
@@ -51,7 +51,7 @@ ON_THE_SERVER = {
     "settings": "collidium.cli.settings:settings",
     "task": "collidium.cli.task:task",
     "truth": "collidium.cli.truth:truth",
-    "worker": "collidium.cli.worker:worker",
+    "worker": "collidium.cli.serve:worker",
 }
 COMMANDS = FOR_EVERYBODY | FOR_OPERATORS | ON_THE_SERVER
 SECTIONS = {

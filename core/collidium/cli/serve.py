@@ -27,7 +27,25 @@ def serve(host: str | None, port: int | None, workers: int | None, data_dir: Pat
     collidium serve --port 0 --data-dir ./try
     """
     from collidium import settings
-    from collidium.cli.server import run
+    from collidium.server.run import run
 
     given = {"host": host, "port": port, "workers": workers, "data_dir": data_dir and data_dir.absolute()}
     run(settings.load(**{name: value for name, value in given.items() if value is not None}))
+
+
+@click.command()
+@click.option("--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for all files.")
+def worker(data_dir: Path | None) -> None:
+    """Follow simulation requests and deliver webhooks until SIGTERM or Ctrl-C; serves nobody.
+
+    Any number of workers and servers share the work, if they share settings and database.
+
+    \b
+    collidium worker
+    PLATFORM_DATABASE_URL=postgres://collidium@db/collidium collidium worker
+    """
+    from collidium import settings
+    from collidium.server.following import follow
+
+    given = {} if data_dir is None else {"data_dir": data_dir.absolute()}
+    follow(settings.load(**given), lambda: click.echo("Following requests."))

@@ -13,8 +13,8 @@ from collidium.cli.task_kit import check, new
 from collidium.errors import NotFound
 
 if TYPE_CHECKING:
-    from collidium.benchmarks.cards import ListedCard
-    from collidium.benchmarks.tasklist import TaskStatus
+    from collidium.benchmarks.tasks.cards import ListedCard
+    from collidium.benchmarks.tasks.tasklist import TaskStatus
     from collidium.platform import Platform
 
 
@@ -39,7 +39,7 @@ def list_(as_json: bool) -> None:
     \b
     collidium task list
     """
-    from collidium.benchmarks.tasklist import list_tasks
+    from collidium.benchmarks.tasks.tasklist import list_tasks
 
     statuses = on_platform(list_tasks)
     if as_json:
@@ -73,8 +73,8 @@ def show(name: str, as_json: bool) -> None:
     """
 
     async def find(platform: Platform) -> dict[str, Any]:
-        from collidium.benchmarks.cards import card_of
-        from collidium.benchmarks.tasklist import list_tasks
+        from collidium.benchmarks.tasks.cards import card_of
+        from collidium.benchmarks.tasks.tasklist import list_tasks
 
         statuses = {status.name: status for status in await list_tasks(platform)}
         if name not in statuses:
@@ -98,7 +98,7 @@ def add(name: str, as_json: bool) -> None:
     \b
     collidium task add tracking
     """
-    from collidium.benchmarks.tasklist import add_task
+    from collidium.benchmarks.tasks.tasklist import add_task
 
     _print_status(on_platform(lambda platform: add_task(platform, name)), as_json)
 
@@ -112,7 +112,7 @@ def remove(name: str, as_json: bool) -> None:
     \b
     collidium task remove tracking
     """
-    from collidium.benchmarks.tasklist import remove_task
+    from collidium.benchmarks.tasks.tasklist import remove_task
 
     _print_status(on_platform(lambda platform: remove_task(platform, name)), as_json)
 

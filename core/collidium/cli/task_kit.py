@@ -36,7 +36,7 @@ def new(name: str, directory: Path | None, as_json: bool) -> None:
     collidium task new vertexing
     """
     from collidium import plugins
-    from collidium.task_template import default_directory, write_package
+    from collidium.testing.task_template import default_directory, write_package
 
     loaded = plugins.load()
     tasks = loaded.tasks()

@@ -11,7 +11,7 @@ from collidium.cli.output import json_option, note, print_json, print_record, pr
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collidium.benchmarks.truth_versions import TruthRecord
+    from collidium.benchmarks.truth.truth_versions import TruthRecord
     from collidium.contracts.task import EventRange
     from collidium.platform import Platform
 
@@ -41,8 +41,8 @@ def import_(task: str, source: str, config: str | None, events: str | None, as_j
     wanted = _event_range(events)
 
     async def run(platform: Platform) -> TruthRecord:
-        from collidium.benchmarks.truth_versions import import_truth
-        from collidium.datasets.fetching.sources import find_hub
+        from collidium.benchmarks.truth.truth_versions import import_truth
+        from collidium.hub.sources import find_hub
 
         token = find_hub(platform.settings.hub).token
         with progress_bar("Preparing truth (events)") as progress:
@@ -66,7 +66,7 @@ def list_(as_json: bool) -> None:
     \b
     collidium truth list
     """
-    from collidium.benchmarks.truth_versions import list_truths
+    from collidium.benchmarks.truth.truth_versions import list_truths
 
     records = on_platform(list_truths)
     if as_json:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.client.asynchronous import AsyncClient
 from collidium.client.blocking import Client
+from collidium.client.connection import version_mismatch
 from collidium.client.records import (
     Account,
     AuditEntry,
@@ -67,8 +68,7 @@ from collidium.client.records import (
     WebhookDelivery,
     WebhookRemoved,
 )
-from collidium.client.versions import version_mismatch
-from collidium.saved_login import forget_token, login_file, save_token
+from collidium.hub.saved_login import forget_token, login_file, save_token
 
 if TYPE_CHECKING:
     from collidium.client.local_simulation import Simulated, simulate

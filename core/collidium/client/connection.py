@@ -14,7 +14,7 @@ from collidium.client.answers import Answer
 from collidium.client.calls import PARQUET, Call, Credential
 from collidium.client.uploads import Upload
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
-from collidium.saved_login import DEFAULT_BACKEND, saved_token, sendable
+from collidium.hub.saved_login import DEFAULT_BACKEND, saved_token, sendable
 
 #: Scoring answers when it is done; a large submission takes its time.
 SCORING_TIMEOUT_SECONDS = 3600.0
@@ -151,3 +151,17 @@ def check_backend(address: str) -> str:
 
 def _reason(error: httpx.RequestError) -> str:
     return str(error) or type(error).__name__
+
+
+def version_mismatch(server: str) -> str | None:
+    """What to tell people about a server of that version; None when there is nothing to tell.
+
+    Releases understand each other when their first two numbers are the same.
+    """
+    if _series(server) == _series(__version__):
+        return None
+    return f"the server runs collidium {server}, this program is {__version__}: update the older one"
+
+
+def _series(version: str) -> list[str]:
+    return version.split(".")[:2]

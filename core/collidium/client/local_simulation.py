@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from collidium.pipelines.choice import installed
 from collidium.pipelines.errors import CannotSimulate, StageFailed, UnknownOrder
-from collidium.pipelines.installed import installed
 from collidium.pipelines.progress import Progress
 from collidium.pipelines.simulating import Simulated, Wishes, order_of
 from collidium.pipelines.simulating import simulate as _simulate

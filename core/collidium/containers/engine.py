@@ -13,7 +13,7 @@ from typing import Final
 
 from collidium.containers.states import Container, ContainerState, container_of
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
-from collidium.sayings import last_line, one_line
+from collidium.runtime.text import last_line, one_line
 
 #: Tried in this order.
 PROGRAMS: Final = ("docker", "podman")

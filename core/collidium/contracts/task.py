@@ -265,3 +265,8 @@ class Task(ABC):
 
 class UnusableTruth(ValueError):
     """The dataset given cannot serve as truth of the task; the message names table and column."""
+
+
+def in_digits(bound: float) -> str:
+    """An integer with all of its digits, so that it can be compared with what was submitted."""
+    return str(bound) if isinstance(bound, int) else f"{bound:.15g}"

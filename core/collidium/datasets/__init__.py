@@ -13,11 +13,11 @@
 from collidium.datasets.access import Fetched, download, fetch, list_configs, list_repositories, list_tables
 from collidium.datasets.fetching.catalogue import ConfigEntry, ShardEntry, TableEntry
 from collidium.datasets.fetching.downloads import NoRoom
-from collidium.datasets.fetching.sources import HubDataset
 from collidium.datasets.loading import load
 from collidium.datasets.reading.dataset import Dataset
 from collidium.datasets.reading.flattening import flat
 from collidium.datasets.reading.shards import EventTable
+from collidium.hub.sources import HubDataset
 
 __all__ = [
     "ConfigEntry",

@@ -19,13 +19,13 @@ from collidium.datasets.fetching.catalogue import (
     TableEntry,
 )
 from collidium.datasets.fetching.downloads import PARALLEL, Progress, receive
-from collidium.datasets.fetching.repository import Repository, tagged
 from collidium.datasets.fetching.shelves import Cache, Folder, Shelf, default_cache
-from collidium.datasets.fetching.sources import HubDataset, find_hub, locate
 from collidium.errors import InvalidInput
+from collidium.hub.repository import Repository, tagged
+from collidium.hub.sources import HubDataset, find_hub, locate
 
 if TYPE_CHECKING:
-    from collidium.datasets.fetching.hub_reader import HubReader
+    from collidium.hub.reader import HubReader
 
 #: The tag by which datasets of the platform are found on a hub.
 TAG = "collidium"
@@ -88,7 +88,7 @@ def list_repositories(
 
     Raises Unreachable, Unavailable and UpstreamError.
     """
-    from collidium.datasets.fetching.hub_reader import HubReader
+    from collidium.hub.reader import HubReader
 
     access = find_hub(endpoint, token)
     with HubReader(access.endpoint, access.token) as hub:
@@ -166,7 +166,7 @@ def catalogue(place: Path | HubDataset, cache: Path | None = None) -> Iterator[C
 def _opened(
     place: HubDataset, output: Path | None, cache: Path | None, parallel: int
 ) -> Iterator[tuple[HubReader, Repository, Shelf]]:
-    from collidium.datasets.fetching.hub_reader import HubReader
+    from collidium.hub.reader import HubReader
 
     with HubReader(place.endpoint, place.token, connections=max(parallel, PARALLEL)) as hub:
         repository = Repository.read(hub, place)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Final, Literal, TypedDict, Unpack, get_args, overload
 
 import pyarrow as pa
 
@@ -13,7 +14,6 @@ from collidium.datasets.access import Events, Fetched, Source, download, event_r
 from collidium.datasets.fetching.downloads import Progress
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.flattening import PLACES, flat
-from collidium.datasets.reading.frames import Frame, convert
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput
 
@@ -158,3 +158,28 @@ def _columns_of(columns: Columns, tables: str | Sequence[str] | None) -> Mapping
     if isinstance(tables, str):
         return {tables: columns}
     raise InvalidInput("for several tables columns are given by table: {'tracker_hits': ['x', 'y'], …}")
+
+
+Frame = Literal["arrow", "polars", "pandas", "awkward"]
+
+FRAMES: Final[tuple[Frame, ...]] = get_args(Frame)
+
+
+def convert(table: pa.Table, to: Frame) -> Any:
+    """The table as a ``polars.DataFrame``, a ``pandas.DataFrame`` or an ``awkward.Array``, or as it is.
+
+    Raises InvalidInput for anything else, and ImportError where the library is not installed.
+    """
+    if to == "arrow":
+        return table
+    if to not in FRAMES:
+        raise InvalidInput(f"tables are given as {', '.join(FRAMES)}, not as {to!r}")
+    try:
+        library: Any = import_module(to)
+    except ImportError as error:
+        raise ImportError(f"to={to!r} needs {to}: pip install {to}", name=to) from error
+    if to == "polars":
+        return library.from_arrow(table)
+    if to == "awkward":
+        return library.from_arrow(table)
+    return table.to_pandas()

@@ -21,8 +21,8 @@ from collidium.datasets.manifest import DatasetFile, sha256_of
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import folder, shard_name
-from collidium.durable_files import is_sparse
 from collidium.errors import UnusableDataset
+from collidium.files.durable import is_sparse
 
 #: Files of one output.
 MAX_FILES: Final = 20_000

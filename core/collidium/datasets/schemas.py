@@ -7,7 +7,7 @@ deposit, track or jet of the event. Source: the card of CERN/ColliderML-Release-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -107,3 +107,41 @@ def without_notes(schema: pa.Schema) -> pa.Schema:
         plain = field.remove_metadata()
         fields.append(plain if unit is None else plain.with_metadata({b"unit": unit}))
     return pa.schema(fields)
+
+
+#: Codes of column ``detector`` for the negative endcap; the barrel is one more, the positive endcap two more.
+ECAL_CODE: Final = 9
+HCAL_CODE: Final = 12
+
+#: Energy of the particles over energy in the active layers, in the order of the codes from 9. Hosted tables
+#: hold the latter; these are the factors that ColliderML publishes for the Open Data Detector.
+SAMPLING: Final = (38.7, 37.5, 38.7, 46.9, 45.0, 46.9)
+
+
+_POSITION: Final = {"x": ("x", "tx"), "y": ("y", "ty"), "z": ("z", "tz")}
+
+ALIASES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "tracker_hits": {**_POSITION, "particle_id": ("particle_id", "majority_particle_id")},
+    "calo_hits": _POSITION,
+    "particles": {"particle_id": ("particle_id", "majority_particle_id")},
+    "tracks": {"majority_particle_id": ("majority_particle_id", "particle_id")},
+}
+
+
+def canonical(table: str, stored: Sequence[str]) -> dict[str, str]:
+    """Map canonical names to the ``stored`` names of a file's columns, in the order of the file.
+
+    Where a file has several names for one thing, the best is taken and the others are left out.
+    """
+    aliases = ALIASES.get(table, {})
+    meaning = {alias: name for name, names in aliases.items() for alias in names}
+    chosen: dict[str, str] = {}
+    for column in stored:
+        name = meaning.get(column, column)
+        if name not in chosen or column == _best(aliases[name], stored):
+            chosen[name] = column
+    return chosen
+
+
+def _best(aliases: Sequence[str], stored: Sequence[str]) -> str:
+    return next(alias for alias in aliases if alias in stored)

@@ -15,13 +15,16 @@ import pyarrow as pa
 from collidium import plugins
 from collidium.client import Account, Client, Page, Place, Receipt, TaskCard, Transaction, write_predictions
 from collidium.contracts.task import EventRange, Task
-from collidium.datasets import Dataset, HubDataset, fetch, hub_client
+from collidium.datasets import Dataset, HubDataset, fetch
+from collidium.datasets.publishing.publication import Publication, Withholding
+from collidium.datasets.publishing.publication import publish as publish_dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.demo.child import Machine
 from collidium.demo.computing import choose
 from collidium.demo.orders import Ordered, order_events
-from collidium.demo.publication import publish
 from collidium.errors import CollidiumError, ConfigurationError
+from collidium.hub import client as hub_client
+from collidium.hub.client import Hub
 
 TASK = "tracking"
 REPO = "collidium/odd-ttbar"
@@ -169,3 +172,21 @@ def _complete(board: Page[Place], submissions: tuple[Submitted, ...]) -> tuple[P
     if missing:
         raise CollidiumError(f"{len(missing)} submissions are not on the leaderboard")
     return board.items
+
+
+def publish(
+    events: Path, repo: str, config: str, evaluation: EventRange, truth: Path, *, endpoint: str, token: str
+) -> str:
+    """Make dataset ``repo`` on the hub from a directory of tables; returns the commit.
+
+    The truth of the events to be scored goes to the directory ``truth``.
+    """
+    publication = Publication(
+        events,
+        repo,
+        config=config,
+        message="Five real events",
+        card=events.parent / "README.md",
+        withholding=Withholding(evaluation, truth),
+    )
+    return asyncio.run(publish_dataset(publication, Hub(endpoint, token))).revision

@@ -14,12 +14,6 @@ from typing import Any, ClassVar, Final
 from cachetools import LRUCache, TTLCache
 
 from collidium.datasets import layout, sample
-from collidium.datasets.events.outline import Outline, OutlineReader
-from collidium.datasets.events.shards import HubShards, LocalShards, Outlines, Shards
-from collidium.datasets.events.tables import SHOWN
-from collidium.datasets.fetching.hub_reader import HubReader
-from collidium.datasets.fetching.repository import Repository, tagged
-from collidium.datasets.fetching.sources import HubDataset
 from collidium.errors import (
     Forbidden,
     NotFound,
@@ -28,6 +22,12 @@ from collidium.errors import (
     UnusableDataset,
     UpstreamError,
 )
+from collidium.event_display.outline import Outline, OutlineReader
+from collidium.event_display.shards import HubShards, LocalShards, Outlines, Shards
+from collidium.event_display.tables import SHOWN
+from collidium.hub.reader import HubReader
+from collidium.hub.repository import Repository, tagged
+from collidium.hub.sources import HubDataset
 
 #: What stands for a repository's name with the sample: no repository of a hub lacks the slash.
 SAMPLE: Final = "sample"

@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from cachetools import LRUCache
 
 from collidium.contracts.executor import Executor
-from collidium.daemon_threads import in_thread
 from collidium.datasets import sample
-from collidium.datasets.events import decoding, phoenix, stream
-from collidium.datasets.events.decoding import EventJob, Format, Piece
-from collidium.datasets.events.finding import find, told_range
-from collidium.datasets.events.shards import LocalShards, Shards
-from collidium.datasets.events.tables import SHOWN
-from collidium.durable_files import is_full
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -33,9 +26,17 @@ from collidium.errors import (
     Unavailable,
     Unreachable,
 )
+from collidium.event_display import decoding, phoenix
+from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, DatasetConfig, PublicDatasets
+from collidium.event_display.decoding import EventJob, Format, Piece
+from collidium.event_display.finding import find, told_range
+from collidium.event_display.shards import LocalShards, Shards
+from collidium.event_display.tables import SHOWN
 from collidium.event_display.workers import Workers
-from collidium.held_files import held_directory
+from collidium.files.durable import is_full
+from collidium.files.held import held_directory
+from collidium.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

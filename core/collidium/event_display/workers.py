@@ -9,8 +9,8 @@ from contextlib import aclosing
 from typing import Final, TypeVar
 
 from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
-from collidium.datasets.events.outline import Outline, of_ending
 from collidium.errors import CollidiumError, Unavailable, UnusableDataset
+from collidium.event_display.outline import Outline, of_ending
 
 logger = logging.getLogger(__name__)
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 
 from tortoise.timezone import now
 
-from collidium.backoff import Backoff
-from collidium.bell import Listener
 from collidium.errors import ConfigurationError
 from collidium.outbox import deliveries
 from collidium.outbox.deliveries import Attempt
 from collidium.outbox.events import announced
 from collidium.outbox.sending import Outcome, Sender
 from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
+from collidium.runtime.backoff import Backoff
+from collidium.runtime.wake_signal import Listener
 
 if TYPE_CHECKING:
     from collidium.secrets import Secrets

@@ -12,10 +12,10 @@ import httpx
 from tortoise.timezone import now
 
 from collidium import database
-from collidium.bell import Bell
 from collidium.database import transactional
 from collidium.outbox.models import Delivery, OutboxEvent, Webhook
 from collidium.outbox.urls import host_of
+from collidium.runtime.wake_signal import Bell
 
 #: The one kind of event there is.
 SIMULATION_COMPLETED: Final = "simulation.completed"

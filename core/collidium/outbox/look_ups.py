@@ -17,9 +17,10 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from collidium.bell import Bell
-from collidium.daemon_threads import in_thread
 from collidium.errors import TooManyRequests, Unavailable
+from collidium.outbox.addresses import is_public
+from collidium.runtime.threads import in_thread
+from collidium.runtime.wake_signal import Bell
 
 #: Finds the addresses of a host and a port for an account, if one asks; raises OSError where the name leads
 #: nowhere, TooManyRequests where the account has to wait for its own look-ups, Unavailable where nothing can
@@ -130,3 +131,29 @@ def _spelled_out(host: str) -> str | None:
 
 #: That of those who give a URL and wait for the answer.
 look_up: Final[Resolve] = LookUps().look_up
+
+
+class Refused(Exception):
+    """This host is not told anything; the message says why, and no address of the server's own network."""
+
+
+async def addresses_of(
+    host: str, port: int, account_id: int | None, *, private: bool, resolve: Resolve, seconds: float
+) -> list[str]:
+    """Where to connect for ``host``, looked up for an account, if one asks.
+
+    Raises Refused for a host with any address that is not allowed, Unavailable where nothing can be looked up
+    now.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            addresses = list(await resolve(host, port, account_id))
+    except TimeoutError:
+        raise Refused("its host cannot be looked up now") from None
+    except (OSError, UnicodeError):
+        raise Refused("its host cannot be found") from None
+    if not addresses:
+        raise Refused("its host cannot be found")
+    if not private and not all(map(is_public, addresses)):
+        raise Refused("its host leads to an address that is not public")
+    return addresses

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from collidium.errors import InvalidInput
-from collidium.outbox.look_ups import Resolve, look_up
-from collidium.outbox.resolving import Refused, addresses_of
+from collidium.outbox.look_ups import Refused, Resolve, addresses_of, look_up
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
+from collidium import plugins
 from collidium.containers.engine import PROGRAMS, Engine, EngineUnavailable, reason
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.errors import CannotSimulate
 from collidium.pipelines.production import can_simulate
 from collidium.pipelines.runtimes import Containers, Native, Runtime
+from collidium.plugins import Provided
 
 AUTO: Final = "auto"
 NONE: Final = "none"
@@ -152,3 +154,8 @@ def _why_not(pipeline: Pipeline, engines: Sequence[Engine], silent: Mapping[str,
 
 def _told(silent: Mapping[str, str]) -> str:
     return "; ".join(silent.values()) or "none is here"
+
+
+def installed(blocked: Sequence[str] = ()) -> Provided[Pipeline]:
+    """The pipelines of all plugins but those that are blocked."""
+    return plugins.load(blocked).pipelines()

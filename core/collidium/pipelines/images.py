@@ -9,7 +9,7 @@ from collidium.pipelines.choice import Choice, Note
 from collidium.pipelines.errors import CannotSimulate, StageFailed
 from collidium.pipelines.runtimes import Containers
 from collidium.pipelines.work import Work
-from collidium.sayings import one_line
+from collidium.runtime.text import one_line
 
 _LAST_LINES = 6
 

@@ -12,8 +12,8 @@ from collidium.contracts.pipeline import TABLES
 from collidium.datasets.cards import CARD
 from collidium.datasets.manifest import DatasetFile
 from collidium.datasets.output import check_output
-from collidium.durable_files import sync_directory
 from collidium.errors import UnusableDataset
+from collidium.files.durable import sync_directory
 from collidium.pipelines.card import dataset_card
 from collidium.pipelines.errors import CannotSimulate
 from collidium.pipelines.production import Production

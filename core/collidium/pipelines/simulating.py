@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from collidium.datasets.manifest import DatasetFile
-from collidium.durable_files import is_full
+from collidium.files.durable import is_full
 from collidium.order import DEFAULT_SEED, PRESETS, Order
 from collidium.pipelines import images
 from collidium.pipelines.choice import AUTO, Choice, Get, Note, choose

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from collidium.contracts.pipeline import Stage
-from collidium.durable_files import is_full
+from collidium.files.durable import is_full
 from collidium.pipelines import processes
 from collidium.pipelines.errors import CannotSimulate, StageFailed
 from collidium.pipelines.production import Production
 from collidium.pipelines.progress import Progress, Tell, expected_seconds, running, told_fraction
 from collidium.pipelines.runtimes import Runtime, end_quietly
 from collidium.pipelines.work import Work
-from collidium.sayings import one_line
+from collidium.runtime.text import one_line
 
 #: Lines of a log that tell of a failure.
 LAST_LINES: Final = 12

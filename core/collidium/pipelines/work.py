@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from collidium import durable_files
 from collidium.contracts.pipeline import Stage
+from collidium.files import durable
 from collidium.pipelines.errors import CannotSimulate
 from collidium.pipelines.production import Production
 
@@ -81,7 +81,7 @@ class Work:
             # Without it nobody knows what the stages that are finished here have made.
             for path in (self.place, self.hidden / "stages"):
                 _remove(path)
-            durable_files.replace(self.hidden / "order.json", _json(production.identity))
+            durable.replace(self.hidden / "order.json", _json(production.identity))
         for folder in (self.place, self.place / "tmp", self.hidden / "stages", self.logs):
             folder.mkdir(exist_ok=True)
 
@@ -116,8 +116,8 @@ class Work:
         for path in _files(self.place, stage.outputs):
             _sync(path)
         for folder in {path.parent for path in _files(self.place, stage.outputs)}:
-            durable_files.sync_directory(folder)
-        durable_files.replace(self._marker(stage), _json(_listing(self.place, stage.outputs)))
+            durable.sync_directory(folder)
+        durable.replace(self._marker(stage), _json(_listing(self.place, stage.outputs)))
 
     def prepare(self, stage: Stage) -> None:
         """Make the way free for a stage. Raises CannotSimulate where it lacks something that it reads."""
@@ -150,7 +150,7 @@ class Work:
 
     def finish_all(self, told: Mapping[str, Any]) -> None:
         """Write down what the simulation left; then nothing of the work is needed any more."""
-        durable_files.replace(self.hidden / "finished.json", _json(told))
+        durable.replace(self.hidden / "finished.json", _json(told))
         for path in (self.place, self.hidden / "stages"):
             _remove(path)
 

@@ -6,7 +6,7 @@ prefix are ``ADMIN_TOKEN`` (the operators' secret) and, for clients, ``HF_TOKEN`
 
 from collidium.settings.general import default_data_dir
 from collidium.settings.loading import CLIENT_NAMES, PREFIX, Settings, load
-from collidium.settings.values import GIBIBYTE, MEBIBYTE, PLAIN, as_written
+from collidium.settings.values import GIBIBYTE, MEBIBYTE, PLAIN, as_written, sqlite_path
 
 __all__ = [
     "CLIENT_NAMES",
@@ -18,4 +18,5 @@ __all__ = [
     "as_written",
     "default_data_dir",
     "load",
+    "sqlite_path",
 ]

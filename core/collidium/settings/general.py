@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from collidium.settings.values import CommaList, words
+from collidium.settings.values import CommaList, sqlite_path, words
 
 
 def default_data_dir() -> Path:
@@ -100,6 +100,11 @@ class GeneralSettings(BaseSettings):
     def database(self) -> str:
         """The database's URL, the default filled in."""
         return self.database_url or f"sqlite:///{self.data_dir / 'collidium.sqlite3'}"
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """The database's file; None for another kind of database."""
+        return sqlite_path(self.database)
 
     @property
     def uploads(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic_settings import NoDecode
@@ -45,3 +46,9 @@ def as_written(value: object) -> object:
     if isinstance(value, dict):
         return ", ".join(f"{name}={number:g}" for name, number in value.items())
     return value
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file of a SQLite URL (``sqlite:///relative`` or ``sqlite:////absolute``); None for another kind."""
+    path = url.removeprefix("sqlite:///")
+    return Path(path) if path and path != url else None

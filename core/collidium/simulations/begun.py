@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium.database import transactional
-from collidium.failpoints import reached
+from collidium.runtime.failpoints import reached
 from collidium.simulations.models import HistoryLine, SimulationRequest
 from collidium.simulations.states import State
 

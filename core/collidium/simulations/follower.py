@@ -15,9 +15,9 @@ from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from collidium.backoff import Backoff
-from collidium.bell import Listener
-from collidium.failpoints import reached
+from collidium.runtime.backoff import Backoff
+from collidium.runtime.failpoints import reached
+from collidium.runtime.wake_signal import Listener
 from collidium.simulations import leases, steps
 from collidium.simulations.followers import Presence
 from collidium.simulations.leases import Lane

@@ -15,12 +15,12 @@ from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
 from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
-from collidium.data_directory import make_private
 from collidium.datasets.manifest import DatasetFile
 from collidium.datasets.output import check_tables, describe, find_tables
 from collidium.errors import UnusableDataset
-from collidium.failpoints import reached
+from collidium.files.data_directory import make_private
 from collidium.order import Order
+from collidium.runtime.failpoints import reached
 
 
 class InvalidOutput(RunnerRefused):

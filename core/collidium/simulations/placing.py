@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 from tortoise.expressions import Q
 from tortoise.timezone import now
 
-from collidium import accounts, idempotency, operations, outbox
+from collidium import accounts, operations, outbox
+from collidium.accounts import idempotency
 from collidium.database import on_commit, transactional
 from collidium.errors import Forbidden, Unavailable
-from collidium.failpoints import reached
 from collidium.order import Order
+from collidium.runtime.failpoints import reached
 from collidium.simulations import abuse, totals, transitions
 from collidium.simulations.models import Reader, SimulationRequest
 from collidium.simulations.orders import check, estimate

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage
 from collidium.datasets.cards import CARD
-from collidium.datasets.hub_client import HubRefused, HubUnavailable
 from collidium.datasets.manifest import DatasetFile, sha256_of
-from collidium.datasets.publishing import hub_repository
-from collidium.datasets.publishing.hub_repository import Target, is_sent, url_of
-from collidium.failpoints import reached
-from collidium.held_files import scratch_directory, sweep
+from collidium.files.held import scratch_directory, sweep
+from collidium.hub import publishing
+from collidium.hub.client import HubRefused, HubUnavailable
+from collidium.hub.publishing import Target, is_sent, url_of
+from collidium.runtime.failpoints import reached
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, is_manifest_of, manifest
 from collidium.simulations.output import InvalidOutput, storage_key
 
@@ -56,7 +56,7 @@ async def publish(provenance: Provenance, target: Target, storage: Storage, scra
 async def open_repository(provenance: Provenance, target: Target, directory: Path) -> str | None:
     """The commit of an empty repository, made when absent, or None when all has been published."""
     limit = 2 * len(manifest(provenance)) + _MANIFEST_ROOM
-    contents = await hub_repository.open_repository(target, directory, manifest_bytes=limit)
+    contents = await publishing.open_repository(target, directory, MANIFEST, limit)
     if contents.manifest is not None and is_manifest_of(contents.manifest, provenance):
         return None
     if contents.files:
@@ -91,7 +91,7 @@ async def commit(
     """Make the files appear, with card and manifest, on top of commit ``head``."""
     texts = {CARD: dataset_card(provenance).encode(), MANIFEST: manifest(provenance)}
     try:
-        await hub_repository.commit(target, head, f"Simulation {provenance.request_id}", additions, texts)
+        await publishing.commit(target, head, f"Simulation {provenance.request_id}", additions, texts)
     except HubUnavailable:
         # An answer that got lost, or another process that was faster.
         if await open_repository(provenance, target, directory) is not None:
@@ -101,7 +101,7 @@ async def commit(
 async def _upload(file: DatasetFile, path: Path, target: Target) -> CommitOperationAdd:
     if await asyncio.to_thread(sha256_of, path) != file.sha256:
         raise InvalidOutput(f"the output file {file.path} was damaged where it was kept")
-    addition = await hub_repository.upload(target, file.path, path, file.size_bytes)
+    addition = await publishing.upload(target, file.path, path, file.size_bytes)
     # What a hub wants inside the commit stays on disk until then; it wants small files alone.
     if is_sent(addition):
         await asyncio.to_thread(path.unlink)

@@ -9,11 +9,13 @@ from decimal import Decimal
 from typing import Any, Final
 
 from tortoise.expressions import F
+from tortoise.functions import Count
 from tortoise.timezone import now
 
 from collidium.database import connection, transactional
 from collidium.errors import TooManyRequests
 from collidium.simulations.models import SimulationRequest, UsageTotal
+from collidium.simulations.states import State
 
 #: Node-hours are added up in thousandths.
 MILLI: Final = Decimal(1000)
@@ -177,3 +179,28 @@ SELECT id, SUM(requests) AS requests, SUM(milli) AS milli, SUM(finished) AS fini
        SUM(kept_finished) AS kept_finished, SUM(kept_failed) AS kept_failed
 FROM beside GROUP BY id ORDER BY id
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """How many requests have not ended."""
+
+    queued: int
+    running: int
+    #: When the one was ordered that has been queued longest.
+    oldest_queued_at: datetime | None
+
+
+async def queue() -> Queue:
+    """The queue as it is now."""
+    unfinished = SimulationRequest.filter(state__in=[State.QUEUED, State.RUNNING])
+    counted = await unfinished.annotate(number=Count("id")).group_by("state").values_list("state", "number")
+    numbers = dict(counted)
+    oldest = (
+        await SimulationRequest.filter(state=State.QUEUED).order_by("id").only("id", "created_at").first()
+    )
+    return Queue(
+        queued=numbers.get(State.QUEUED, 0),
+        running=numbers.get(State.RUNNING, 0),
+        oldest_queued_at=oldest.created_at if oldest else None,
+    )

@@ -23,12 +23,12 @@ from tortoise.expressions import F
 from tortoise.timezone import now
 
 from collidium import accounts, outbox
-from collidium.backoff import Backoff
-from collidium.bell import Bell
 from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict
-from collidium.failpoints import reached
+from collidium.runtime.backoff import Backoff
+from collidium.runtime.failpoints import reached
+from collidium.runtime.wake_signal import Bell
 from collidium.simulations import totals
 from collidium.simulations.endings import Ending, believable, credits_kept, node_hours_used
 from collidium.simulations.models import HistoryLine, SimulationRequest

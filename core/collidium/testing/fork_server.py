@@ -183,7 +183,7 @@ def _become(connection: socket.socket) -> None:
 
 def _import() -> None:
     """What servers and commands import; by name, because the kit stands below the commands."""
-    importlib.import_module("collidium.cli.server")
+    importlib.import_module("collidium.server")
     for target in importlib.import_module("collidium.cli.root").COMMANDS.values():
         importlib.import_module(target.partition(":")[0])
     for point in entry_points(group="collidium"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collidium.durable_files import is_full
+from collidium.files.durable import is_full
 
 
 class StageFailed(RuntimeError):

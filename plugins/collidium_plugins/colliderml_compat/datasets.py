@@ -7,8 +7,8 @@ from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from collidium.datasets.hub_client import Hub, HubError
 from collidium.errors import Unavailable
+from collidium.hub.client import Hub, HubError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

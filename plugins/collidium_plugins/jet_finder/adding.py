@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from collidium import held_files
 from collidium.datasets import layout
-from collidium.datasets.reading.blocks import blocks_of
 from collidium.datasets.reading.dataset import parquet_files
-from collidium.datasets.reading.shards import EventTable
+from collidium.datasets.reading.shards import EventTable, blocks_of
 from collidium.datasets.writing import ShardWriter
 from collidium.errors import Conflict, UnusableDataset
+from collidium.files import held
 from collidium_plugins.jet_finder.flavour import BOTTOM, CHARM, LIGHT
 from collidium_plugins.jet_finder.table import SCHEMA, jets
 
@@ -62,9 +61,9 @@ def add_jets(
     tables = {name: EventTable(name, files) for name, files in shards.items()}
     making = _Making(tables, _Place.beside(shards[_SOURCE], chosen))
     work = directory / _WORK
-    held_files.sweep(work)
+    held.sweep(work)
     try:
-        with held_files.held_directory(work) as scratch:
+        with held.held_directory(work) as scratch:
             return making.into(scratch, directory, progress)
     finally:
         if not any(work.iterdir()):

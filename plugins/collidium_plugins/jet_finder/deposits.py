@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.tables import flatten, list_lengths, positions_in_event
-from collidium.datasets.calorimeters import ECAL_CODE, SAMPLING
+from collidium.datasets.schemas import ECAL_CODE, SAMPLING
 from collidium.errors import UnusableDataset
 from collidium_plugins.jet_finder.vectors import FourVectors, Integers
 

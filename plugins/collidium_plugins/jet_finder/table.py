@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from collidium.contracts.tables import positions_in_event
 from collidium.datasets.schemas import SCHEMAS
-from collidium_plugins.jet_finder.clustering import anti_kt
+from collidium_plugins.jet_finder.clustering import anti_kt, towers
 from collidium_plugins.jet_finder.deposits import deposits
 from collidium_plugins.jet_finder.flavour import strongest
 from collidium_plugins.jet_finder.hadrons import Hadrons, heavy_hadrons
-from collidium_plugins.jet_finder.towers import towers
 from collidium_plugins.jet_finder.vectors import FourVectors, Integers
 
 #: Jets that are kept: transverse momentum, GeV, and absolute pseudorapidity, that of the tracker.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from collidium.held_files import HeldFile
+from collidium.files.held import HeldFile
 
 #: Largest file: what an operator's disk should hold is theirs to watch, this only stops nonsense.
 LARGEST: Final = 64 * 1024**3

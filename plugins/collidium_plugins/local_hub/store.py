@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from collidium.data_directory import make_private
-from collidium.held_files import sweep
+from collidium.files.data_directory import make_private
+from collidium.files.held import sweep
 from collidium_plugins.local_hub.blobs import Blobs
 from collidium_plugins.local_hub.database import Database
 from collidium_plugins.local_hub.signing import Signer, shared_key

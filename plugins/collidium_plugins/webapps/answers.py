@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from quart import Response
 
 from collidium.errors import CollidiumError
@@ -32,3 +34,9 @@ def when_to_come_back(refusal: CollidiumError | None) -> str:
     if seconds < 2 * _MINUTE:
         return f"{seconds} seconds"
     return f"{-(-seconds // _MINUTE)} minutes" if seconds < 2 * _HOUR else f"{-(-seconds // _HOUR)} hours"
+
+
+def with_query(path: str, **asked: object) -> str:
+    """The path with what is asked behind it; what is empty or None is left out."""
+    query = urlencode({name: value for name, value in asked.items() if value not in ("", None)})
+    return f"{path}?{query}" if query else path

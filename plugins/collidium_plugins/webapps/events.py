@@ -9,8 +9,7 @@ from quart import Response, request
 from collidium.client import DatasetEntry
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.addresses import with_query
-from collidium_plugins.webapps.answers import see_other
+from collidium_plugins.webapps.answers import see_other, with_query
 from collidium_plugins.webapps.errors import in_words
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route

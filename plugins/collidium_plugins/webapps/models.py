@@ -10,7 +10,7 @@ from quart import Response, request
 
 from collidium.client import AsyncClient, Place, TaskCard
 from collidium.errors import NotFound
-from collidium_plugins.webapps.addresses import with_query
+from collidium_plugins.webapps.answers import with_query
 from collidium_plugins.webapps.context import backend, web
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route

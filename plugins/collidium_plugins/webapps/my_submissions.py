@@ -9,7 +9,7 @@ from typing import Final
 from quart import Response, request
 
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.addresses import with_query
+from collidium_plugins.webapps.answers import with_query
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
 

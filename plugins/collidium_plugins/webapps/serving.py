@@ -9,13 +9,13 @@ import click
 from hypercorn.asyncio import serve
 from quart import Quart
 
-from collidium import logs
 from collidium.api import bodies, requests
-from collidium.cli.server.listener import listen
-from collidium.cli.server.worker import hypercorn_config, stop_requested
 from collidium.client.connection import check_backend
 from collidium.errors import ConfigurationError
-from collidium.saved_login import DEFAULT_BACKEND
+from collidium.hub.saved_login import DEFAULT_BACKEND
+from collidium.runtime import logs
+from collidium.server.listener import listen
+from collidium.server.worker import hypercorn_config, stop_requested
 from collidium.settings import Settings
 from collidium_plugins.webapps import errors, headers
 from collidium_plugins.webapps.site import make_blueprints

@@ -15,9 +15,9 @@ from typing import Any, Final
 import httpx
 from quart import Quart, has_request_context, request
 
-from collidium.daemon_threads import in_thread
-from collidium.http_client import HttpClient, past_proxies
-from collidium.http_transport import BoundedTransport
+from collidium.runtime.http_client import HttpClient, past_proxies
+from collidium.runtime.http_transport import BoundedTransport
+from collidium.runtime.threads import in_thread
 
 #: Seconds that any answer may take, and that of a scoring, which is sent when it is done.
 PATIENCE_SECONDS: Final = 30.0

@@ -16,7 +16,7 @@ from collidium_runners.container.pipelines import Pipeline, PipelineEngines
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.spool.jobs import SpooledJobs
 from collidium_runners.spool.runner import SpooledRunner
-from collidium_runners.spool.terms import Terms
+from collidium_runners.spool.spool import Terms
 
 __all__ = ["ContainerRunner", "container_runner"]
 

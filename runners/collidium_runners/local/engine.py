@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +16,11 @@ from typing import Final
 
 from collidium.contracts.runner import Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
-from collidium.sayings import last_line, one_line
+from collidium.runtime.text import last_line, one_line
 from collidium_runners.local.log import tail
 from collidium_runners.local.processes import PROC, boot, with_variable
 from collidium_runners.local.records import Orders, Record
 from collidium_runners.local.shepherd import STOP_SECONDS
-from collidium_runners.local.surroundings import MARK, search_path, surroundings
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.pipeline.naming import job_name
 from collidium_runners.spool.engine import Run
@@ -186,3 +186,26 @@ def _kill(record: Record) -> None:
         if time.monotonic() > deadline:
             raise RunnerUnavailable("the job does not stop") from ShepherdError(f"still there: {left}")
         time.sleep(0.01)
+
+
+#: The variable by which a job's processes are known, wherever they went.
+MARK: Final = "COLLIDIUM_JOB"
+
+#: Not the proxies: an address may hold a password.
+_KEPT: Final = frozenset({"LANG", "LANGUAGE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH", "TZ"})
+
+
+def search_path(environment: Mapping[str, str]) -> str:
+    """Where programs are looked for: first among those that were installed with this Python."""
+    return os.pathsep.join([sysconfig.get_path("scripts"), environment.get("PATH", os.defpath)])
+
+
+def surroundings(environment: Mapping[str, str], name: str, scratch: Path) -> dict[str, str]:
+    """The environment of the job of that name, whose home is ``scratch``."""
+    kept = {name: value for name, value in environment.items() if name in _KEPT or name.startswith("LC_")}
+    return kept | {
+        "PATH": search_path(environment),
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        MARK: name,
+    }

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from collidium import durable_files
+from collidium.files import durable
 from collidium_runners.local.processes import Process
 
 logger = logging.getLogger(__name__)
@@ -108,4 +108,4 @@ class Record:
 
     def _write(self, name: str, told: dict[str, Any]) -> None:
         """Whole or not at all, and safe on disk afterwards."""
-        durable_files.replace(self.folder / name, json.dumps(told))
+        durable.replace(self.folder / name, json.dumps(told))

@@ -7,7 +7,7 @@ from collidium_runners.local.engine import LocalEngine
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.spool.jobs import SpooledJobs
 from collidium_runners.spool.runner import SpooledRunner
-from collidium_runners.spool.terms import Terms
+from collidium_runners.spool.spool import Terms
 
 
 class LocalRunner(SpooledRunner):

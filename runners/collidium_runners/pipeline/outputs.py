@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from collidium.contracts.runner import RunnerRefused
-from collidium.durable_files import is_sparse
+from collidium.files.durable import is_sparse
 
 #: Files that one part may write.
 MAX_FILES: Final = 10_000

@@ -11,8 +11,7 @@ from collidium.contracts.runner import RunnerError, RunnerUnavailable
 from collidium_runners.batch.states import TaskStatus
 from collidium_runners.pipeline.naming import job_name
 from collidium_runners.sfapi.accounting import Row, by_job, named
-from collidium_runners.sfapi.answers import TOO_LONG, BadAnswer
-from collidium_runners.sfapi.client import Client
+from collidium_runners.sfapi.client import TOO_LONG, BadAnswer, Client
 
 #: How many jobs are asked about in a call: their ids make an address of 8 kB, which servers take.
 IDS_PER_CALL: Final = 600

@@ -11,7 +11,8 @@ wait 65 s for a refused connection, and read answers of any size.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -19,10 +20,8 @@ import httpx
 from sfapi_client import AsyncClient
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium.http_client import HttpClient
-from collidium.http_transport import BoundedTransport
-from collidium_runners.sfapi.answers import ERRORS, TOO_LARGE, UNAUTHORIZED, BadAnswer
-from collidium_runners.sfapi.pace import Pace
+from collidium.runtime.http_client import HttpClient
+from collidium.runtime.http_transport import BoundedTransport
 
 #: Largest answer that is read: a piece of a file, or the rows of a call, with room to spare.
 LARGEST_ANSWER: Final = 8 * 1024**2
@@ -152,3 +151,43 @@ class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
         if len(answer.content) > LARGEST_ANSWER:
             raise BadAnswer(f"the batch API's answer to {what} is too large", TOO_LARGE)
         return answer
+
+
+class Pace:
+    """Turns, so many per second and evenly apart; those who wait get theirs in order."""
+
+    def __init__(
+        self,
+        per_second: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._apart = 1 / per_second
+        self._clock = clock
+        self._sleep = sleep
+        self._next = 0.0
+
+    async def turn(self) -> None:
+        """Return when the caller may call."""
+        now = self._clock()
+        mine = max(self._next, now)
+        self._next = mine + self._apart
+        if mine > now:
+            await self._sleep(mine - now)
+
+
+UNAUTHORIZED: Final = 401
+NOT_FOUND: Final = 404
+TOO_LARGE: Final = 413
+#: The question, or its answer, was too long.
+TOO_LONG: Final = frozenset({TOO_LARGE, 414, 431})
+#: The first status that is an error.
+ERRORS: Final = 400
+
+
+class BadAnswer(RunnerUnavailable):
+    """The API answered with an error."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status

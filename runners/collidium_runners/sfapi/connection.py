@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collidium.contracts.runner import RunnerUnavailable
 from collidium_runners.batch.handles import Handle
-from collidium_runners.sfapi.answers import NOT_FOUND, BadAnswer
 from collidium_runners.sfapi.asking import Queue
-from collidium_runners.sfapi.client import Client
+from collidium_runners.sfapi.client import NOT_FOUND, BadAnswer, Client
 from collidium_runners.sfapi.collecting import Output
 from collidium_runners.sfapi.machine import Machine
 from collidium_runners.sfapi.site import Site

@@ -12,8 +12,8 @@ from signal import SIGKILL
 from typing import Final
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium.sayings import one_line
-from collidium_runners.batch.objections import objection
+from collidium.runtime.text import one_line
+from collidium_runners.batch.handles import objection
 from collidium_runners.slurm.answers import SACCT_FORMAT, SQUEUE_FORMAT, sacct_tasks, squeue_tasks
 from collidium_runners.slurm.door import Door, SeenTask, Submission
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collidium.contracts.runner import JobState
-from collidium.sayings import one_line
+from collidium.runtime.text import one_line
 from collidium_runners.batch.script import Allocation
 from collidium_runners.batch.states import TaskStatus, state_of
 

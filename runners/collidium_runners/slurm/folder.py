@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium.durable_files import write_once
 from collidium.errors import ConfigurationError
+from collidium.files.durable import write_once
 from collidium_runners.batch.records import TaskRecord
 
 

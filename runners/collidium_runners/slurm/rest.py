@@ -14,9 +14,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium.http_client import HttpClient, NoResponse
-from collidium.sayings import one_line
-from collidium_runners.batch.objections import objection
+from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.text import one_line
+from collidium_runners.batch.handles import objection
 from collidium_runners.slurm.answers import rest_tasks
 from collidium_runners.slurm.door import Door, SeenTask, Submission
 from collidium_runners.slurm.token import TokenFile

@@ -28,8 +28,7 @@ from collidium_runners.pipeline.naming import job_name
 from collidium_runners.spool.endings import ending, node_hours, with_last_line
 from collidium_runners.spool.engine import Engine, Engines, Run
 from collidium_runners.spool.folders import Folders
-from collidium_runners.spool.spool import CANCELLED, TOO_LONG, Entry, Spool
-from collidium_runners.spool.terms import Terms
+from collidium_runners.spool.spool import CANCELLED, TOO_LONG, Entry, Spool, Terms
 
 logger = logging.getLogger(__name__)
 

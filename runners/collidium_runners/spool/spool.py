@@ -24,8 +24,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Self
 
-from collidium import durable_files
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerUnavailable
+from collidium.files import durable
 from collidium_runners.pipeline.naming import REQUEST_ID, job_name
 
 logger = logging.getLogger(__name__)
@@ -118,7 +118,7 @@ class Spool:
     def put(self, entry: Entry) -> Entry:
         """Write down where a job stands now; safe on disk afterwards. For whoever holds the lock."""
         file = self._file(entry.place, entry.request_id)
-        durable_files.replace(file, entry.to_json())
+        durable.replace(file, entry.to_json())
         for place in _PLACES[: _PLACES.index(entry.place)]:
             self._file(place, entry.request_id).unlink(missing_ok=True)
         return entry
@@ -163,3 +163,20 @@ def _status(told: dict[str, Any] | None) -> JobStatus | None:
         return None
     used = told["node_hours"]
     return JobStatus(JobState(told["state"]), None if used is None else Decimal(used), told["reason"])
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the settings say of jobs on this machine."""
+
+    #: How many run at once.
+    jobs: int
+    #: What one may use; 0: no limit.
+    memory_bytes: int
+    time_factor: float
+    extra_seconds: float
+    keep_seconds: float
+
+    def seconds(self, job: Job) -> float:
+        """The time limit of a job."""
+        return job.node_seconds * self.time_factor + self.extra_seconds

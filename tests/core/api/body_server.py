@@ -12,7 +12,7 @@ from quart import Quart, request
 
 from collidium.api import bodies
 from collidium.errors import CollidiumError, Forbidden
-from collidium.held_files import sweep
+from collidium.files.held import sweep
 
 DIRECTORY = Path(sys.argv[1])
 

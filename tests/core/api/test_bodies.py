@@ -14,7 +14,7 @@ import httpx
 import pytest
 from tests.waiting import until
 
-from collidium.held_files import sweep
+from collidium.files.held import sweep
 from collidium.testing.processes import end_with_parent
 
 MEBIBYTE = 1024 * 1024

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from collidium.failpoints import VARIABLE
+from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 

@@ -13,9 +13,9 @@ import pytest
 from toy_task import Toy
 
 from collidium import database
-from collidium.benchmarks import history, leaderboard
-from collidium.benchmarks.fronts import Fronts
-from collidium.benchmarks.leaderboard import Edition, RankedSubmission, Selection
+from collidium.benchmarks.leaderboard import history, ranks
+from collidium.benchmarks.leaderboard.fronts import Fronts
+from collidium.benchmarks.leaderboard.ranks import Edition, RankedSubmission, Selection
 from collidium.benchmarks.models import Submission
 from collidium.errors import InvalidInput
 
@@ -64,11 +64,9 @@ async def all_pages(
     cursor = None
     while True:
         if on_front:
-            page, cursor = await leaderboard.places_on_front(
-                front, limit=limit, cursor=cursor, selection=selection
-            )
+            page, cursor = await ranks.places_on_front(front, limit=limit, cursor=cursor, selection=selection)
         else:
-            page, cursor = await leaderboard.places(
+            page, cursor = await ranks.places(
                 EDITION, limit=limit, cursor=cursor, front=front, selection=selection
             )
         found += page

@@ -14,9 +14,10 @@ from hypothesis import given
 from toy_task import Toy
 
 from collidium import database
-from collidium.benchmarks import fronts, leaderboard, pareto
-from collidium.benchmarks.fronts import Fronts
-from collidium.benchmarks.leaderboard import Edition, RankedSubmission
+from collidium.benchmarks.leaderboard import fronts, ranks
+from collidium.benchmarks.leaderboard import fronts as pareto
+from collidium.benchmarks.leaderboard.fronts import Fronts
+from collidium.benchmarks.leaderboard.ranks import Edition, RankedSubmission
 from collidium.benchmarks.models import Submission
 
 #: Of accuracy more is better, of missing less.
@@ -102,11 +103,9 @@ async def pages(**fronts_by_name: fronts.Front) -> list[RankedSubmission]:
     cursor = None
     while True:
         if "on_front" in fronts_by_name:
-            page, cursor = await leaderboard.places_on_front(
-                fronts_by_name["on_front"], limit=3, cursor=cursor
-            )
+            page, cursor = await ranks.places_on_front(fronts_by_name["on_front"], limit=3, cursor=cursor)
         else:
-            page, cursor = await leaderboard.places(
+            page, cursor = await ranks.places(
                 EDITION, limit=3, cursor=cursor, front=fronts_by_name.get("front")
             )
         found += page

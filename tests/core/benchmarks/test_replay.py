@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from toy_task import Toy
 
 from collidium import accounts, database
-from collidium.benchmarks import replay, scorings
-from collidium.benchmarks.engine import Evaluation
 from collidium.benchmarks.models import Best, ListedTask, Submission, TruthVersion
-from collidium.benchmarks.replay import Replay, Review, Target
 from collidium.benchmarks.rewards import RewardRules, reward_bests
+from collidium.benchmarks.submissions import replay, scorings
+from collidium.benchmarks.submissions.replay import Replay, Review, Target
 from collidium.contracts.task import Metric
+from collidium.scoring.engine import Evaluation
 from collidium.settings import Settings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

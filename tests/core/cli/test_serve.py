@@ -19,7 +19,7 @@ import pytest
 from tests.distributions import install
 from tests.waiting import eventually
 
-from collidium.held_files import DIRECTORY, FILE, PREFIX, held_directory
+from collidium.files.held import DIRECTORY, FILE, PREFIX, held_directory
 from collidium.testing.server import ServerProcess
 
 #: A request that is in flight for as long as a test wants, and one that tells which process answers.

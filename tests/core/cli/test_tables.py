@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
-from collidium.cli.output import cell
-from collidium.cli.tables import table_lines
+from collidium.cli.output import cell, table_lines
 from collidium.cli.text import short_reference, wrapped
 
 COLUMNS = ("rank", "trackml_weighted_efficiency", "model")

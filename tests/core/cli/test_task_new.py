@@ -9,7 +9,7 @@ import pytest
 from tests.core.cli.conftest import RunCommand
 
 from collidium.errors import InvalidInput
-from collidium.task_template import default_directory, write_package
+from collidium.testing.task_template import default_directory, write_package
 
 TAKEN = {"tracking": "collidium"}
 NO_NAMES = ["", "Vertex", "9lives", "two words", "vertex-ing", "a__b", "_a", "a_", "na\xefve", "../up"]

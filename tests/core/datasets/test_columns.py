@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collidium.datasets.columns import ALIASES, canonical
+from collidium.datasets.schemas import ALIASES, canonical
 
 
 @pytest.mark.parametrize(

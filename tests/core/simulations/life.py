@@ -22,8 +22,8 @@ from tests.core.simulations.filed import Filed
 from tests.core.simulations.scripted import Bringing
 
 from collidium import accounts, plugins, settings, simulations
-from collidium.failpoints import VARIABLE
 from collidium.platform import Platform
+from collidium.runtime.failpoints import VARIABLE
 from collidium.simulations import Order, Wishes
 from collidium.testing.processes import end_with_parent
 

@@ -15,9 +15,10 @@ from tests.core.simulations.life import NAME, Life
 from tests.hub import HubServer, own_hub
 from tortoise.timezone import now
 
-from collidium import accounts, failpoints, outbox, simulations
+from collidium import accounts, outbox, simulations
 from collidium.outbox.models import OutboxEvent
 from collidium.platform import Platform
+from collidium.runtime import failpoints
 from collidium.simulations import RequestView
 from collidium.simulations.models import HistoryLine, SimulationRequest
 

@@ -21,7 +21,8 @@ from tests.core.simulations.conftest import (
 from tests.core.simulations.scripted import Scripted
 from tests.waiting import eventually_async
 
-from collidium import accounts, idempotency, operations, outbox, simulations
+from collidium import accounts, operations, outbox, simulations
+from collidium.accounts import idempotency
 from collidium.database import connection
 from collidium.errors import (
     CollidiumError,

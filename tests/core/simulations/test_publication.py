@@ -16,12 +16,12 @@ import pytest
 import yaml
 from tests.hub import HubServer, hub, own_hub
 
-from collidium import logs
 from collidium.datasets.access import HubDataset, fetch
-from collidium.datasets.hub_client import Hub
 from collidium.datasets.manifest import DatasetFile
 from collidium.datasets.reading.dataset import Dataset
+from collidium.hub.client import Hub
 from collidium.order import Order
+from collidium.runtime import logs
 from collidium.simulations import publication
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, manifest
 from collidium.simulations.output import InvalidOutput, storage_key

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from collidium.datasets.calorimeters import ECAL_CODE, SAMPLING
-from collidium.datasets.schemas import SCHEMAS
+from collidium.datasets.schemas import ECAL_CODE, SAMPLING, SCHEMAS
 from collidium_plugins.acts_pipeline.calorimeter import CaloHits, deposits, flight
 from collidium_plugins.acts_pipeline.calorimeter.table import cells_of_particles, to_table
 from collidium_plugins.acts_pipeline.events import ENDED, LEFT, NOT_SIMULATED, Ends, Particles

@@ -15,7 +15,7 @@ from collidium.testing.superfacility import Answer, Superfacility, rows
 from collidium_runners.batch.states import TABLE, TaskStatus
 from collidium_runners.sfapi import asking
 from collidium_runners.sfapi.accounting import by_job
-from collidium_runners.sfapi.pace import Pace
+from collidium_runners.sfapi.client import Pace
 
 
 async def test_ten_thousand_jobs_are_polled_in_a_handful_of_calls(

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, RunnerUnavailable
-from collidium.sayings import one_line
-from collidium_runners.batch.objections import objection
+from collidium.runtime.text import one_line
+from collidium_runners.batch.handles import objection
 from collidium_runners.batch.records import TaskRecord
 from collidium_runners.slurm.answers import rest_tasks, sacct_tasks, seconds, squeue_tasks
 from collidium_runners.slurm.commands import environment

@@ -37,7 +37,7 @@ KINDS = {name: pa.int64() for name in ("event_id", "events", "digest")} | {
 
 #: Reads two events and says it was all.
 HASTY = """
-from collidium.bench import loaders
+from collidium.scoring.bench import loaders
 
 def load(reading):
     return loaders.load(reading).slice(0, 2)

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from collidium.client import AsyncClient, Overview
 
 
+from typing import ClassVar, Generic, TypeVar
+
+from textual.binding import Binding, BindingType
+
+
 class OverviewScreen(ConsoleScreen["Overview"]):
     """The platform at one look; what wants an operator stands first, in words."""
 
@@ -39,3 +44,15 @@ class OverviewScreen(ConsoleScreen["Overview"]):
         width = max(map(len, (name for name, _ in standing(data, self.times))))
         lines = (f"{name:<{width}}  {value}" for name, value in standing(data, self.times))
         self.query_one("#standing", Static).update(plain("\n".join(lines)))
+
+
+Data = TypeVar("Data")
+
+
+class OpenedScreen(ConsoleScreen[Data], Generic[Data]):
+    """Escape goes back to where it was opened."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back")]
+
+    def action_back(self) -> None:
+        self.app.pop_screen()

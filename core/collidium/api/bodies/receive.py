@@ -14,7 +14,7 @@ import quart
 from collidium.api.bodies.body import Body
 from collidium.api.bodies.sinks import FORM_OVERHEAD, FormSink, RawSink, Sink
 from collidium.errors import BadRequest, UnsupportedMediaType
-from collidium.held_files import HeldFile
+from collidium.files.held import HeldFile
 
 #: Bytes collected before a thread hashes and writes them: a thread's call costs more than 64 KiB are worth.
 BATCH: Final = 2 * 1024 * 1024
@@ -53,7 +53,7 @@ async def receive_to_file(
 
     The file is the raw body, of one of ``media_types`` (None: any), or the part named ``part`` of a form
     (None: no forms). Memory stays within a few MiB. Whatever happens, nothing is left in ``directory``
-    afterwards, but by a killed process: :func:`~collidium.held_files.sweep` is for that.
+    afterwards, but by a killed process: :func:`~collidium.files.held.sweep` is for that.
 
     Raises UnsupportedMediaType, TooLarge, BadRequest (a body that breaks off or stands still, a form that
     cannot be read), and Unavailable when the disk is full.

@@ -11,7 +11,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.sansio import multipart
 
 from collidium.errors import BadRequest, TooLarge
-from collidium.held_files import HeldFile
+from collidium.files.held import HeldFile
 
 #: Most bytes of all the small fields together, and most parts of a form.
 FIELDS_BYTES: Final = 64 * 1024

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from collidium.api.schemas.base import Answer
 from collidium.api.schemas.benchmarks import MySubmissionsQuery
-from collidium.benchmarks.parts import Part
-from collidium.benchmarks.tasklist import TaskStatus
+from collidium.benchmarks.tasks.tasklist import TaskStatus
+from collidium.scoring.parts import Part
 
 
 class TaskStatusModel(Answer):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from collidium.api.answers import Page
 from collidium.api.schemas.base import Answer, Body, Credits
-from collidium.benchmarks.links import LONGEST_LINK, Claim
+from collidium.benchmarks.submissions.links import LONGEST_LINK, Claim
 
 #: Metric -> standard error.
 StandardErrors = Annotated[

@@ -11,12 +11,12 @@ from tortoise.timezone import now
 
 from collidium import __version__
 from collidium.api.schemas.base import Answer, Credits
-from collidium.benchmarks.tasklist import TaskStatus
+from collidium.benchmarks.tasks.tasklist import TaskStatus
 from collidium.operations import Freeze
 from collidium.platform import Platform
 from collidium.simulations.followers import FollowerView
-from collidium.simulations.queue import Queue
 from collidium.simulations.reports import Standing
+from collidium.simulations.totals import Queue
 
 
 class FollowerModel(Answer):

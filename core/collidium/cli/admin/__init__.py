@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from collidium.cli.admin.audit import audit
 from collidium.cli.admin.deeds import ban, freeze, grant, unban, unfreeze
 from collidium.cli.admin.refund import refund
 from collidium.cli.admin.reports import channels, daily, failures, usage
-from collidium.cli.admin.requests import requests
+from collidium.cli.admin.requests import audit, requests
 
 
 @click.group()

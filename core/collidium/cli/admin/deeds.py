@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from typing import Any, TypeVar
 
 import click
 
-from collidium.cli.admin.asking import ask, yes_option
 from collidium.cli.calling import client
 from collidium.cli.output import cell, json_option, print_json
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def yes_option(command: Command) -> Command:
+    """Add ``--yes`` to a command that asks first."""
+    return click.option("--yes", is_flag=True, help="Do not ask first.")(command)
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Go on if ``yes``, if nobody sits at a terminal, or if whoever does agrees; else raises click.Abort."""
+    if not yes and sys.stdin.isatty():
+        click.confirm(question, abort=True, err=True)
+
 
 what_for = click.option("--note", "what_for", metavar="TEXT", help="What for; operators see it.")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.admin.asking import ask, yes_option
+from collidium.cli.admin.deeds import ask, yes_option
 from collidium.cli.calling import client
 from collidium.cli.output import cell, json_option, note, print_json, print_table
 

@@ -55,7 +55,7 @@ def export(
     """
     check_events(events)
     from collidium.contracts.task import EventRange
-    from collidium.datasets.events.export import export as write
+    from collidium.event_display.export import export as write
 
     place = place_of(source, hub, revision)
     with progress_bar("Writing (events)") as progress:

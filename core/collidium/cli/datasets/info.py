@@ -67,8 +67,7 @@ def _about(found: Catalogue, place: object) -> dict[str, Any]:
 
 def _columns(found: Catalogue, config: str | None, table: str) -> list[dict[str, str | None]]:
     """Canonical and stored name, type and unit of each column."""
-    from collidium.datasets.columns import canonical
-    from collidium.datasets.schemas import SCHEMAS
+    from collidium.datasets.schemas import SCHEMAS, canonical
 
     (entry,) = found.tables(config, [table])
     units = {

@@ -108,9 +108,9 @@ def _platform_tag() -> str:
 
 
 def _run(publication: Publication, endpoint: str | None) -> Published:
-    from collidium.datasets.fetching.sources import find_hub
-    from collidium.datasets.hub_client import Hub
     from collidium.datasets.publishing.publication import publish
+    from collidium.hub.client import Hub
+    from collidium.hub.sources import find_hub
 
     hub = find_hub(endpoint)
     with progress_bars(_STEPS) as tell:

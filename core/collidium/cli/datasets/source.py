@@ -11,7 +11,7 @@ import click
 from collidium.cli.calling import check_environment
 
 if TYPE_CHECKING:
-    from collidium.datasets.fetching.sources import HubDataset
+    from collidium.hub.sources import HubDataset
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -46,7 +46,7 @@ def config_option(command: Command) -> Command:
 
 def place_of(source: str, hub: str | None, revision: str | None) -> Path | HubDataset:
     """Where the dataset is. Raises InvalidInput and ConfigurationError."""
-    from collidium.datasets.fetching.sources import locate
+    from collidium.hub.sources import locate
 
     check_environment()
     return locate(source, endpoint=hub, revision=revision)

@@ -8,7 +8,7 @@ import click
 
 from collidium.cli.output import json_option
 from collidium.cli.simulate import local, remote
-from collidium.cli.simulate.durations import Duration
+from collidium.cli.simulate.local import Duration
 
 #: What belongs to one way alone: the name of the argument, and what a person types.
 _REMOTE = {"private": "--private", "webhook_url": "--webhook-url", "wait": "--wait"}

@@ -15,6 +15,11 @@ from collidium.cli.simulate.stages import shown, told_time
 if TYPE_CHECKING:
     from collidium.pipelines.simulating import Simulated
 
+
+import re
+
+import click
+
 #: What ``--runtime`` may be.
 RUNTIMES: Final = ("auto", "docker", "podman", "none")
 _AUTO: Final = "auto"
@@ -41,7 +46,7 @@ def simulate(
     """Simulate events into a directory, and show what was made."""
     from collidium import settings
     from collidium.pipelines import simulating
-    from collidium.pipelines.installed import installed
+    from collidium.pipelines.choice import installed
 
     order = simulating.order_of(preset, channel, events, pileup, seed)
     directory = output or Path(order.config)
@@ -91,3 +96,29 @@ def _show(made: Simulated, directory: Path) -> None:
         note("These events were made here before.")
     else:
         note(f"Made in {told_time(made.seconds)}.")
+
+
+_SECONDS: Final = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
+_DURATION: Final = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s?)?", re.IGNORECASE)
+
+
+class Duration(click.ParamType[float]):
+    """A time, in seconds."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = parse(str(value).strip())
+        if not seconds:
+            self.fail(f"{value!r} is no time: write for example 90s, 30m, 2h or 1h30m", param, ctx)
+        return seconds
+
+
+def parse(text: str) -> float:
+    """The seconds that are meant; 0 for what is no time."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return 0
+    return float(
+        sum(int(number or 0) * s for number, s in zip(match.groups(), _SECONDS.values(), strict=True))
+    )

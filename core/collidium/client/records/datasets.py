@@ -43,6 +43,6 @@ class EventData:
         for in another format.
         """
         # It needs pyarrow, which whoever passes the bytes on does not.
-        from collidium.datasets.events import stream
+        from collidium.event_display import tables as stream
 
         return stream.read(self.content)

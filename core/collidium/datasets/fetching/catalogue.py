@@ -16,9 +16,9 @@ from collidium.datasets.reading.dataset import parquet_files
 from collidium.errors import UnusableDataset
 
 if TYPE_CHECKING:
-    from collidium.datasets.fetching.hub_reader import HubReader
-    from collidium.datasets.fetching.repository import Repository
     from collidium.datasets.fetching.shelves import Shelf
+    from collidium.hub.reader import HubReader
+    from collidium.hub.repository import Repository
 
 #: Footers asked for at once.
 _PARALLEL: Final = 8

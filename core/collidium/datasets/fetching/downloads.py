@@ -10,13 +10,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from collidium.datasets.fetching.transfer import Stopped, Transfer
-from collidium.durable_files import is_full
 from collidium.errors import CollidiumError
+from collidium.files.durable import is_full
 
 if TYPE_CHECKING:
-    from collidium.datasets.fetching.hub_reader import HubReader
-    from collidium.datasets.fetching.repository import HubFile, Repository
     from collidium.datasets.fetching.shelves import Shelf
+    from collidium.hub.reader import HubReader
+    from collidium.hub.repository import HubFile, Repository
 
 #: Called with the bytes that have come and those that there are to come.
 Progress = Callable[[int, int], None]

@@ -15,8 +15,8 @@ from collidium.errors import UnusableDataset
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-    from collidium.datasets.fetching.hub_reader import HubReader
-    from collidium.datasets.fetching.repository import HubFile, Repository
+    from collidium.hub.reader import HubReader
+    from collidium.hub.repository import HubFile, Repository
 
 #: Bytes asked for at first: most footers are shorter.
 TAIL_BYTES: Final = 64 * 1024

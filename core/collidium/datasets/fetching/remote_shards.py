@@ -14,7 +14,7 @@ import pyarrow as pa
 from collidium.errors import UpstreamError
 
 if TYPE_CHECKING:
-    from collidium.datasets.fetching.hub_reader import HubReader
+    from collidium.hub.reader import HubReader
 
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 

@@ -21,7 +21,7 @@ from collidium.datasets.fetching.footers import Footer, read_footer, remember, r
 from collidium.errors import Conflict
 
 if TYPE_CHECKING:
-    from collidium.datasets.fetching.repository import HubFile, Repository
+    from collidium.hub.repository import HubFile, Repository
 
 
 def default_cache() -> Path:

@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Final
 
-from collidium.datasets.fetching.hub_reader import HubReader, Passing
 from collidium.errors import UnusableDataset, UpstreamError
+from collidium.hub.reader import HubReader, Passing
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
     import httpx
 
-    from collidium.datasets.fetching.repository import HubFile, Repository
+    from collidium.hub.repository import HubFile, Repository
 
 _BLOCK: Final = 1024**2
 

@@ -28,7 +28,7 @@ from collidium.datasets.publishing.shuffling import Shuffle
 from collidium.datasets.schemas import events_per_shard
 from collidium.datasets.writing import ShardWriter, folder
 from collidium.errors import InvalidInput
-from collidium.held_files import held_directory, sweep
+from collidium.files.held import held_directory, sweep
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}_pu\d{1,4}")
 _CHANNELS_SCHEMA: Final = pa.schema([EVENT_ID, pa.field("channel", pa.list_(pa.string()))])

@@ -14,8 +14,7 @@ from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.preparing import Tell
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, is_list, survey
-from collidium.datasets.reading.blocks import blocks_of
-from collidium.datasets.reading.shards import EventTable
+from collidium.datasets.reading.shards import EventTable, blocks_of
 from collidium.datasets.schemas import without_notes
 from collidium.errors import UnusableDataset
 

@@ -16,21 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.task import EventRange
-from collidium.daemon_threads import in_thread
 from collidium.datasets import layout
 from collidium.datasets.cards import CARD
-from collidium.datasets.hub_client import Hub, HubContested, HubUnavailable
 from collidium.datasets.manifest import MANIFEST, DatasetFile
 from collidium.datasets.publishing import edition as editions
-from collidium.datasets.publishing import hub_repository, tags
 from collidium.datasets.publishing.disclosure import with_history
 from collidium.datasets.publishing.edition import ConfigFiles, Edition
-from collidium.datasets.publishing.hub_failures import hub_failures
-from collidium.datasets.publishing.hub_repository import Contents, Target
 from collidium.datasets.publishing.preparing import Tell, prepare
 from collidium.errors import Conflict, InvalidInput, Unauthenticated, UnusableDataset
-from collidium.failpoints import reached
-from collidium.held_files import scratch_directory, sweep
+from collidium.files.held import scratch_directory, sweep
+from collidium.hub import publishing, tags
+from collidium.hub.client import Hub, HubContested, HubUnavailable, hub_failures
+from collidium.hub.publishing import Contents, Target
+from collidium.runtime.failpoints import reached
+from collidium.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd
@@ -185,10 +184,10 @@ class _Publishing:
         )
 
     async def _look(self) -> Contents | None:
-        return await hub_repository.look(self.target, self.scratch, manifest_bytes=_MANIFEST_BYTES)
+        return await publishing.look(self.target, self.scratch, MANIFEST, _MANIFEST_BYTES)
 
     async def _created(self) -> Contents:
-        made = await hub_repository.open_repository(self.target, self.scratch, manifest_bytes=_MANIFEST_BYTES)
+        made = await publishing.open_repository(self.target, self.scratch, MANIFEST, _MANIFEST_BYTES)
         if made.files:
             raise HubContested(f"somebody else made the dataset {self.target.repo} at the same time")
         return made
@@ -209,7 +208,7 @@ class _Publishing:
         removed = [path for path in made.removed if path in there.files]
         title = self.publication.message or f"Publish {', '.join(_configs_of(files))}"
         try:
-            return await hub_repository.commit(self.target, there.head, title, additions, texts, removed)
+            return await publishing.commit(self.target, there.head, title, additions, texts, removed)
         except HubUnavailable:
             # An answer that got lost, or another process that was faster with the same.
             now = await self._look()
@@ -270,7 +269,7 @@ async def _send(files: Mapping[DatasetFile, Path], target: Target, tell: Tell) -
     async def send(file: DatasetFile, path: Path) -> CommitOperationAdd:
         async with slots:
             told = watch(file)
-            addition = await hub_repository.upload(target, file.path, path, file.size_bytes, told)
+            addition = await publishing.upload(target, file.path, path, file.size_bytes, told)
             if addition.upload_info.sha256.hex() != file.sha256:
                 raise UnusableDataset(f"{path} was changed while it was being published")
             told(file.size_bytes)

@@ -19,9 +19,8 @@ from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.public_order import in_public_order
 from collidium.datasets.publishing.public_part import withheld_columns, without_truth
 from collidium.datasets.publishing.survey import SurveyedConfig
-from collidium.datasets.reading.blocks import blocks_of
 from collidium.datasets.reading.dataset import refuse_missing
-from collidium.datasets.reading.shards import EventIds, EventTable
+from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
 from collidium.datasets.schemas import without_notes
 from collidium.datasets.writing import ShardWriter, folder
 

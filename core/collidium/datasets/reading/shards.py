@@ -6,7 +6,7 @@ and no event may be there twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.columns import canonical
+from collidium.datasets.schemas import canonical
 from collidium.errors import UnusableDataset
 
 EventIds = npt.NDArray[np.int64]
@@ -256,3 +256,20 @@ def _in_order(pieces: Sequence[pa.Table]) -> pa.Table:
     if np.any(events[1:] < events[:-1]):
         table = table.take(pc.sort_indices(table, [("event_id", "ascending")]))
     return table
+
+
+#: Bytes of all tables, as they are stored, that are worked on at once; many times as much is in memory.
+BLOCK_BYTES: Final = 8 * 1024**2
+
+
+def blocks_of(
+    tables: Mapping[str, EventTable], ids: EventIds
+) -> Iterator[tuple[EventIds, dict[str, pa.Table]]]:
+    """The events ``ids``, in order, some at a time, of all tables."""
+    size = sum(table.bytes_per_event for table in tables.values())
+    step = max(1, int(BLOCK_BYTES / max(size, 1)))
+    blocks = [ids[start : start + step] for start in range(0, len(ids), step)]
+    ranges = [EventRange(int(block[0]), int(block[-1]) + 1) for block in blocks]
+    streams = [table.read(ranges, batch_bytes=BLOCK_BYTES) for table in tables.values()]
+    for block, *pieces in zip(blocks, *streams, strict=True):
+        yield block, dict(zip(tables, pieces, strict=True))

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from collidium.datasets.hub_client import Hub
 from collidium.datasets.manifest import DatasetFile
-from collidium.failpoints import reached
+from collidium.hub.client import Hub
 from collidium.order import Order
+from collidium.runtime.failpoints import reached
 from collidium.simulations import output, publication, transitions
 from collidium.simulations.dataset_card import Provenance
 from collidium.simulations.endings import Ending

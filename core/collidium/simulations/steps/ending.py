@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.runner import Runner
-from collidium.failpoints import reached
+from collidium.runtime.failpoints import reached
 from collidium.simulations import output, transitions
 from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
@@ -17,6 +17,10 @@ from collidium.simulations.views import as_json
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
+
+
+from collidium.contracts.storage import StorageUnavailable
+from collidium.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
@@ -85,3 +89,26 @@ async def _stop(platform: Platform, row: SimulationRequest) -> Decimal | None:
         # Also a plugin's bug: a job that cannot be stopped must not keep its request from ending.
         logger.error("request %s: its job may go on computing: %s", row.request_id, error.__cause__ or error)
     return None
+
+
+logger = logging.getLogger(__name__)
+
+#: Their messages name settings, paths and hosts.
+_OF_OPERATORS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (ConfigurationError, "the platform is not set up right for this; its operators see why"),
+    (StorageUnavailable, "the platform's storage does not answer"),
+)
+#: Characters of an error that are logged; what other programs write has no bounds.
+_LOGGED: Final = 1000
+
+
+def tell_owner(error: Exception) -> str:
+    """The error as a timeline has it. Those of runners and hubs are written for owners, their causes not."""
+    return next((sentence for kind, sentence in _OF_OPERATORS if isinstance(error, kind)), str(error))
+
+
+def tell_operators(error: Exception, where: str) -> None:
+    """Log what the owner is not told, and ``where`` it happened."""
+    details = [str(each)[:_LOGGED] for each in (error, error.__cause__) if each is not None]
+    if details != [tell_owner(error)]:
+        logger.warning("%s: %s", where, "; because of: ".join(details))

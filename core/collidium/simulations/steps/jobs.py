@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tortoise.exceptions import IntegrityError
 
 from collidium.contracts.runner import Job, RunnerUnavailable
-from collidium.failpoints import reached
+from collidium.runtime.failpoints import reached
 from collidium.simulations import transitions
 from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest

@@ -15,14 +15,13 @@ from collidium.contracts.runner import (
     RunnerUnavailable,
 )
 from collidium.errors import ConfigurationError
-from collidium.failpoints import reached
+from collidium.runtime.failpoints import reached
 from collidium.simulations import transitions
 from collidium.simulations.begun import begun as jobs_have_begun
 from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.states import State
-from collidium.simulations.steps.ending import end, give_up
-from collidium.simulations.steps.telling import tell_operators, tell_owner
+from collidium.simulations.steps.ending import end, give_up, tell_operators, tell_owner
 from collidium.simulations.transitions import LeaseLost
 
 if TYPE_CHECKING:

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.runner import RunnerError, RunnerRefused
 from collidium.contracts.storage import StorageUnavailable
-from collidium.database_errors import is_away
-from collidium.datasets.hub_client import HubContested, HubRefused, HubUnavailable
+from collidium.database.errors import is_away
 from collidium.errors import ConfigurationError
+from collidium.hub.client import HubContested, HubRefused, HubUnavailable
 from collidium.simulations import transitions
 from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.states import CANCELLABLE, Step
 from collidium.simulations.steps import delivering, jobs
-from collidium.simulations.steps.ending import end, give_up
-from collidium.simulations.steps.telling import tell_operators, tell_owner
+from collidium.simulations.steps.ending import end, give_up, tell_operators, tell_owner
 from collidium.simulations.transitions import LeaseLost
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from collidium.datasets.calorimeters import ECAL_CODE, HCAL_CODE, SAMPLING
+from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING
 from collidium_plugins.acts_pipeline.calorimeter.flight import Floats
 from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     ECAL,

@@ -15,12 +15,11 @@ import numpy.typing as npt
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
-from collidium_plugins.acts_pipeline.detector.bindings import ARROW
 from collidium_plugins.acts_pipeline.detector.digitisation import digitisation
 from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
 from collidium_plugins.acts_pipeline.detector.truth import majority
-from collidium_plugins.acts_pipeline.detector.units import GEV
+from collidium_plugins.acts_pipeline.detector.units import ARROW, GEV
 from collidium_plugins.acts_pipeline.events import (
     ReconstructedEvent,
     SimulatedEvent,

@@ -15,9 +15,8 @@ import numpy.typing as npt
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import geometry, layout, secondaries
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
-from collidium_plugins.acts_pipeline.detector.bindings import ARROW
 from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
-from collidium_plugins.acts_pipeline.detector.units import GEV, NANOSECOND
+from collidium_plugins.acts_pipeline.detector.units import ARROW, GEV, NANOSECOND
 from collidium_plugins.acts_pipeline.events import (
     ENDED,
     LEFT,

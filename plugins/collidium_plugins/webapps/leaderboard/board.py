@@ -13,8 +13,7 @@ from werkzeug.datastructures import MultiDict
 
 from collidium.client import Submission, TaskCard
 from collidium.errors import NotFound
-from collidium_plugins.webapps.addresses import with_query
-from collidium_plugins.webapps.answers import see_other
+from collidium_plugins.webapps.answers import see_other, with_query
 from collidium_plugins.webapps.context import backend
 from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing

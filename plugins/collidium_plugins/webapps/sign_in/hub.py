@@ -15,7 +15,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from collidium.errors import Unavailable, UpstreamError
-from collidium.http_client import HttpClient, NoResponse
+from collidium.runtime.http_client import HttpClient, NoResponse
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 #: How long the hub's word and its keys hold, and the shortest time between two looks for a key that is new.

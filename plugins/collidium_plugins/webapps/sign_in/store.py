@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
-from collidium.data_directory import make_private
 from collidium.errors import Unavailable
-from collidium.write_ahead_log import use_write_ahead_log
+from collidium.files.data_directory import make_private
+from collidium.files.write_ahead_log import use_write_ahead_log
 
 logger = logging.getLogger(__name__)
 

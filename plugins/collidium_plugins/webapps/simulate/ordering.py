@@ -20,8 +20,7 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.addresses import with_query
-from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back
+from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back, with_query
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.simulate.form import Form
 from collidium_plugins.webapps.simulate.requests import LATEST, output_of

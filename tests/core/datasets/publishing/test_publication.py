@@ -20,9 +20,7 @@ from tests.hub import HubServer, hub, own_hub
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
-from collidium.datasets.hub_client import Hub
 from collidium.datasets.manifest import MANIFEST
-from collidium.datasets.publishing import hub_repository
 from collidium.datasets.publishing.publication import Publication, Published, Withholding, publish
 from collidium.errors import (
     Conflict,
@@ -32,6 +30,8 @@ from collidium.errors import (
     Unreachable,
     UnusableDataset,
 )
+from collidium.hub import publishing
+from collidium.hub.client import Hub
 
 __all__ = ["hub", "own_hub"]
 
@@ -341,7 +341,7 @@ async def test_killed_before_its_commit_nothing_is_seen_and_nothing_sent_again(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(hub_repository, "commit", killed)
+        patched.setattr(publishing, "commit", killed)
         with pytest.raises(Killed):
             await ada_alone.publish(source)
     assert ada_alone.files() == set()
@@ -354,13 +354,13 @@ async def test_killed_before_its_commit_nothing_is_seen_and_nothing_sent_again(
 async def test_a_commit_whose_answer_is_lost_is_found(
     ada: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = hub_repository.commit
+    real = publishing.commit
 
     async def twice(*arguments: Any) -> str:
         await real(*arguments)
         return await real(*arguments)
 
-    monkeypatch.setattr(hub_repository, "commit", twice)
+    monkeypatch.setattr(publishing, "commit", twice)
     published = await ada.publish(source)
     assert ada.titles().count(f"Publish {CONFIG}") == 1
     assert ada.server.api("ada").dataset_info(ada.repo).sha == published.revision
@@ -369,7 +369,7 @@ async def test_a_commit_whose_answer_is_lost_is_found(
 async def test_somebody_elses_commit_in_between_is_never_written_over(
     ada: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = hub_repository.commit
+    real = publishing.commit
 
     async def late(target: Any, *arguments: Any) -> str:
         api = ada.server.api("ada")
@@ -378,7 +378,7 @@ async def test_somebody_elses_commit_in_between_is_never_written_over(
         )
         return await real(target, *arguments)
 
-    monkeypatch.setattr(hub_repository, "commit", late)
+    monkeypatch.setattr(publishing, "commit", late)
     with pytest.raises(Conflict, match="try again"):
         await ada.publish(source)
     assert ada.files() == {"README.md"}
@@ -387,13 +387,13 @@ async def test_somebody_elses_commit_in_between_is_never_written_over(
 async def test_a_file_that_changes_while_it_is_sent_is_not_published(
     ada: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = hub_repository.upload
+    real = publishing.upload
 
     async def late(target: Any, name: str, path: Path, *more: Any) -> Any:
         path.write_bytes(path.read_bytes() + b"x")
         return await real(target, name, path, *more)
 
-    monkeypatch.setattr(hub_repository, "upload", late)
+    monkeypatch.setattr(publishing, "upload", late)
     with pytest.raises(UnusableDataset, match="was changed while it was being published"):
         await ada.publish(source)
     assert ada.files() == set()

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from collidium_tui.screens.accounts import deeds
 from collidium_tui.screens.benchmarks.leaderboard import model, open_leaderboard
 from collidium_tui.screens.lists import ListsScreen, Shown
-from collidium_tui.screens.opened import OpenedScreen
+from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain

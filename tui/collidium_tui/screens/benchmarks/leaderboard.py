@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.benchmarks import deeds
-from collidium_tui.screens.opened import OpenedScreen
+from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
 

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.incident.window import Window, WindowForm
-from collidium_tui.screens.opened import OpenedScreen
+from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, needed
 from collidium_tui.widgets.table import Column, Table
 from collidium_tui.widgets.text import counted, plain

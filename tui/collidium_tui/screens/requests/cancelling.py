@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from collidium_tui.screens.requests import words
+from collidium_tui.screens.requests import record
 from collidium_tui.widgets.ask import Question
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ async def cancel(screen: ConsoleScreen[Any], request: SimulationRequest) -> None
 def _question(request: SimulationRequest) -> Question:
     return Question(
         f"Cancel request {request.request_id}",
-        f"{words.order(request)}; ordered by {request.hub_username}, {words.state(request)}.\n\n"
+        f"{record.order(request)}; ordered by {request.hub_username}, {record.state(request)}.\n\n"
         f"Its job is stopped and makes no dataset. What the job did not use of the "
         f"{request.credits_charged:,} credits is given back to {request.hub_username}. "
         "The timeline says that an operator cancelled it, and the audit log keeps it.",

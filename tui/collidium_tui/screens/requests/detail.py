@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from collidium.client import Moment, OperatedRequest, OutputFile, Page
 from collidium_tui.screens.lists import ListsScreen, Shown
-from collidium_tui.screens.opened import OpenedScreen
+from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.screens.requests.cancelling import cancel
 from collidium_tui.screens.requests.record import record
 from collidium_tui.widgets.table import Column, Table

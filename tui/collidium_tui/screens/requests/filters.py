@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Label, Select
 
-from collidium_tui.screens.requests.words import STATES
+from collidium_tui.screens.requests.record import STATES
 from collidium_tui.widgets.text import TYPED
 
 #: What the server takes at most.

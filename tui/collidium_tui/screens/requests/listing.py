@@ -14,7 +14,7 @@ from textual.widgets import Static
 from collidium.client import Page, SimulationRequest
 from collidium.errors import NotFound
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.requests import words
+from collidium_tui.screens.requests import record
 from collidium_tui.screens.requests.cancelling import cancel
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.screens.requests.filters import Filters, Wanted
@@ -112,7 +112,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
         """Those that matter fit into 80 columns; the others are there to the right."""
         return [
             Column("request", lambda request: request.request_id, self._short_id, width=8),
-            Column("state", words.state, width=10),
+            Column("state", record.state, width=10),
             Column("account", lambda request: request.hub_username, width=13),
             Column("channel", lambda request: request.channel, width=12),
             Column("events", lambda request: request.events, right=True, width=7),

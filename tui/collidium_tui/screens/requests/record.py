@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 from rich.table import Table as Grid
 
-from collidium_tui.screens.requests import words
+from collidium_tui.screens.requests import record as words
 from collidium_tui.widgets.text import cell, counted, told
 from collidium_tui.widgets.times import Times
 
 if TYPE_CHECKING:
     from collidium.client import OperatedRequest
+
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collidium.client import SimulationRequest
 
 #: What the follower does, in words.
 _STEPS: Final = {
@@ -86,3 +92,17 @@ def _files(request: OperatedRequest) -> str:
     """Where its files can be had, once there may be some."""
     collected = request.step == "publish" or (request.state == "completed" and not request.output_is_mock)
     return f"GET /admin/requests/{request.request_id}/output" if collected else ""
+
+
+STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
+
+
+def state(request: SimulationRequest) -> str:
+    """Its state, or that it is being cancelled."""
+    return "cancelling" if request.cancel_requested and not request.has_ended else request.state
+
+
+def order(request: SimulationRequest) -> str:
+    """What was ordered."""
+    events = counted(request.events, "events")
+    return f"{events} of {request.channel} at pileup {request.pileup}, seed {request.seed}"

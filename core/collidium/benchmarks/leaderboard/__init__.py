@@ -1,0 +1,1 @@
+"""Leaderboards: ranks, Pareto fronts, and the history of the best scores."""

@@ -1,0 +1,209 @@
+"""Leaderboards: the submissions of a task, best first."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import isfinite
+from typing import TYPE_CHECKING, Final
+
+from tortoise.expressions import Q
+
+from collidium.benchmarks.models import Submission
+from collidium.benchmarks.submissions.submitting import SUBMISSION_ID, SubmissionView, view
+from collidium.benchmarks.tasks import tasklist
+from collidium.database import rows_of
+from collidium.errors import UnknownCursor
+
+if TYPE_CHECKING:
+    from tortoise.queryset import QuerySet
+
+    from collidium.benchmarks.leaderboard.fronts import Front
+
+#: No leaderboard is longer.
+MAX_RANK: Final = 2**53
+
+#: Submissions among which a selection is looked for at once.
+_CHUNK: Final = 1000
+
+#: Read from the leaderboard's index alone, down to the lowest of those that are asked for.
+_RANKS: Final = """
+SELECT id, place FROM (
+    SELECT id, row_number() OVER (ORDER BY rank_score DESC, submitted_at, id) AS place
+    FROM submissions WHERE task = ? AND truth_version = ? AND rank_score >= ?
+) AS board WHERE id IN ({ids})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Whose places are asked for; None: anybody's."""
+
+    hub_username: str | None = None
+    model_repo: str | None = None
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """What rows must have."""
+        named = {"hub_username": self.hub_username, "model_repo": self.model_repo}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+EVERYBODY: Final = Selection()
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSubmission:
+    """A place on the leaderboard."""
+
+    rank: int
+    submission: SubmissionView
+    #: Whether it is on the Pareto front of the leaderboard; None where that has none.
+    pareto: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a page ended: its last place."""
+
+    rank: int
+    rank_score: float
+    submitted_at: datetime
+    id: str
+
+    def encode(self) -> str:
+        """As it stands in a URL."""
+        parts = [self.rank, self.rank_score, self.submitted_at.isoformat(), self.id]
+        return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, text: str) -> Cursor:
+        """Read what :meth:`encode` wrote; raises UnknownCursor for anything else."""
+        try:
+            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            rank, rank_score, submitted_at, submission_id = json.loads(raw)
+            moment = datetime.fromisoformat(submitted_at)
+            cursor = cls(int(rank), float(rank_score), moment.astimezone(UTC), str(submission_id))
+            if moment.tzinfo is not None and cursor._is_sound():
+                return cursor
+        except (ValueError, TypeError, OverflowError, binascii.Error, RecursionError):
+            pass
+        raise UnknownCursor
+
+    def _is_sound(self) -> bool:
+        is_id = SUBMISSION_ID.fullmatch(self.id) is not None
+        return is_id and 0 < self.rank <= MAX_RANK and isfinite(self.rank_score)
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """A leaderboard at one moment; two equal editions show the same places."""
+
+    task: str
+    truth_version: str | None
+    revision: int
+
+
+async def current_edition(task_name: str) -> Edition:
+    """The edition there is now; raises NotFound for a task that was never listed."""
+    listed = await tasklist.find_row(task_name)
+    if listed is None:
+        raise tasklist.unknown(task_name)
+    return Edition(task_name, listed.truth_version, listed.revision)
+
+
+def ranked(edition: Edition) -> QuerySet[Submission]:
+    """The submissions of an edition, best first.
+
+    Those scored against its truth, by the primary metric, ties earlier first; one without a finite primary
+    score never ranks.
+    """
+    return Submission.filter(
+        task=edition.task, truth_version=edition.truth_version, rank_score__isnull=False
+    ).order_by("-rank_score", "submitted_at", "id")
+
+
+async def places(
+    edition: Edition,
+    *,
+    limit: int,
+    cursor: str | None = None,
+    front: Front | None = None,
+    selection: Selection = EVERYBODY,
+) -> tuple[list[RankedSubmission], str | None]:
+    """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
+
+    Those of a ``selection`` have the ranks that they have among all. ``front`` is the edition's own, where
+    it has one. Raises UnknownCursor.
+    """
+    after = Cursor.decode(cursor) if cursor else None
+    query = ranked(edition).filter(**selection.conditions)
+    if after is not None:
+        query = query.filter(
+            Q(rank_score__lt=after.rank_score)
+            | Q(rank_score=after.rank_score, submitted_at__gt=after.submitted_at)
+            | Q(rank_score=after.rank_score, submitted_at=after.submitted_at, id__gt=after.id)
+        )
+    rows = await query.limit(limit + 1)
+    page = rows[:limit]
+    if selection == EVERYBODY:
+        first_rank = after.rank + 1 if after else 1
+        ranks = {row.id: rank for rank, row in enumerate(page, first_rank)}
+    else:
+        ranks = await _ranks(edition, page)
+        page = [row for row in page if row.id in ranks]
+    found = [
+        RankedSubmission(ranks[row.id], view(row), None if front is None else row.id in front) for row in page
+    ]
+    if len(rows) <= limit or not found:
+        return found, None
+    return found, _cursor(found[-1].rank, page[-1])
+
+
+async def _ranks(edition: Edition, rows: Sequence[Submission]) -> dict[str, int]:
+    """The rank of each among all; what lost its own meanwhile is left out."""
+    scores = [row.rank_score for row in rows if row.rank_score is not None]
+    if not scores:
+        return {}
+    query = _RANKS.format(ids=", ".join("?" * len(rows)))
+    values = edition.task, edition.truth_version, min(scores), *(row.id for row in rows)
+    return {row["id"]: row["place"] for row in await rows_of(query, *values)}
+
+
+async def places_on_front(
+    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = EVERYBODY
+) -> tuple[list[RankedSubmission], str | None]:
+    """The same of the submissions on a front alone; their ranks are those among all."""
+    after = Cursor.decode(cursor) if cursor else None
+    # Ranks may have changed since the last page; that of its last place is looked up.
+    begin = front.get(after.id, after.rank) if after else 0
+    ids = [id_ for id_, rank in front.items() if rank > begin]
+    rows = await _still_ranked(ids, limit + 1, selection)
+    found = [RankedSubmission(front[row.id], view(row), True) for row in rows[:limit]]
+    if len(rows) <= limit:
+        return found, None
+    return found, _cursor(found[-1].rank, rows[limit - 1])
+
+
+async def _still_ranked(ids: Sequence[str], most: int, selection: Selection) -> list[Submission]:
+    """The first ``most`` selected of these in their order, but those that lost their rank meanwhile."""
+    found: list[Submission] = []
+    size = most if selection == EVERYBODY else max(most, _CHUNK)
+    for begin in range(0, len(ids), size):
+        chunk = ids[begin : begin + size]
+        kept = Submission.filter(id__in=chunk, rank_score__isnull=False, **selection.conditions)
+        rows = {row.id: row for row in await kept}
+        found += [rows[id_] for id_ in chunk if id_ in rows]
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _cursor(rank: int, row: Submission) -> str:
+    """Where a page ends that has this place last."""
+    assert row.rank_score is not None  # noqa: S101 -- by what is ranked
+    return Cursor(rank, row.rank_score, row.submitted_at, row.id).encode()

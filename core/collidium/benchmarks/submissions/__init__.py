@@ -1,0 +1,1 @@
+"""Submissions: keeping them, their scorings, rescoring and verification."""

@@ -1,0 +1,279 @@
+"""Puts new scores of a task's submissions into force: as if they had been submitted to this scorer and truth.
+
+Bests are won anew in the order of submission. A reward that was paid stays paid, and is paid once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from tortoise.timezone import now
+
+from collidium import accounts, operations
+from collidium.benchmarks.models import Best, ListedTask, Scoring, Submission
+from collidium.benchmarks.rewards import RewardRules, reward_bests
+from collidium.benchmarks.submissions import scorings
+from collidium.benchmarks.truth import truth_versions
+from collidium.database import transactional
+from collidium.errors import Conflict
+from collidium.runtime import failpoints
+
+if TYPE_CHECKING:
+    from collidium.contracts.task import Task
+    from collidium.settings import Settings
+
+
+class Incomplete(Exception):
+    """Some submission has no new scores yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The scorer and the truth whose scores are to count."""
+
+    task: Task
+    truth_version: str
+
+    @property
+    def versions(self) -> tuple[str, str]:
+        """Of the scorer and of the truth."""
+        return self.task.version, self.truth_version
+
+    def is_wanted(self, row: Submission) -> bool:
+        """Whether the scores that a submission has are of other versions."""
+        return (row.scorer_version, row.truth_version) != self.versions
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What is to be done, and in whose name; ``problems`` say why submissions cannot be scored, by id."""
+
+    settings: Settings
+    target: Target
+    problems: Mapping[str, str]
+    actor: str
+    #: What the audit log calls it.
+    action: str = "rescore"
+    http_request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of a submission; it has no rank where it is not on the leaderboard."""
+
+    submission_id: str
+    hub_username: str
+    submitted_at: datetime
+    versions_before: tuple[str, str]
+    rank_before: int | None
+    rank: int | None
+    scores_before: Mapping[str, float]
+    scores: Mapping[str, float]
+    #: Credits that are paid now.
+    earns: Decimal
+    #: Why it is not scored anew; its scores stay as they were then, off the leaderboard.
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BestChange:
+    """A best before and after; None where there is none."""
+
+    metric: str
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """All that changes, submissions in the order of the new leaderboard."""
+
+    task: str
+    scorer_version: str
+    truth_version: str
+    primary_metric: str
+    applied: bool
+    submissions: Sequence[Change]
+    bests: Sequence[BestChange]
+
+
+async def run(plan: Replay, *, apply: bool) -> Review:
+    """Do it in one transaction; without ``apply`` that is rolled back, so a preview tells no lie.
+
+    Raises Incomplete, and Conflict where the task's truth has changed meanwhile.
+    """
+    try:
+        return await _run_once(plan, apply=apply)
+    except _Preview as preview:
+        return preview.review
+
+
+class _Preview(Exception):
+    """Rolls the transaction back and carries out what would have been."""
+
+    def __init__(self, review: Review) -> None:
+        super().__init__()
+        self.review = review
+
+
+@transactional
+async def _run_once(plan: Replay, *, apply: bool) -> Review:
+    target = plan.target
+    # The task's row first, as wherever bests are decided.
+    listed = await ListedTask.select_for_update().get(name=target.task.card.name)
+    if listed.truth_version != target.truth_version:
+        raise Conflict("the task's truth changed meanwhile; score again against the new one")
+    rows = await Submission.filter(task=listed.name).order_by("submitted_at", "id")
+    made = {scoring.submission_id: scoring for scoring in await scorings.of_versions(*target.versions)}
+    if any(target.is_wanted(row) and row.id not in made and row.id not in plan.problems for row in rows):
+        raise Incomplete
+    problems = {**plan.problems, **_repeated(rows, target)}
+    before = await _State.of(rows, target)
+    for row in rows:
+        if target.is_wanted(row):
+            await _put_into_force(row, None if row.id in problems else made[row.id], target)
+    earned = await _win_anew(rows, made, plan)
+    listed.revision += 1
+    await listed.save(update_fields=["revision"])
+    after = await _State.of([row for row in rows if row.truth_version == target.truth_version], target)
+    review = _review(plan, rows, before, after, earned, problems)
+    if not apply:
+        raise _Preview(review)
+    await _audit(plan, earned)
+    failpoints.reached("rescore.before_commit")
+    return replace(review, applied=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The leaderboards, one for each truth, and the bests: before or after."""
+
+    ranks: Mapping[str, int]
+    scores: Mapping[str, tuple[Mapping[str, float], tuple[str, str]]]
+    bests: Mapping[str, float]
+
+    @classmethod
+    async def of(cls, rows: Sequence[Submission], target: Target) -> _State:
+        scores = {row.id: (row.scores, (row.scorer_version, row.truth_version)) for row in rows}
+        return cls(_ranks(rows), scores, await _bests(target.task.card.name, target.truth_version))
+
+
+def _review(
+    plan: Replay,
+    rows: Sequence[Submission],
+    before: _State,
+    after: _State,
+    earned: Mapping[str, Decimal],
+    problems: Mapping[str, str],
+) -> Review:
+    target = plan.target
+    changes = [
+        Change(
+            submission_id=row.id,
+            hub_username=row.hub_username,
+            submitted_at=row.submitted_at,
+            versions_before=before.scores[row.id][1],
+            rank_before=before.ranks.get(row.id),
+            rank=after.ranks.get(row.id),
+            scores_before=before.scores[row.id][0],
+            scores=row.scores,
+            earns=earned.get(row.id, Decimal(0)),
+            problem=problems.get(row.id),
+        )
+        for row in sorted(rows, key=lambda row: after.ranks.get(row.id, len(rows) + 1))
+    ]
+    bests = [
+        BestChange(metric.name, before.bests.get(metric.name), after.bests.get(metric.name))
+        for metric in target.task.card.metrics
+        if metric.higher_is_better
+    ]
+    card = target.task.card
+    return Review(card.name, *target.versions, card.primary_metric.name, False, changes, bests)
+
+
+async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
+    scorer_version, truth_version = plan.target.versions
+    details = {
+        "scorer_version": scorer_version,
+        "truth_version": truth_version,
+        "credits_paid": str(sum(earned.values(), Decimal(0))),
+    }
+    name = plan.target.task.card.name
+    await operations.record(plan.actor, plan.action, name, details, plan.http_request_id)
+
+
+def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
+    """The same file of the same account counts once: as what stands there already, else as the first."""
+    held: dict[tuple[int, str], str] = {}
+    for already in (True, False):
+        for row in rows:
+            if target.is_wanted(row) != already:
+                held.setdefault((row.account_id, row.sha256), row.id)
+    return {
+        row.id: f"the same file is submission {held[row.account_id, row.sha256]}"
+        for row in rows
+        if held[row.account_id, row.sha256] != row.id
+    }
+
+
+async def _put_into_force(row: Submission, scoring: Scoring | None, target: Target) -> None:
+    """Give a submission its new scores; the old ones are kept. Without new ones it leaves the leaderboard."""
+    if scoring is None:
+        if row.truth_version == target.truth_version:
+            row.rank_score = None
+            await row.save(update_fields=["rank_score"])
+        return
+    await scorings.keep_current(row)
+    row.scorer_version, row.truth_version = target.versions
+    row.scores, row.uncertainties, row.warnings = scoring.scores, scoring.uncertainties, scoring.warnings
+    row.rank_score = scorings.rank_score(target.task.card, row.scores)
+    await row.save()
+    if scoring.applied_at is None:
+        scoring.applied_at = now()
+        await scoring.save(update_fields=["applied_at"])
+
+
+async def _win_anew(
+    rows: Iterable[Submission], made: Mapping[str, Scoring], plan: Replay
+) -> dict[str, Decimal]:
+    """Decide the bests in the order of submission; returns the credits paid, by submission."""
+    target = plan.target
+    task, truth_version = target.task.card.name, target.truth_version
+    rules = RewardRules.of(plan.settings, truth_version)
+    ranked = [row for row in rows if row.truth_version == truth_version and row.rank_score is not None]
+    banned = await accounts.banned_among({row.account_id for row in ranked})
+    floors = (await truth_versions.find(task, truth_version)).floors
+    await Best.filter(task=task, truth_version=truth_version).delete()
+    earned = {}
+    for row in ranked:
+        allowed = replace(rules, per_day=0) if row.account_id in banned else rules
+        replicates = (made[row.id].replicates if row.id in made else None) or {}
+        earned[row.id] = await reward_bests(target.task.card, row, floors, replicates, allowed)
+        row.credits_earned += earned[row.id]
+        await row.save(update_fields=["credits_earned"])
+    return earned
+
+
+def _ranks(rows: Iterable[Submission]) -> dict[str, int]:
+    """Places on the leaderboards that there are of these submissions, one for each truth."""
+    ranks: dict[str, int] = {}
+    boards: dict[str, int] = {}
+    ranked = [
+        (-row.rank_score, row.submitted_at, row.id, row.truth_version)
+        for row in rows
+        if row.rank_score is not None
+    ]
+    for _, _, submission_id, truth_version in sorted(ranked):
+        ranks[submission_id] = boards[truth_version] = boards.get(truth_version, 0) + 1
+    return ranks
+
+
+async def _bests(task: str, truth_version: str) -> dict[str, float]:
+    """The bests against a truth; where there are none yet, the latest of those before."""
+    rows = await Best.filter(task=task).order_by("id")
+    current = {row.metric: row.value for row in rows if row.truth_version == truth_version}
+    return current or {row.metric: row.value for row in rows}

@@ -1,0 +1,89 @@
+"""Scores kept submissions again, with the scorer that is installed and against the truth that is current.
+
+First each file is scored, and what comes out is kept beside the scores that count; a run that was killed is
+gone on with. Then all of it comes into force in one transaction, or, for a preview, is rolled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from tortoise.timezone import now
+
+from collidium.benchmarks.models import Submission
+from collidium.benchmarks.submissions import prediction_files, replay, scorings
+from collidium.benchmarks.submissions.replay import Incomplete, Replay, Review, Target
+from collidium.benchmarks.tasks import tasklist
+from collidium.contracts.storage import MissingFile
+from collidium.errors import Conflict, InvalidInput
+from collidium.files.held import scratch_directory
+from collidium.runtime import failpoints
+
+if TYPE_CHECKING:
+    from collidium.contracts.task import Task
+    from collidium.platform import Platform
+    from collidium.scoring.engine import Evaluation
+
+#: Called with the number of submissions scored so far, and of all.
+Progress = Callable[[int, int], None]
+
+
+async def rescore(
+    platform: Platform, task_name: str, *, apply: bool, actor: str, progress: Progress | None = None
+) -> Review:
+    """Score every kept submission of a task again, and tell what changes; without ``apply`` nothing does.
+
+    Raises NotFound, Conflict for a task without truth, and ScoringFailed where the scorer is at fault.
+    """
+    task = tasklist.installed(platform, task_name)
+    row = await tasklist.find_row(task_name)
+    if row is None or row.truth_version is None:
+        raise Conflict(f"task {task_name!r} has no truth: there is nothing to score against")
+    target = Target(task, row.truth_version)
+    problems: dict[str, str] = {}
+    while True:
+        problems |= await _score_missing(platform, target, problems, progress)
+        try:
+            return await replay.run(Replay(platform.settings, target, problems, actor), apply=apply)
+        except Incomplete:
+            continue  # somebody submitted meanwhile
+
+
+async def _score_missing(
+    platform: Platform, target: Target, known: Iterable[str], progress: Progress | None
+) -> dict[str, str]:
+    """Score what has no scores of the target yet; returns why what could not be scored, by submission."""
+    done = {scoring.submission_id for scoring in await scorings.of_versions(*target.versions)}
+    rows = [
+        row
+        for row in await Submission.filter(task=target.task.card.name).order_by("sha256", "submitted_at")
+        if target.is_wanted(row) and row.id not in done and row.id not in known
+    ]
+    problems: dict[str, str] = {}
+    for sha256, same in groupby(rows, key=lambda row: str(row.sha256)):
+        group = list(same)
+        made = await _score_kept(platform, target.task, target.truth_version, sha256)
+        for row in group:
+            if isinstance(made, str):
+                problems[row.id] = made
+            else:
+                await scorings.keep(row.id, target.versions, made, scored_at=now())
+                failpoints.reached("rescore.kept")
+        if progress:
+            progress(rows.index(group[-1]) + 1, len(rows))
+    return problems
+
+
+async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256: str) -> Evaluation | str:
+    """What a kept file is worth, or why that cannot be told."""
+    async with scratch_directory(platform.settings.uploads) as directory:
+        path = directory / "predictions.parquet"
+        try:
+            await platform.storage.get(prediction_files.storage_key(sha256), path)
+            return await prediction_files.score(platform, task, truth_version, path, "ignore")
+        except MissingFile:
+            return "its file is not kept any more"
+        except InvalidInput as error:
+            return error.detail

@@ -1,0 +1,104 @@
+"""What each scorer made of a submission, kept with its versions: no later score replaces an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from collidium.benchmarks.models import Scoring, Submission
+from collidium.scoring.parts import Part
+from collidium.scoring.uncertainty import Replicates
+
+if TYPE_CHECKING:
+    from collidium.contracts.task import Card
+    from collidium.scoring.engine import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierScores:
+    """Scores that once counted."""
+
+    scores: Mapping[str, float]
+    uncertainties: Mapping[str, float]
+    scorer_version: str
+    truth_version: str
+    scored_at: datetime
+
+
+def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
+    """What the leaderboard of a task sorts by, larger is better; None: no place on it."""
+    primary = card.primary_metric
+    score = scores.get(primary.name)
+    return score if score is None or primary.higher_is_better else -score
+
+
+async def keep(
+    submission_id: str,
+    versions: tuple[str, str],
+    evaluation: Evaluation,
+    *,
+    scored_at: datetime,
+    applied: bool = False,
+) -> None:
+    """Keep what a version of scorer and truth made of a submission, unless that is kept already.
+
+    What it is worth on events that are held back is kept, too, until these count.
+    """
+    if evaluation.held_back is not None and (part := Part.of(versions[1])) is not None:
+        held_back = versions[0], str(part.final)
+        await keep(submission_id, held_back, evaluation.held_back, scored_at=scored_at)
+    scoring = Scoring(
+        submission_id=submission_id,
+        scorer_version=versions[0],
+        truth_version=versions[1],
+        scores=evaluation.metrics,
+        uncertainties=evaluation.uncertainties,
+        replicates=evaluation.replicates,
+        warnings=[*evaluation.warnings, *evaluation.missing],
+        scored_at=scored_at,
+        applied_at=scored_at if applied else None,
+    )
+    await Scoring.bulk_create([scoring], ignore_conflicts=True)
+
+
+async def keep_current(submission: Submission) -> None:
+    """Keep the scores that count now, as those of a submission from before scorings were kept."""
+    scoring = Scoring(
+        submission_id=submission.id,
+        scorer_version=submission.scorer_version,
+        truth_version=submission.truth_version,
+        scores=submission.scores,
+        uncertainties=submission.uncertainties,
+        warnings=submission.warnings,
+        scored_at=submission.submitted_at,
+        applied_at=submission.submitted_at,
+    )
+    await Scoring.bulk_create([scoring], ignore_conflicts=True)
+
+
+async def of_versions(scorer_version: str, truth_version: str) -> list[Scoring]:
+    """All scorings by a scorer against a truth, of which each is one task's."""
+    return await Scoring.filter(scorer_version=scorer_version, truth_version=truth_version)
+
+
+async def earlier(submission: Submission) -> list[EarlierScores]:
+    """What counted before, the latest first."""
+    rows = await Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
+    current = submission.scorer_version, submission.truth_version
+    return [
+        EarlierScores(
+            row.scores, row.uncertainties or {}, row.scorer_version, row.truth_version, row.scored_at
+        )
+        for row in rows
+        if (row.scorer_version, row.truth_version) != current
+    ]
+
+
+async def replicates_of(submission_id: str, scorer_version: str, truth_version: str) -> Replicates:
+    """Metrics of resampled events; empty where there are none."""
+    scoring = await Scoring.get_or_none(
+        submission_id=submission_id, scorer_version=scorer_version, truth_version=truth_version
+    )
+    return (scoring.replicates if scoring else None) or {}

@@ -1,0 +1,65 @@
+"""Operators verify what submitters measured themselves; only then it earns anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tortoise.timezone import now
+
+from collidium import accounts, operations
+from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.rewards import RewardRules, reward_bests
+from collidium.benchmarks.submissions import scorings, submitting
+from collidium.benchmarks.submissions.submitting import SubmissionView
+from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks.truth import truth_versions
+from collidium.database import transactional
+from collidium.errors import Conflict, Forbidden
+
+if TYPE_CHECKING:
+    from collidium.contracts.task import Task
+    from collidium.platform import Platform
+    from collidium.settings import Settings
+
+
+async def verify(
+    platform: Platform, submission_id: str, *, actor: str, http_request_id: str
+) -> SubmissionView:
+    """Believe what a submission reports of itself, and pay for the bests that it thereby holds.
+
+    Done once, however often it is asked for. What is not on the leaderboard of today raises no best and
+    earns nothing. Raises NotFound, and Conflict where there is nothing to verify or the account is banned.
+    """
+    found = await submitting.find(submission_id)
+    task = tasklist.installed(platform, found.task)
+    if not any(metric.self_reported for metric in task.card.metrics):
+        raise Conflict(f"task {found.task!r} has no self-reported metric: there is nothing to verify")
+    await _verify_once(platform.settings, task, submission_id, actor, http_request_id)
+    return await submitting.find(submission_id)
+
+
+@transactional
+async def _verify_once(
+    settings: Settings, task: Task, submission_id: str, actor: str, http_request_id: str
+) -> None:
+    # The task's row first, as wherever bests are decided.
+    listed = await ListedTask.select_for_update().get(name=task.card.name)
+    submission = await Submission.select_for_update().get(id=submission_id)
+    if submission.verified_at is not None:
+        return
+    try:
+        await accounts.require_not_banned(submission.account_id)
+    except Forbidden as error:
+        raise Conflict(f"{submission.hub_username}: {error.detail}") from error
+    submission.verified_at = now()
+    if submission.truth_version == listed.truth_version:
+        versions = submission.scorer_version, submission.truth_version
+        floors = (await truth_versions.find(task.card.name, submission.truth_version)).floors
+        rules = RewardRules.of(settings, submission.truth_version)
+        replicates = await scorings.replicates_of(submission_id, *versions)
+        submission.credits_earned += await reward_bests(task.card, submission, floors, replicates, rules)
+    await submission.save(update_fields=["verified_at", "credits_earned"])
+    listed.revision += 1
+    await listed.save(update_fields=["revision"])
+    details = {"task": submission.task, "credits_earned": str(submission.credits_earned)}
+    await operations.record(actor, "verify", submission_id, details, http_request_id)

@@ -1,0 +1,1 @@
+"""Which tasks a backend offers, and their cards."""

@@ -1,0 +1,137 @@
+"""The backend's task list: which installed tasks take submissions.
+
+A task is *installed* when a plugin brings it and *listed* when an operator put it here. The platform's own
+tasks are listed the first time they are seen; an operator who removes one is not overruled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from collidium.benchmarks.models import ListedTask
+from collidium.database import transactional
+from collidium.database.row_by_key import RowByKey
+from collidium.errors import NotFound, Unavailable
+from collidium.plugins import DISTRIBUTION
+
+if TYPE_CHECKING:
+    from collidium.contracts.task import Task
+    from collidium.platform import Platform
+
+
+#: Longest name of a task, by the contract and by the tables.
+MAX_NAME: Final = 64
+
+_by_name: Final = RowByKey(ListedTask, "name")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """A task that is installed, or listed, or both."""
+
+    name: str
+    title: str
+    installed: bool
+    listed: bool
+    distribution: str | None
+    scorer_version: str | None
+    truth_version: str | None
+    #: Why it takes no submissions; None when it does.
+    reason: str | None
+
+
+async def list_tasks(platform: Platform) -> list[TaskStatus]:
+    """Every task that is installed or was ever listed, by name."""
+    rows = {row.name: row for row in await ListedTask.all()}
+    names = sorted(set(platform.tasks.things) | {row.name for row in rows.values() if row.listed})
+    return [_status(platform, name, rows.get(name)) for name in names]
+
+
+async def add_task(platform: Platform, name: str) -> TaskStatus:
+    """Put an installed task on the list; raises NotFound naming those installed."""
+    installed(platform, name)
+    return _status(platform, name, await _set_listed(name, True))
+
+
+async def remove_task(platform: Platform, name: str) -> TaskStatus:
+    """Take a task off the list; its submissions, scores and credits stay. Raises NotFound."""
+    row = await find_row(name)
+    if row is None or not row.listed:
+        raise NotFound(f"task {name!r} is not listed")
+    return _status(platform, name, await _set_listed(name, False))
+
+
+async def list_new_built_ins(platform: Platform) -> None:
+    """List the tasks of the platform's own distribution that were never seen before."""
+    own = [
+        ListedTask(name=name)
+        for name, origin in platform.tasks.origins.items()
+        if platform.plugins.distribution_of(origin) == DISTRIBUTION
+    ]
+    await ListedTask.bulk_create(own, ignore_conflicts=True)
+
+
+async def accepting(platform: Platform, name: str) -> tuple[Task, str]:
+    """A task that takes submissions, and the version of its truth.
+
+    Raises NotFound for a task that is not listed and Unavailable for one that cannot score now.
+    """
+    status = _status(platform, name, await find_row(name))
+    if not status.listed:
+        raise unknown(name)
+    if status.reason is not None or status.truth_version is None:
+        raise Unavailable(f"task {name!r} takes no submissions now: {status.reason}", retry_after=3600)
+    return platform.tasks.get(name), status.truth_version
+
+
+async def find_row(name: str) -> ListedTask | None:
+    """The task's row, if it was ever listed. What cannot be a name never reaches the database."""
+    if not (len(name) <= MAX_NAME and name.isascii() and name.isidentifier()):
+        return None
+    return await _by_name.get_or_none(name)
+
+
+def unknown(name: str) -> NotFound:
+    """The error that tells callers of the API that a task is not there."""
+    return NotFound(f"there is no task {name[:100]!r}; GET /v1/benchmark/tasks lists those there are")
+
+
+def installed(platform: Platform, name: str) -> Task:
+    """The task that an installed plugin brings; raises NotFound naming those there are."""
+    if name not in platform.tasks.things:
+        known = ", ".join(sorted(platform.tasks.things)) or "none"
+        raise NotFound(f"no installed plugin brings a task {name!r} (installed: {known})")
+    return platform.tasks.get(name)
+
+
+@transactional
+async def _set_listed(name: str, listed: bool) -> ListedTask:
+    await ListedTask.bulk_create([ListedTask(name=name, listed=listed)], ignore_conflicts=True)
+    row = await ListedTask.select_for_update().get(name=name)
+    row.listed = listed
+    await row.save(update_fields=["listed", "changed_at"])
+    return row
+
+
+def _status(platform: Platform, name: str, row: ListedTask | None) -> TaskStatus:
+    task = platform.tasks.things.get(name)
+    listed = row is not None and row.listed
+    truth = row.truth_version if row is not None else None
+    reason = None
+    if not listed:
+        reason = f"not listed (collidium task add {name})"
+    elif task is None:
+        reason = "no installed plugin brings it"
+    elif truth is None:
+        reason = f"no truth yet (collidium truth import {name} --from ...)"
+    return TaskStatus(
+        name=name,
+        title=task.card.title if task else name,
+        installed=task is not None,
+        listed=listed,
+        distribution=platform.plugins.distribution_of(platform.tasks.origins[name]) if task else None,
+        scorer_version=task.version if task else None,
+        truth_version=truth,
+        reason=reason,
+    )

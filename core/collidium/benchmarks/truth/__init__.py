@@ -1,0 +1,1 @@
+"""Which version of truth counts: versions, phases, evaluated events."""

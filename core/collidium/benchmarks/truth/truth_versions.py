@@ -1,0 +1,156 @@
+"""Versions of truth: imported by operators, pointed to by the task list, opened to score against."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collidium.benchmarks.models import ListedTask, TruthVersion
+from collidium.benchmarks.tasks import tasklist
+from collidium.contracts.task import EventRange
+from collidium.database import transactional
+from collidium.datasets import Dataset, Fetched, HubDataset, fetch
+from collidium.errors import InvalidInput, NotFound
+from collidium.scoring import parts
+from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.importing import Origin, Progress, build
+
+if TYPE_CHECKING:
+    from collidium.contracts.task import Task
+    from collidium.platform import Platform
+
+
+@dataclass(frozen=True, slots=True)
+class TruthRecord:
+    """A version of a task's truth; ``floors`` are the naive baseline's metrics."""
+
+    task: str
+    version: str
+    dataset: str
+    revision: str
+    events: EventRange
+    floors: dict[str, float]
+    #: Rows of each truth table.
+    rows: dict[str, int]
+    imported_at: datetime
+    #: Whether submissions are scored against it.
+    current: bool
+
+
+async def import_truth(
+    platform: Platform,
+    task_name: str,
+    source: str,
+    *,
+    config: str | None = None,
+    events: EventRange | None = None,
+    token: str | None = None,
+    progress: Progress | None = None,
+) -> TruthRecord:
+    """Prepare truth from a dataset and score against it from now on.
+
+    ``source`` is a directory or a hub repository ``namespace/name``, read with ``token`` where it is private;
+    ``events`` are the card's by default. The same input gives the same version.
+
+    Raises NotFound for an unknown task or repository, and :class:`~collidium.errors.UnusableDataset` for a
+    dataset that lacks something.
+    """
+    task = tasklist.installed(platform, task_name)
+    fetched = await _fetch(platform, task, source, config, events or task.card.eval_events, token)
+    dataset = await asyncio.to_thread(Dataset, fetched.directory, config)
+    truth = await build(
+        task,
+        dataset,
+        origin=Origin(config or _only(dataset.configs()) or task.card.dataset, fetched.revision),
+        directory=_root(platform),
+        executor=platform.executor,
+        limits=platform.settings.scoring_limits,
+        events=events,
+        progress=progress,
+    )
+    return await _make_current(truth.as_dict())
+
+
+async def list_truths(platform: Platform) -> list[TruthRecord]:
+    """Every version of every task's truth, the newest first."""
+    current = {row.name: row.truth_version for row in await ListedTask.all()}
+    rows = await TruthVersion.all().order_by("-id")
+    return [_record(row, current=current.get(row.task) == row.version) for row in rows]
+
+
+async def find(task_name: str, version: str) -> TruthRecord:
+    """A version of a task's truth; raises NotFound."""
+    row = await TruthVersion.get_or_none(task=task_name, version=version)
+    if row is None:
+        raise NotFound(f"there is no truth {version!r} of task {task_name!r}")
+    current = await ListedTask.exists(name=task_name, truth_version=version)
+    return _record(row, current=current)
+
+
+async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
+    """The files of a version. Raises ConfigurationError when they are not there or not whole."""
+    return await asyncio.to_thread(Truth.open, _root(platform) / task_name / version)
+
+
+async def _fetch(
+    platform: Platform,
+    task: Task,
+    source: str,
+    config: str | None,
+    events: EventRange,
+    token: str | None,
+) -> Fetched:
+    directory = Path(source)
+    if await asyncio.to_thread(directory.is_dir):
+        return Fetched(directory, "local")
+    if source.count("/") != 1 or source.startswith((".", "/", "~")):
+        raise InvalidInput(f"{source}: neither a directory here nor a hub repository NAMESPACE/NAME")
+    tables = sorted({*task.card.truth_sources, *task.card.inputs})
+    cache = platform.settings.data_dir / "cache" / "hub"
+    place = HubDataset(source, platform.settings.hub, token=token)
+    return await fetch(place, tables, cache, config=config, events=events)
+
+
+@transactional
+async def _make_current(manifest: dict[str, Any]) -> TruthRecord:
+    name, version = manifest["task"], manifest["version"]
+    await TruthVersion.bulk_create(
+        [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
+    )
+    await ListedTask.bulk_create([ListedTask(name=name, listed=False)], ignore_conflicts=True)
+    row = await ListedTask.select_for_update().get(name=name)
+    if row.truth_version is None or parts.whole(row.truth_version) != version:  # a phase goes on
+        row.truth_version = version
+        await row.save(update_fields=["truth_version", "changed_at"])
+    return _record(await TruthVersion.get(task=name, version=version), current=True)
+
+
+def _only(configs: Mapping[str, object]) -> str | None:
+    return next(iter(configs)) if len(configs) == 1 else None
+
+
+def _summary(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What the database keeps; the blocks, many for a large dataset, stay with the files."""
+    return {key: value for key, value in manifest.items() if key != "blocks"}
+
+
+def _root(platform: Platform) -> Path:
+    return platform.settings.data_dir / "truth"
+
+
+def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
+    return TruthRecord(
+        task=row.task,
+        version=row.version,
+        dataset=row.manifest["dataset"],
+        revision=row.manifest["revision"],
+        events=EventRange(**row.manifest["events"]),
+        floors=row.manifest["floors"],
+        rows={name: table["rows"] for name, table in row.manifest["tables"].items()},
+        imported_at=row.imported_at,
+        current=current,
+    )

@@ -1,0 +1,27 @@
+"""The database: connection and dialects, transactions, the schema and its migrations."""
+
+from collidium.database.connections import (
+    check,
+    config,
+    connected,
+    connection,
+    migrate,
+    on_commit,
+    ping,
+    require_known_schema,
+    rows_of,
+    transactional,
+)
+
+__all__ = [
+    "check",
+    "config",
+    "connected",
+    "connection",
+    "migrate",
+    "on_commit",
+    "ping",
+    "require_known_schema",
+    "rows_of",
+    "transactional",
+]

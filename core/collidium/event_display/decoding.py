@@ -1,0 +1,144 @@
+"""Makes one event of parquet files, for a process of its own: what strangers wrote is decoded here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium.datasets.publishing.public_order import in_public_order
+from collidium.datasets.publishing.public_part import PUBLIC
+from collidium.datasets.schemas import canonical
+from collidium.errors import NotFound, TooLarge, UnusableDataset
+from collidium.event_display import phoenix
+from collidium.event_display import tables as stream
+from collidium.event_display.tables import SHOWN, shown
+
+Format = Literal["arrow", "phoenix"]
+
+#: Bytes of a row group that are decoded at once, as its footer tells, unless one event has more.
+_BATCH_BYTES: Final = 4 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Row groups of a parquet file on this machine, one of which may hold the event."""
+
+    path: Path
+    groups: tuple[int, ...]
+    #: What had to be fetched.
+    bytes_read: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EventJob:
+    """What is made of one event."""
+
+    event_id: int
+    #: By table: those that are asked for, and those that the order of their rows needs.
+    pieces: Mapping[str, Piece]
+    #: Tables that are asked for.
+    tables: tuple[str, ...]
+    #: What each table tells of itself.
+    about: Mapping[str, str]
+    #: Whether its truth is not for anybody to see.
+    withheld: bool
+    format: Format
+    #: Most bytes that may be made.
+    largest: int
+
+
+def make(job: EventJob) -> bytes:
+    """The event as it is sent.
+
+    Raises NotFound where no table has it, TooLarge, and UnusableDataset for files that cannot be read.
+    """
+    rows: Mapping[str, pa.Table] = {
+        name: _row(name, piece, job.event_id) for name, piece in job.pieces.items()
+    }
+    if not any(rows[name].num_rows for name in job.tables if name in rows):
+        raise NotFound(f"there is no event {job.event_id} in this dataset")
+    if job.withheld:
+        rows = _in_public_order(rows)
+    tables = {name: shown(name, rows[name]) if name in rows else pa.table({}) for name in job.tables}
+    if job.withheld:
+        tables = {name: table.select(_public(name, table)) for name, table in tables.items()}
+    content = (
+        phoenix.document(tables, job.event_id, job.about)
+        if job.format == "phoenix"
+        else stream.write(tables, job.about)
+    )
+    if len(content) > job.largest:
+        raise TooLarge(
+            f"event {job.event_id} has {len(content):,} bytes, and {job.largest:,} is the most that is shown "
+            "here: ask for fewer tables, or load it with collidium.datasets"
+        )
+    return content
+
+
+def _public(name: str, table: pa.Table) -> list[str]:
+    return [column for column in table.column_names if column in PUBLIC[name]]
+
+
+def _in_public_order(rows: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
+    """Rows in an order that does not tell what made them; events without truth were published in it."""
+    present = {name: row for name, row in rows.items() if row.num_rows}
+    hits = present.get("tracker_hits")
+    if hits is not None and ("particle_id" not in hits.column_names or hits["particle_id"].null_count):
+        return rows
+    return {**rows, **in_public_order(present)}
+
+
+def _row(name: str, piece: Piece, event_id: int) -> pa.Table:
+    """The event's row of a table, its known columns by their canonical names; no row where it has none."""
+    try:
+        with pq.ParquetFile(piece.path) as file:
+            stored = canonical(name, file.schema_arrow.names)
+            if "event_id" not in stored:
+                raise UnusableDataset(f"table {name} has no column event_id")
+            known = {
+                column: old
+                for column, old in stored.items()
+                if column in SHOWN[name].names or column == "event_id"
+            }
+            for group in piece.groups:
+                place = _place(file, group, stored["event_id"], event_id)
+                if place is not None:
+                    row = _at(file, group, list(known.values()), place)
+                    return row.select(list(known.values())).rename_columns(list(known))
+            fields = [file.schema_arrow.field(old).with_name(column) for column, old in known.items()]
+            return pa.schema(fields).empty_table()
+    except MemoryError:
+        raise  # Arrow's is one of its own, too
+    except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError) as error:
+        raise UnusableDataset(f"table {name} cannot be read as parquet: {error}") from error
+
+
+def _place(file: pq.ParquetFile, group: int, column: str, event_id: int) -> int | None:
+    """The row of a group that has the event."""
+    ids = file.read_row_group(group, columns=[column]).column(0)
+    if not pa.types.is_integer(ids.type) or ids.null_count:
+        raise UnusableDataset("column event_id must be integers without nulls")
+    found = np.flatnonzero(np.asarray(ids) == event_id)
+    return int(found[0]) if len(found) else None
+
+
+def _at(file: pq.ParquetFile, group: int, columns: list[str], place: int) -> pa.Table:
+    """One row of a group; those before it are decoded, too, but never many at once."""
+    about = file.metadata.row_group(group)
+    per_row = about.total_byte_size / max(about.num_rows, 1)
+    step = max(1, int(_BATCH_BYTES / max(per_row, 1)))
+    for batch in _batches(file, group, columns, step):
+        if place < batch.num_rows:
+            return pa.table(batch.slice(place, 1))
+        place -= batch.num_rows
+    raise UnusableDataset(f"row group {group} has fewer rows than it says")
+
+
+def _batches(file: pq.ParquetFile, group: int, columns: list[str], rows: int) -> Iterator[Any]:
+    return file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)

@@ -1,0 +1,119 @@
+"""Writes events of a dataset into one file for Phoenix, an event at a time, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from collidium.contracts.task import EventRange
+from collidium.datasets.access import catalogue, download
+from collidium.datasets.fetching.downloads import NoRoom, Progress
+from collidium.datasets.reading.dataset import Dataset
+from collidium.errors import UnusableDataset
+from collidium.event_display import phoenix
+from collidium.event_display.tables import shown
+from collidium.files.durable import is_full, sync_directory
+from collidium.hub.sources import HubDataset
+
+#: Bytes of a table that are in memory at once, unless one event has more.
+_BLOCK_BYTES: Final = 8 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A file that was written."""
+
+    file: Path
+    config: str
+    #: The commit that the events are of; ``local`` where there was nothing to fetch.
+    revision: str
+    events: int
+    bytes: int
+
+
+def export(
+    place: Path | HubDataset,
+    events: EventRange,
+    file: Path,
+    *,
+    config: str | None = None,
+    progress: Progress | None = None,
+) -> Exported:
+    """Write the events to ``file``, in place of one that is there; shards are fetched if need be.
+
+    ``progress`` is told events that are written and events that there are. Raises what
+    :func:`~collidium.datasets.download` raises, UnusableDataset for tables that cannot be read, and
+    :class:`~collidium.datasets.NoRoom` when the disk is full.
+    """
+    chosen, names = _tables(place, config)
+    fetched = download(place, chosen or config, names, events)
+    dataset = Dataset(fetched.directory, chosen or config)
+    with _whole(file) as output:
+        for number, (event_id, event) in enumerate(_events(dataset, names, events)):
+            name = json.dumps(phoenix.name_of(event_id))
+            text = f"{name}: {json.dumps(event, allow_nan=False)}"
+            output.write(f"{',' if number else '{'}\n{text}".encode())
+            if progress:
+                progress(number + 1, len(events))
+        output.write(b"\n}\n")
+        size = output.tell()
+    return Exported(file, chosen or config or "", fetched.revision, len(events), size)
+
+
+def _tables(place: Path | HubDataset, config: str | None) -> tuple[str, list[str]]:
+    """The config that is meant, and its tables that Phoenix draws. Raises UnusableDataset."""
+    with catalogue(place) as found:
+        configs = {entry.config: entry.tables for entry in found.configs()}
+    meant = [name for name in configs if config in (None, name) or name == ""]
+    if len(meant) != 1:
+        there = ", ".join(configs) or "none"
+        told = f"there is no config {config}" if config else "there are several configs, or none"
+        raise UnusableDataset(f"{told}: choose one of: {there}")
+    names = [table for table in phoenix.TABLES if table in configs[meant[0]]]
+    if not names:
+        raise UnusableDataset(f"there are none of the tables that are drawn: {', '.join(phoenix.TABLES)}")
+    return meant[0], names
+
+
+def _events(dataset: Dataset, names: list[str], events: EventRange) -> Iterator[tuple[int, dict[str, Any]]]:
+    for block, tables in dataset.read(names, events, block_bytes=_BLOCK_BYTES):
+        for row, event_id in enumerate(range(block.start, block.stop)):
+            one = {name: shown(name, table.slice(row, 1)) for name, table in tables.items()}
+            yield event_id, phoenix.event(one, event_id, {})
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[BinaryIO]:
+    """A file beside ``file`` that gets its name in the end; gone where something goes wrong before."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    except OSError as error:
+        raise UnusableDataset(f"{file} cannot be written: {error.strerror}") from error
+    beside = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as output:
+            yield output
+            output.flush()
+            os.fsync(output.fileno())
+        beside.chmod(0o666 & ~_umask())
+        beside.replace(file)
+    except OSError as error:
+        if is_full(error):
+            raise NoRoom(f"there is no room left for {file}") from error
+        raise UnusableDataset(f"{file} cannot be written: {error.strerror}") from error
+    finally:
+        beside.unlink(missing_ok=True)
+    sync_directory(file.parent)
+
+
+def _umask() -> int:
+    """What this process keeps others from; asking for it means setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,210 @@
+"""An event in the JSON that Phoenix, the HEP Software Foundation's event display, opens.
+
+Phoenix takes lengths in mm, energies and momenta in MeV, and q/p in 1/MeV. It makes an object of the screen
+for every calorimeter entry, so cells are added up to towers first. Source: the loader of
+phoenix-event-display 3.0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING
+
+MEDIA_TYPE: Final = "application/json"
+#: What it draws of our tables.
+TABLES: Final[tuple[str, ...]] = ("tracker_hits", "tracks", "calo_hits", "jets")
+
+Floats = npt.NDArray[np.float64]
+Entries = list[dict[str, Any]]
+
+_MEV: Final = 1000.0
+#: Sides of a tower in eta and phi; the latter goes round in 64 of them.
+_ETA_STEP: Final = 0.1
+_PHI_STEP: Final = 2 * np.pi / 64
+#: Towers with less than this share of the hardest one's energy are left out: there are thousands.
+_LEAST_SHARE: Final = 0.001
+#: Radius of the jets that the platform makes.
+_CONE: Final = 0.4
+#: Of detector volumes, in their order; the colours that are told apart with any kind of sight.
+_COLOURS: Final = ("0x0072b2", "0xe69f00", "0x009e73", "0xcc79a7", "0x56b4e9", "0xd55e00", "0xf0e442")
+
+
+def document(tables: Mapping[str, pa.Table], event_id: int, about: Mapping[str, str]) -> bytes:
+    """A file of one event, from tables as they are shown."""
+    return json.dumps({name_of(event_id): event(tables, event_id, about)}, allow_nan=False).encode()
+
+
+def name_of(event_id: int) -> str:
+    """What an event is called in a file."""
+    return f"Event {event_id}"
+
+
+def event(tables: Mapping[str, pa.Table], event_id: int, about: Mapping[str, str]) -> dict[str, Any]:
+    """One event: collections of hits, tracks, towers and jets, each where there are any."""
+    hits, cells = tables.get("tracker_hits"), tables.get("calo_hits")
+    tracks, jets = tables.get("tracks"), tables.get("jets")
+    made: dict[str, dict[str, Entries]] = {
+        "Hits": {} if hits is None else _hits(hits),
+        "Tracks": {} if tracks is None else {"Tracks": _tracks(tracks, hits)},
+        "CaloClusters": {} if cells is None else _towers(cells),
+        "Jets": {} if jets is None else {"Jets": _jets(jets)},
+    }
+    filled = {
+        kind: {name: entries for name, entries in collections.items() if entries}
+        for kind, collections in made.items()
+    }
+    return {
+        "runNumber": 0,
+        "eventNumber": event_id,
+        **({"withheld": about["withheld"]} if "withheld" in about else {}),
+        **{kind: collections for kind, collections in filled.items() if collections},
+    }
+
+
+# -- hits -----------------------------------------------------------------------------------------------
+
+
+def _hits(table: pa.Table) -> dict[str, Entries]:
+    """Hits by volume. Phoenix takes kind and colour of a collection from its first hit."""
+    if (places := _columns(table, "x", "y", "z")) is None:
+        return {}
+    points = np.column_stack(places).round(3)
+    volumes = _ids(table, "volume_id")
+    there = np.isfinite(points).all(axis=1)
+    found = {}
+    for number, volume in enumerate(np.unique(volumes[there])):
+        entries: Entries = [{"pos": point} for point in points[there & (volumes == volume)].tolist()]
+        entries[0] |= {"type": "Point", "color": _COLOURS[number % len(_COLOURS)]}
+        found[f"Hits, volume {volume}" if "volume_id" in table.column_names else "Hits"] = entries
+    return found
+
+
+# -- tracks ---------------------------------------------------------------------------------------------
+
+
+def _tracks(table: pa.Table, hits: pa.Table | None) -> Entries:
+    """Tracks through their hits, from the perigee on; Phoenix extrapolates those that name too few."""
+    if (columns := _columns(table, "d0", "z0", "phi", "theta", "qop")) is None:
+        return []
+    parameters = np.column_stack(columns)
+    trails = list(_trails(table, hits))
+    return [
+        _track(values, trail)
+        for values, trail in zip(parameters, trails, strict=True)
+        if np.isfinite(values).all() and 0 < values[3] < np.pi and values[4]
+    ]
+
+
+def _track(values: Floats, trail: Floats) -> dict[str, Any]:
+    d0, z0, phi, theta, qop = map(float, values)
+    # The sign of ACTS: d0 along the direction (-sin phi, cos phi).
+    perigee = np.array([[-d0 * np.sin(phi), d0 * np.cos(phi), z0]])
+    points = np.concatenate([perigee, trail[np.argsort(np.linalg.norm(trail - perigee, axis=1))]])
+    return {
+        "pos": points.round(3).tolist(),
+        "dparams": [d0, z0, phi, theta, qop / _MEV],
+        "d0": d0,
+        "z0": z0,
+        "phi": phi,
+        "eta": float(-np.log(np.tan(theta / 2))),
+        "pT": float(np.sin(theta) / abs(qop) * _MEV),
+    }
+
+
+def _trails(table: pa.Table, hits: pa.Table | None) -> Iterator[Floats]:
+    """Where the hits of each track lie, shape (hits, 3)."""
+    none = np.empty((0, 3))
+    places = None if hits is None else _columns(hits, "x", "y", "z")
+    if hits is None or places is None or "hit_ids" not in table.column_names:
+        yield from [none] * table.num_rows
+        return
+    points = np.column_stack(places)
+    row_of = {hit: row for row, hit in enumerate(_ids(hits, "hit_id").tolist())}
+    for ids in table.column("hit_ids").to_pylist():
+        trail = points[[row_of[hit] for hit in ids or () if hit in row_of]]
+        yield trail[np.isfinite(trail).all(axis=1)]
+
+
+# -- calorimeters and jets ------------------------------------------------------------------------------
+
+
+def _towers(table: pa.Table) -> dict[str, Entries]:
+    """Cells added up within steps of eta and phi, as seen from the centre of the detector."""
+    columns = _columns(table, "x", "y", "z", "total_energy")
+    if columns is None:
+        return {}
+    cells = np.column_stack(columns)
+    detectors = _ids(table, "detector")
+    sound = np.isfinite(cells).all(axis=1) & (np.hypot(cells[:, 0], cells[:, 1]) > 0)
+    cells, detectors = cells[sound], detectors[sound]
+    if "detector" not in table.column_names:
+        return {"Calorimeters": _tower_entries(cells)}
+    known = (detectors >= ECAL_CODE) & (detectors < ECAL_CODE + len(SAMPLING))
+    cells[known, 3] *= np.array(SAMPLING)[detectors[known] - ECAL_CODE]
+    hadronic = detectors >= HCAL_CODE
+    return {"ECal": _tower_entries(cells[~hadronic]), "HCal": _tower_entries(cells[hadronic])}
+
+
+def _tower_entries(cells: Floats) -> Entries:
+    """``cells`` are x, y, z in mm and the energy in GeV, shape (cells, 4)."""
+    radius = np.hypot(cells[:, 0], cells[:, 1])
+    eta, phi = np.arcsinh(cells[:, 2] / radius), np.arctan2(cells[:, 1], cells[:, 0])
+    steps = np.column_stack([np.floor(eta / _ETA_STEP), np.minimum(np.floor(phi / _PHI_STEP), 31)]).astype(
+        np.int64
+    )
+    towers, owner = np.unique(steps, axis=0, return_inverse=True)
+    energy = np.bincount(owner.ravel(), cells[:, 3], len(towers)) * _MEV
+    count = np.bincount(owner.ravel(), minlength=len(towers))
+    distance = np.bincount(owner.ravel(), np.linalg.norm(cells[:, :3], axis=1), len(towers)) / count
+    return [
+        {
+            "eta": float((tower[0] + 0.5) * _ETA_STEP),
+            "phi": float((tower[1] + 0.5) * _PHI_STEP),
+            "energy": round(float(energy[row]), 1),
+            "radius": round(float(distance[row]), 1),
+        }
+        for row, tower in enumerate(towers)
+        if energy[row] > _LEAST_SHARE * energy.max()
+    ]
+
+
+def _jets(table: pa.Table) -> Entries:
+    if (columns := _columns(table, "pt", "eta", "phi", "mass")) is None:
+        return []
+    jets = np.column_stack(columns)
+    return [
+        {
+            "eta": eta,
+            "phi": phi,
+            "energy": float(np.hypot(pt * np.cosh(eta), mass) * _MEV),
+            "pT": pt * _MEV,
+            "coneR": _CONE,
+        }
+        for pt, eta, phi, mass in jets[np.isfinite(jets).all(axis=1)].tolist()
+        if abs(eta) < 10
+    ]
+
+
+# -- columns --------------------------------------------------------------------------------------------
+
+
+def _columns(table: pa.Table, *names: str) -> list[Floats] | None:
+    """Columns as numbers, nulls as NaN; None where one is not there."""
+    if any(name not in table.column_names for name in names):
+        return None
+    return [table.column(name).to_numpy(zero_copy_only=False).astype(np.float64) for name in names]
+
+
+def _ids(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    """A column of small integers, 0 where there is none."""
+    if name not in table.column_names:
+        return np.zeros(table.num_rows, np.int64)
+    ids = table.column(name).to_numpy(zero_copy_only=False)
+    return np.nan_to_num(ids.astype(np.float64)).astype(np.int64)

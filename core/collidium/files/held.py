@@ -1,0 +1,171 @@
+"""Files and directories in use: held by a lock, and swept up when the process that held them was killed.
+
+Whoever grows something below a directory that outlives the process takes a :class:`HeldFile` or a
+:func:`held_directory` there; whoever starts calls :func:`sweep` on the same directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Final, Self
+
+from collidium.errors import TooLarge, Unavailable
+from collidium.files.durable import is_full, sync_directory
+
+PREFIX: Final = "held-"
+FILE: Final = ".part"
+#: A directory stands beside the file whose lock holds it, under the same name but for this.
+DIRECTORY: Final = ".scratch"
+
+
+class HeldFile:
+    """A new file below ``directory``, hashed while it is written, that nobody sweeps while it is held.
+
+    Writing and letting go may happen in different threads: a cancelled request lets go of its file while a
+    thread may still be writing to it.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.size = 0
+        self._sha256 = hashlib.sha256()
+        self._descriptor = descriptor
+        self._held = True
+        self._lock = threading.Lock()
+
+    @classmethod
+    def create(cls, directory: Path) -> Self:
+        """Make an empty file, readable by its owner alone, and hold it."""
+        return cls(*_make(directory))
+
+    @property
+    def sha256(self) -> str:
+        return self._sha256.hexdigest()
+
+    def write(self, data: bytes, limit: int) -> None:
+        """Append; raises TooLarge past ``limit`` bytes in all, and Unavailable when the disk is full."""
+        with self._lock:
+            if not self._held:
+                return
+            if self.size + len(data) > limit:
+                raise TooLarge(f"the file is larger than {limit:,} bytes, the most that is taken here")
+            self._sha256.update(data)
+            _write_all(self._descriptor, data)
+            self.size += len(data)
+
+    def move_to(self, destination: Path) -> None:
+        """Give the file, safe on disk, its place; a file that is there is replaced."""
+        os.fsync(self._descriptor)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        self.path.replace(destination)
+        sync_directory(destination.parent)
+
+    def let_go(self) -> None:
+        """Delete the file, unless it has been moved away. Idempotent."""
+        with self._lock:
+            if self._held:
+                self._held = False
+                self.path.unlink(missing_ok=True)
+                os.close(self._descriptor)
+
+
+@contextmanager
+def held_directory(directory: Path) -> Iterator[Path]:
+    """A new directory below ``directory``, for its owner alone, that nobody sweeps within the context.
+
+    It is deleted in the end, unless it was moved away.
+    """
+    file, descriptor = _make(directory)
+    try:
+        held = _directory_of(file)
+        held.mkdir(mode=0o700)
+        yield held
+    finally:
+        _delete(file)
+        os.close(descriptor)
+
+
+@asynccontextmanager
+async def scratch_directory(directory: Path) -> AsyncIterator[Path]:
+    """A :func:`held_directory` for the event loop: threads make and delete it."""
+    context = held_directory(directory)
+    held = await asyncio.to_thread(context.__enter__)
+    try:
+        yield held
+    finally:
+        await asyncio.to_thread(context.__exit__, None, None, None)
+
+
+def sweep(directory: Path) -> int:
+    """Delete what killed processes held below ``directory``, which may be missing.
+
+    Returns how many files or directories. Safe at any time.
+    """
+    swept = 0
+    for path in directory.glob(f"{PREFIX}*{FILE}"):
+        try:
+            descriptor = os.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            continue
+        try:
+            if _lock(descriptor):
+                swept += _delete(path)
+        finally:
+            os.close(descriptor)
+    return swept
+
+
+def _make(directory: Path) -> tuple[Path, int]:
+    directory.mkdir(parents=True, exist_ok=True)
+    while True:
+        descriptor, name = tempfile.mkstemp(prefix=PREFIX, suffix=FILE, dir=directory)
+        # A sweep may have seen the file before it was held: then it is gone, or about to be.
+        if _lock(descriptor) and os.fstat(descriptor).st_nlink:
+            return Path(name), descriptor
+        os.close(descriptor)
+        Path(name).unlink(missing_ok=True)
+
+
+def _directory_of(file: Path) -> Path:
+    return file.with_suffix(DIRECTORY)
+
+
+def _delete(file: Path) -> bool:
+    """Delete a file and its directory; whether both are gone.
+
+    Where somebody still writes to the directory both stay, for a later sweep.
+    """
+    directory = _directory_of(file)
+    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():
+        return False
+    file.unlink(missing_ok=True)
+    return True
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    except OSError as error:
+        if is_full(error):
+            raise Unavailable("there is no room left on the server's disk", retry_after=300) from None
+        raise

@@ -1,0 +1,214 @@
+"""The hub's own client, made fit for a server: waits that end, errors of two kinds, no tokens on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from collidium.errors import Unavailable
+from collidium.runtime.http_client import past_proxies
+from collidium.runtime.threads import in_thread
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from collidium.errors import (
+    CollidiumError,
+    Conflict,
+    Forbidden,
+    Unauthenticated,
+    Unreachable,
+    UpstreamError,
+)
+
+T = TypeVar("T")
+
+#: Seconds to connect, to wait for the next bytes, to send some, and for a connection that is free.
+TIMEOUTS: Final = (10.0, 60.0, 60.0, 60.0)
+#: How long a call may take with all that the client itself tries again.
+CALL_SECONDS: Final = 120.0
+#: Bytes a second; slower transfers are given up.
+SLOWEST: Final = 1_000_000
+
+#: Too busy; waiting may help.
+_PASSING: Final = frozenset({408, 425, 429})
+#: Somebody else changed, removed or holds the same thing; waiting may help here, too.
+_CONTESTED: Final = frozenset({404, 409, 412, 423})
+#: Setting up closes the client that there was, which nobody may be using.
+_preparing: Final = threading.Lock()
+
+
+class HubError(RuntimeError):
+    """The hub did not do what was asked; the message holds no secret."""
+
+    #: What the hub answered with; None where it did not answer.
+    status: int | None = None
+
+
+class HubUnavailable(HubError):
+    """The hub cannot be reached, is busy or answered nonsense: trying later may work."""
+
+
+class HubContested(HubUnavailable):
+    """Somebody else changes or removes the same thing on the hub: trying later may work."""
+
+
+class HubRefused(HubError):
+    """The hub will not do this, now or later; the message says why, for whoever asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """The hub at ``endpoint`` as the owner of a token sees it. The token is kept in memory alone."""
+
+    endpoint: str
+    token: str = field(repr=False)
+
+    async def ask(self, function: Callable[[HfApi], T], seconds: float = CALL_SECONDS) -> T:
+        """What ``function`` returns, called with a client in a thread.
+
+        Raises :class:`HubUnavailable`, also after ``seconds``, and :class:`HubRefused`.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                # A thread of its own: a slow hub takes none from the rest of the process.
+                return await in_thread(lambda: self._ask(function), "hub")
+        except TimeoutError:
+            raise HubUnavailable(f"the hub did not finish within {seconds:g} s") from None
+        except Unavailable as error:
+            raise HubUnavailable(error.detail) from error
+
+    def _ask(self, function: Callable[[HfApi], T]) -> T:
+        prepare()
+        from huggingface_hub import HfApi
+
+        # False, not None: a token that lies on this machine must not stand in for one that is missing.
+        api = HfApi(endpoint=self.endpoint, token=self.token or False)
+        try:
+            return function(api)
+        except HubError:
+            raise
+        except Exception as error:
+            # The errors of whatever HTTP library this version of the hub's client has; their texts hold
+            # signed addresses, so they go no further.
+            raise _sorted(error, self.token) from None
+
+
+def transfer_seconds(size_bytes: int) -> float:
+    """How long sending or receiving a file may take."""
+    return CALL_SECONDS + size_bytes / SLOWEST
+
+
+def prepare() -> None:
+    """Set up huggingface_hub for this process, if possible before its first import."""
+    with _preparing:
+        _prepare()
+
+
+@functools.cache
+def _prepare() -> None:
+    # Read at its import: no Xet, which not every hub speaks, no news about itself to its makers, no bars.
+    os.environ["HF_HUB_OFFLINE"] = "0"
+    os.environ["HF_HUB_DISABLE_XET"] = "1"
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+    from huggingface_hub import get_session, set_client_factory
+    from huggingface_hub.utils import logging as its_logging
+
+    # Its warnings name signed addresses; what went wrong is told by its errors.
+    its_logging.set_verbosity(logging.ERROR)
+    own = get_session()
+    client, hooks = type(own), own.event_hooks
+    set_client_factory(
+        lambda: client(
+            event_hooks=hooks | {"response": [*hooks.get("response", []), _forget_waits]},
+            follow_redirects=True,
+            timeout=TIMEOUTS,
+            mounts=past_proxies(),
+        )
+    )
+
+
+def _forget_waits(response: Any) -> None:
+    """The client would sleep as long as a hub tells it to; without these it waits some seconds at most."""
+    for name in ("Retry-After", "RateLimit"):
+        response.headers.pop(name, None)
+
+
+def _sorted(error: Exception, token: str) -> HubError:
+    answered = _answered(error)
+    made = _kind(error, answered, token)
+    made.status = None if answered is None else int(answered.response.status_code)
+    return made
+
+
+def _kind(error: Exception, answered: Any, token: str) -> HubError:
+    if answered is None:
+        first = _first(error)
+        kind = type(first).__name__
+        if isinstance(first, OSError) or type(first).__module__.startswith("http"):
+            return HubUnavailable(f"the hub cannot be reached ({kind})")
+        return HubUnavailable(f"the hub's answer cannot be understood ({kind})")
+    status = int(answered.response.status_code)
+    if status in _PASSING or status >= 500:
+        return HubUnavailable(f"the hub answered {status}")
+    if status in _CONTESTED:
+        return HubContested(f"the hub answered {status}: the repository changes at the same time")
+    if status == 401:
+        return HubRefused("the hub does not take the token any more: sign in again")
+    told = _line(getattr(answered, "server_message", None) or "", token)
+    if status == 403:
+        return HubRefused(f"the hub does not let the token's owner do this{told}")
+    return HubRefused(f"the hub refused it with {status}{told}")
+
+
+def _answered(error: BaseException | None) -> Any:
+    """The first of an error and its causes that has the hub's answer."""
+    while error is not None and getattr(error, "response", None) is None:
+        error = error.__cause__
+    return error
+
+
+def _first(error: BaseException) -> BaseException:
+    """What an error began with; the hub's client wraps what goes wrong in an upload."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _line(message: str, token: str) -> str:
+    text = " ".join(message.replace(token, "…").split()) if token else message
+    return f": {text[:300]}" if text else ""
+
+
+@contextmanager
+def hub_failures(endpoint: str) -> Iterator[None]:
+    """Raise what the hub at ``endpoint`` does not do in the context as a CollidiumError.
+
+    Unreachable where it does not answer, Unavailable where it cannot for now, Conflict where somebody else
+    was faster, Unauthenticated, Forbidden, and UpstreamError for every other refusal.
+    """
+    try:
+        yield
+    except HubError as error:
+        raise _translated(error, f"{endpoint}: {error}") from None
+
+
+def _translated(error: HubError, told: str) -> CollidiumError:
+    if isinstance(error, HubContested):
+        return Conflict(f"{told}; try again")
+    if not isinstance(error, HubRefused):
+        return Unreachable(told) if error.status is None else Unavailable(told)
+    if error.status == 401:
+        return Unauthenticated(told)
+    return Forbidden(told) if error.status == 403 else UpstreamError(told)

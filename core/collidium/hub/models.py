@@ -1,0 +1,145 @@
+"""Asks the hub which models there are, and remembers its answers for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs, urlsplit
+
+from cachetools import TTLCache
+
+from collidium.errors import Unavailable, UnknownCursor, UpstreamError
+from collidium.hub.model_cards import HubModel, read_models, task_prefix
+from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.shared_calls import SharedCalls
+
+if TYPE_CHECKING:
+    import httpx
+
+#: How long an answer is kept, and how many models in all.
+KEPT_SECONDS: Final = 30.0
+KEPT_MODELS: Final = 10_000
+#: Calls to the hub at one time; further ones wait their turn until the timeout.
+CONNECTIONS: Final = 4
+#: Seconds that an answer may take.
+TIMEOUT_SECONDS: Final = 10.0
+#: Models asked for at once; and more bytes than so many take.
+PAGE: Final = 200
+ANSWER_BYTES: Final = 8 * 1024 * 1024
+#: Characters of a cursor, at the most.
+CURSOR_LENGTH: Final = 512
+
+#: What the hub is to tell of each; it leaves out the rest, such as all files.
+_TOLD: Final = (
+    *("cardData", "disabled", "downloads", "lastModified", "library_name", "likes", "private", "tags"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which models are asked for; an empty text asks for all."""
+
+    #: Part of the repository's name.
+    search: str = ""
+    tag: str = ""
+    #: A benchmark task that they say they are for.
+    task: str = ""
+    limit: int = 100
+    #: Where to go on, as the page before told.
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page of models, the latest first, and where the next one begins."""
+
+    models: tuple[HubModel, ...]
+    cursor: str | None
+
+
+class ModelZoo:
+    """The hub's models with a tag, as somebody without a token sees them.
+
+    However many ask the same at once, the hub is asked once.
+    """
+
+    def __init__(self, hub: str, tag: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        """``hub`` is its address; ``tag`` the platform's."""
+        self._hub = hub
+        self._tag = tag
+        self._http = HttpClient(timeout_seconds, CONNECTIONS)
+        self._asking: SharedCalls[Question, Found] = SharedCalls()
+        self._known: TTLCache[Question, Found] = TTLCache[Question, Found](
+            KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight
+        )
+
+    async def models(self, question: Question) -> Found:
+        """A page of models; it may have fewer than asked for and still not be the last.
+
+        Raises Unavailable while the hub is away, UpstreamError for nonsense, UnknownCursor.
+        """
+        if (known := self._known.get(question)) is not None:
+            return known
+        return await self._asking.run(question, lambda: self._ask(question))
+
+    async def close(self) -> None:
+        """Give back connections. Idempotent."""
+        await self._asking.close()
+        await self._http.close()
+
+    async def _ask(self, question: Question) -> Found:
+        try:
+            response = await self._http.call(
+                "GET", f"{self._hub}/api/models", ANSWER_BYTES, params=self._query(question)
+            )
+        except NoResponse as error:
+            raise Unavailable(f"the hub {self._hub} {error}: try again later") from None
+        self._refuse(response, question)
+        # Thousands of models are too many to be read between other requests.
+        found = self._known[question] = await asyncio.to_thread(self._found, response)
+        return found
+
+    def _query(self, question: Question) -> tuple[tuple[str, str], ...]:
+        tags = [self._tag, question.tag, question.task and task_prefix(self._tag) + question.task]
+        return (
+            *(("filter", tag) for tag in tags if tag),
+            *(("expand", name) for name in _TOLD),
+            *((name, text) for name in ("search", "cursor") if (text := getattr(question, name))),
+            ("sort", "lastModified"),
+            ("limit", str(min(question.limit, PAGE))),
+        )
+
+    def _refuse(self, response: httpx.Response, question: Question) -> None:
+        status = response.status_code
+        if status == 200:
+            return
+        if status == 400 and question.cursor:
+            # All else that is asked for has a shape that every hub takes.
+            raise UnknownCursor
+        told = f"the hub {self._hub} answered {status} about models"
+        if status in {408, 429} or status >= 500:
+            raise Unavailable(f"{told}: try again later")
+        raise UpstreamError(told)
+
+    def _found(self, response: httpx.Response) -> Found:
+        try:
+            models = read_models(json.loads(response.content), self._hub, self._tag)
+        except (ValueError, RecursionError) as error:
+            raise UpstreamError(f"the hub {self._hub} answered nonsense about models") from error
+        return Found(models, _cursor(response))
+
+
+def _weight(found: Found) -> int:
+    return 1 + len(found.models)
+
+
+def _cursor(response: httpx.Response) -> str | None:
+    """What to ask for the next page; the rest of the address that the hub gives is not to be trusted."""
+    try:
+        query = urlsplit(response.links.get("next", {}).get("url", "")).query
+    except ValueError:
+        return None
+    cursor = next(iter(parse_qs(query).get("cursor", [])), None)
+    return cursor if cursor and len(cursor) <= CURSOR_LENGTH else None

@@ -1,0 +1,129 @@
+"""A dataset repository at one commit: what it says of itself, and its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from collidium.errors import UpstreamError
+from collidium.hub.content import Content
+from collidium.hub.reader import HubReader
+from collidium.hub.sources import HubDataset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_DIGEST: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A file of a repository: its place there, and what its content must be."""
+
+    path: str
+    content: Content
+
+    @property
+    def size(self) -> int:
+        return self.content.size
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A dataset repository at one commit."""
+
+    repo: str
+    endpoint: str
+    #: 40 hexadecimal digits.
+    commit: str
+    private: bool
+    #: Whether its owners decide who may read it.
+    gated: bool
+    #: As the hub writes it, RFC 3339.
+    last_modified: str | None
+    tags: tuple[str, ...]
+    #: By path.
+    files: Mapping[str, HubFile]
+
+    @classmethod
+    def read(
+        cls,
+        hub: HubReader,
+        source: HubDataset,
+        *,
+        is_wanted: Callable[[Repository], bool] = lambda _: True,
+    ) -> Repository:
+        """Ask the hub; of a repository that is not wanted, as it tells of itself, no file is asked for.
+
+        Raises NotFound, Unauthenticated, Forbidden and what :class:`HubReader` raises.
+        """
+        subject = f"dataset repository {source.repo}"
+        at = f"/api/datasets/{source.repo}"
+        about = hub.document(f"{at}/revision/{quote(source.revision, safe='')}", subject)
+        try:
+            commit = str(about["sha"])
+            if not _COMMIT.fullmatch(commit):
+                raise ValueError(commit)
+            found = cls(
+                repo=source.repo,
+                endpoint=source.endpoint,
+                commit=commit,
+                private=bool(about.get("private")),
+                gated=bool(about.get("gated")),
+                last_modified=about.get("lastModified"),
+                tags=tuple(map(str, about.get("tags") or ())),
+                files={},
+            )
+            if not is_wanted(found):
+                return found
+            tree = hub.pages(f"{at}/tree/{commit}", subject, recursive="true")
+            return replace(found, files={file.path: file for file in _files(tree)})
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise UpstreamError(f"{source.endpoint} answered nonsense about {subject}") from error
+
+    def address(self, path: str) -> str:
+        """Where a file's content is, below the endpoint."""
+        return address_of(self.repo, self.commit, path)
+
+
+def address_of(repo: str, commit: str, path: str) -> str:
+    """Where a file of a repository is at a commit, below the hub's endpoint."""
+    return f"/datasets/{repo}/resolve/{commit}/{quote(path)}"
+
+
+def _files(tree: Iterator[dict[str, Any]]) -> Iterator[HubFile]:
+    for entry in tree:
+        if entry["type"] != "file":
+            continue
+        path, parts = str(entry["path"]), PurePosixPath(entry["path"]).parts
+        if not parts or path != "/".join(parts) or {"..", "/"} & set(parts) or "\0" in path:
+            # It becomes a path of this machine.
+            raise ValueError(path)
+        path.encode()  # raises ValueError for halves of characters, which JSON can hold and names cannot
+        large = entry.get("lfs") or {}
+        size, digest = int(large.get("size", entry["size"])), str(large.get("oid", entry["oid"]))
+        digest = digest.removeprefix("sha256:")
+        if size < 0 or not _DIGEST.fullmatch(digest):
+            raise ValueError(path)
+        yield HubFile(path, Content(size, digest))
+
+
+def tagged(hub: HubReader, tag: str, limit: int) -> list[dict[str, Any]]:
+    """The dataset repositories with a tag, the latest first: ``repo``, ``last_modified``, ``private``."""
+    found = hub.document("/api/datasets", "datasets", filter=tag, limit=str(limit), sort="lastModified")
+    try:
+        return [
+            {
+                "repo": str(item["id"]),
+                "last_modified": item.get("lastModified"),
+                "private": bool(item.get("private")),
+            }
+            for item in found[:limit]
+        ]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UpstreamError(f"{hub.endpoint} answered nonsense about datasets") from error

@@ -1,0 +1,139 @@
+"""Where a dataset is: a directory of this machine, or a repository on which hub, read with whose token.
+
+The hub is the one of the argument, else of ``PLATFORM_HUB_URL``, else of ``HF_ENDPOINT``, else the local hub
+of the server that ``PLATFORM_BACKEND`` names. The token is the one of the argument, else ``HF_TOKEN``, else
+what ``collidium login`` kept for that server or ``hf auth login`` for its site. None that was not given as an
+argument goes to a hub that only the address of a repository names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from collidium.errors import ConfigurationError, InvalidInput
+from collidium.hub.saved_login import DEFAULT_BACKEND, saved_token
+
+#: The hub whose own command keeps a token for it.
+PUBLIC_HUB: Final = "https://huggingface.co"
+
+_REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class HubDataset:
+    """Where a dataset is: ``repo`` as ``namespace/name`` on the hub at ``endpoint``."""
+
+    repo: str
+    endpoint: str
+    revision: str = "main"
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def page(self) -> str:
+        """The address of the repository for people."""
+        return f"{self.endpoint}/datasets/{self.repo}"
+
+
+@dataclass(frozen=True, slots=True)
+class HubAccess:
+    """A hub, and the token with which it is asked."""
+
+    endpoint: str
+    token: str | None = field(repr=False)
+
+
+def find_hub(endpoint: str | None = None, token: str | None = None) -> HubAccess:
+    """The hub to use, as this module says; an empty ``token`` asks it as nobody.
+
+    Raises ConfigurationError for an address that is none.
+    """
+    at = _endpoint(endpoint)
+    return HubAccess(at, _token_for(at) if token is None else token.strip() or None)
+
+
+def locate(
+    source: str | Path | HubDataset,
+    *,
+    endpoint: str | None = None,
+    revision: str | None = None,
+    token: str | None = None,
+) -> Path | HubDataset:
+    """The place that ``source`` names: a directory, ``NAMESPACE/NAME`` on the hub, or a repository's address.
+
+    Raises InvalidInput for anything else, and ConfigurationError for the address of a hub that is none.
+    """
+    if isinstance(source, HubDataset):
+        return source
+    if isinstance(source, str) and source.startswith(("http://", "https://")):
+        return _by_address(source, endpoint, revision, token)
+    directory = Path(source).expanduser()
+    if source != "" and directory.is_dir():
+        return directory
+    if isinstance(source, Path) or not _REPO.fullmatch(source):
+        raise InvalidInput(
+            f"{source}: neither a directory here, nor a hub repository NAMESPACE/NAME or its address"
+        )
+    hub = find_hub(endpoint, token)
+    return HubDataset(source, hub.endpoint, revision or "main", hub.token)
+
+
+def _by_address(source: str, endpoint: str | None, revision: str | None, token: str | None) -> HubDataset:
+    """``https://hub.example/datasets/alice/events[/tree/v1]``."""
+    address, _, rest = source.partition("/datasets/")
+    namespace, name, *more = [*rest.split("/"), ""]
+    at = check_endpoint(address, "the address of a repository")
+    if not _REPO.fullmatch(f"{namespace}/{name}"):
+        raise InvalidInput(f"{source}: the address of a dataset ends with /datasets/NAMESPACE/NAME")
+    chosen = _endpoint(endpoint)
+    if endpoint is not None and at != chosen:
+        raise InvalidInput(f"{source}: is not on the hub {chosen}")
+    if token is None and at == chosen:
+        token = _token_for(at)
+    if revision is None and more[:1] in (["tree"], ["resolve"], ["blob"]) and len(more) > 1:
+        revision = unquote(more[1])
+    return HubDataset(f"{namespace}/{name}", at, revision or "main", (token or "").strip() or None)
+
+
+def check_endpoint(address: str, name: str) -> str:
+    """The address of a hub in its one form. Raises ConfigurationError that says which ``name`` is wrong."""
+    try:
+        parts = urlsplit(address.strip())
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        parts, valid = urlsplit(""), False
+    if not valid or parts.query or parts.fragment:
+        raise ConfigurationError(f"{name} must be like {PUBLIC_HUB}")
+    if parts.username is not None or parts.password is not None:
+        # The address is shown in messages; a password in it would be, too.
+        raise ConfigurationError(f"{name} must not hold a user name or a password")
+    return address.strip().rstrip("/")
+
+
+def _endpoint(given: str | None) -> str:
+    if given is not None:
+        return check_endpoint(given, "the hub's address")
+    for name in ("PLATFORM_HUB_URL", "HF_ENDPOINT"):
+        if address := os.environ.get(name):
+            return check_endpoint(address, name)
+    return f"{_backend()}/hub"
+
+
+def _backend() -> str:
+    return check_endpoint(os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND, "PLATFORM_BACKEND")
+
+
+def _token_for(endpoint: str) -> str | None:
+    """The token that is meant for this hub by the environment or by a login."""
+    token = os.environ.get("HF_TOKEN") or ""
+    if not token and endpoint == f"{_backend()}/hub":
+        token = saved_token(_backend()) or ""
+    if not token and endpoint == PUBLIC_HUB:
+        from huggingface_hub import get_token
+
+        token = get_token() or ""
+    return token.strip() or None

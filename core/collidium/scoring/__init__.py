@@ -1,0 +1,1 @@
+"""Computes scores from predictions and truth, with standard errors. Loads no server and no database."""

@@ -1,0 +1,167 @@
+"""Cuts the work into jobs: which events, which row groups of the predictions, in which order.
+
+Pure functions over footers. Truth is cut into blocks of whole events when it is made; a job is a run of
+blocks, so that what straddles a cut is decoded twice only once per job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from collidium.contracts.task import EventRange
+from collidium.scoring.predictions import Footer, RowGroup
+
+Counts = npt.NDArray[np.int64]
+
+#: Rows of truth in one job at the most, roughly: seconds of work, so that many submissions can take turns.
+MAX_JOB_ROWS: Final = 16 * 1024**2
+MIN_JOB_ROWS: Final = 2 * 1024**2
+#: Jobs that a file is cut into where its size allows: enough for a laptop's cores.
+LEAST_JOBS: Final = 4
+#: Largest row group that is decoded whole.
+MAX_GROUP_ROWS: Final = 4 * 1024**2
+#: Rows that may wait in memory until their events are complete.
+MAX_WAITING_ROWS: Final = 8 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class TruthBlock:
+    """Whole events; row group ``index`` of each truth table. ``rows``: how many predictions may have."""
+
+    index: int
+    events: EventRange
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A row group as one job reads it; of several jobs that read it, one tells of rows in no event."""
+
+    group: RowGroup
+    tells: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Consecutive blocks, and the pieces that hold their events, in the order to be read."""
+
+    blocks: tuple[TruthBlock, ...]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def events(self) -> EventRange:
+        return EventRange(self.blocks[0].events.start, self.blocks[-1].events.stop)
+
+    def steps(self) -> Iterator[tuple[Piece, int]]:
+        """The pieces in turn, each with the event below which nothing comes after it."""
+        following = [piece.group.first or 0 for piece in self.pieces[1:]]
+        return zip(self.pieces, [*following, self.events.stop], strict=False)
+
+
+def plan(blocks: Sequence[TruthBlock], footer: Footer, job_rows: int | None = None) -> list[Span] | None:
+    """Spans that cover all blocks and all row groups, each streamed in bounded memory.
+
+    None when the file does not allow that: row groups without statistics, too large, or with events all
+    over the place.
+    """
+    groups = sorted(
+        (group for group in footer.groups if group.first is not None),
+        key=lambda g: (g.first, g.last, g.index),
+    )
+    if len(groups) < len(footer.groups) or any(group.rows > MAX_GROUP_ROWS for group in groups):
+        return None
+    claims = _claims(groups, EventRange(blocks[0].events.start, blocks[-1].events.stop))
+    # One job decodes nothing twice: the way out for small files whose events are all over the place.
+    for rows in (job_rows or _job_rows(blocks), sum(block.rows for block in blocks)):
+        cuts = _cuts(blocks, claims, rows)
+        spans = [_span(blocks[first:stop], groups, claims) for first, stop in pairwise(cuts)]
+        read = sum(piece.group.rows for span in spans for piece in span.pieces)
+        if read <= 2 * footer.rows + MAX_GROUP_ROWS and max(map(_waiting, spans)) <= MAX_WAITING_ROWS:
+            return spans
+    return None
+
+
+def runs(blocks: Sequence[TruthBlock], rows: int) -> list[tuple[TruthBlock, ...]]:
+    """Consecutive blocks in runs of at least ``rows`` rows, but for the last."""
+    edges = [0]
+    total = 0
+    for number, block in enumerate(blocks, 1):
+        total += block.rows
+        if total >= rows:
+            edges.append(number)
+            total = 0
+    if edges[-1] < len(blocks):
+        edges.append(len(blocks))
+    return [tuple(blocks[first:stop]) for first, stop in pairwise(edges)]
+
+
+def _job_rows(blocks: Sequence[TruthBlock]) -> int:
+    total = sum(block.rows for block in blocks)
+    return min(max(total // LEAST_JOBS, MIN_JOB_ROWS), MAX_JOB_ROWS)
+
+
+def _claims(groups: Sequence[RowGroup], events: EventRange) -> Counts:
+    """First and last event and rows of each group, shape (groups, 3).
+
+    Events are moved into the range, so that every row group belongs somewhere.
+    """
+    lowest, highest = events.start, events.stop - 1
+    claims = [
+        (min(max(group.first or 0, lowest), highest), min(max(group.last or 0, lowest), highest), group.rows)
+        for group in groups
+    ]
+    return np.array(claims, np.int64).reshape(-1, 3)
+
+
+def _cuts(blocks: Sequence[TruthBlock], claims: Counts, job_rows: int) -> list[int]:
+    """Numbers of the blocks to cut before: about every ``job_rows``, where the fewest rows straddle."""
+    straddling = _straddling(blocks, claims)
+    done = np.cumsum([0, *(block.rows for block in blocks)])
+    cuts = [0]
+    while done[-1] - done[cuts[-1]] > 1.25 * job_rows:
+        low, high = np.searchsorted(done, done[cuts[-1]] + np.array([0.75, 1.25]) * job_rows)
+        low = max(int(low), cuts[-1] + 1)
+        candidates = np.arange(low, min(max(int(high), low + 1), len(blocks)))
+        if not len(candidates):
+            break
+        cuts.append(int(candidates[np.argmin(straddling[candidates])]))
+    return [*cuts, len(blocks)]
+
+
+def _straddling(blocks: Sequence[TruthBlock], claims: Counts) -> Counts:
+    """For each block, how many rows lie in row groups that have events before it and from it on."""
+    edges = np.array([block.events.start for block in blocks])
+    steps = np.zeros(len(edges) + 1, np.int64)
+    np.add.at(steps, np.searchsorted(edges, claims[:, 0], side="right"), claims[:, 2])
+    np.subtract.at(steps, np.searchsorted(edges, claims[:, 1], side="right"), claims[:, 2])
+    return np.cumsum(steps)
+
+
+def _span(blocks: Sequence[TruthBlock], groups: Sequence[RowGroup], claims: Counts) -> Span:
+    """The job of these blocks. ``groups`` are sorted by their first event."""
+    start, stop = blocks[0].events.start, blocks[-1].events.stop
+    touching = np.flatnonzero((claims[:, 0] < stop) & (claims[:, 1] >= start))
+    pieces = tuple(
+        Piece(groups[number], tells=bool(claims[number, 0] >= start)) for number in touching.tolist()
+    )
+    return Span(tuple(blocks), pieces)
+
+
+def _waiting(span: Span) -> int:
+    """The most rows that can be in memory while the span is streamed."""
+    most = waiting = 0
+    open_groups: list[tuple[int, int]] = []
+    for piece, complete_below in span.steps():
+        waiting += piece.group.rows
+        most = max(most, waiting)
+        heappush(open_groups, (piece.group.last or 0, piece.group.rows))
+        while open_groups and open_groups[0][0] < complete_below:
+            waiting -= heappop(open_groups)[1]
+    return most

@@ -1,0 +1,221 @@
+"""Scores a file of predictions: inspects, plans, hands blocks of events to workers, merges.
+
+The engine knows files, memory and workers, and no task in particular. Nothing of a submitted file is read
+in this process.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collidium.contracts.executor import Executor, Limits
+from collidium.contracts.task import Problem, Task
+from collidium.files.held import scratch_directory
+from collidium.scoring import one_value, partitioning, planning, problems
+from collidium.scoring.blocks import Span
+from collidium.scoring.partitioning import PartitionJob
+from collidium.scoring.parts import Part
+from collidium.scoring.planning import Plan, PlanRequest
+from collidium.scoring.predictions import ExtraColumns, Unreadable
+from collidium.scoring.reading import Disordered
+from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult
+from collidium.scoring.uncertainty import GroupTally, Replicates, groups_of, standard_errors
+from collidium.scoring.workers import Progress, Workers
+
+if TYPE_CHECKING:
+    from collidium.scoring.truth.files import Truth
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What valid predictions are worth; ``metrics`` may lack those of which the card says so."""
+
+    metrics: dict[str, float]
+    #: What a submitter should know; nothing that tells a score.
+    warnings: list[str]
+    rows: int
+    #: The metrics of resampled events, never to be shown; empty where there is one event alone.
+    replicates: Replicates
+    #: What they are worth on the events that are held back, never to be shown before these count.
+    held_back: Evaluation | None = None
+    #: Which metrics are missing and when they are: not told by a dry run, as it tells of scores.
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def uncertainties(self) -> dict[str, float]:
+        """The standard error of each metric; empty where it cannot be told."""
+        return standard_errors(self.replicates)
+
+
+async def evaluate(
+    task: Task,
+    truth: Truth,
+    path: Path,
+    *,
+    executor: Executor,
+    limits: Limits,
+    progress: Progress | None = None,
+    job_rows: int | None = None,
+    extra_columns: ExtraColumns = "refuse",
+    part: Part | None = None,
+) -> Evaluation:
+    """Check and score the predictions at ``path``.
+
+    The result does not depend on the executor, on its workers, or on ``job_rows``, the rows of truth that
+    one call should take. ``limits`` hold for each call. ``extra_columns`` says what becomes of columns beyond
+    the task's own. Of a ``part`` of the truth only its events count; what is sent for others is checked, too.
+
+    Raises :class:`~collidium.errors.InvalidInput` with all problems of the file, and
+    :class:`~collidium.errors.ScoringFailed` where the task or the machine failed.
+    """
+    run = _Evaluation(Workers(task, executor, limits), truth, path, progress, extra_columns, part)
+    try:
+        plan = await run.inspect(job_rows)
+        findings = await run.score(plan)
+    except Unreadable as error:
+        raise problems.refusal([error.problem]) from error
+    return await run.conclude(plan, findings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What all jobs together have found."""
+
+    tallies: list[GroupTally]
+    problems: list[Problem]
+    rows: int
+
+    @classmethod
+    def of(cls, results: Iterable[ScoringResult]) -> _Findings:
+        results = list(results)
+        found = [problem for result in results for problem in result.problems]
+        spreads = one_value.joined(result.spreads for result in results)
+        return cls(
+            [tally for result in results for tally in result.tallies or ()],
+            [*found, *one_value.within_file(spreads)],
+            sum(result.rows for result in results),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    workers: Workers
+    truth: Truth
+    path: Path
+    progress: Progress | None
+    extra_columns: ExtraColumns
+    part: Part | None
+
+    async def inspect(self, job_rows: int | None) -> Plan:
+        """Raises Unreadable, and InvalidInput with all that the footer shows."""
+        card = self.workers.task.card
+        max_rows = self.truth.rows(card.rows_of)
+        request = PlanRequest(
+            self.path, card, self.truth.blocks, max_rows, job_rows, extra_columns=self.extra_columns
+        )
+        [(plan, found)] = await self.workers.decode(planning.make_plan, [request])
+        if plan is None:
+            raise problems.refusal(found)
+        return plan
+
+    async def score(self, plan: Plan) -> _Findings:
+        """Score all spans: streamed from the file where that is possible, else sorted by event first."""
+        if plan.spans is not None:
+            try:
+                return _Findings.of(await self.workers.score(self._jobs(plan.spans), self.progress))
+            except Disordered as error:
+                logger.info("%s: %s; sorting it by event", self.path.name, error)
+        async with scratch_directory(self.path.parent) as directory:
+            return await self._sort_and_score(plan, directory)
+
+    async def conclude(self, plan: Plan, findings: _Findings) -> Evaluation:
+        """Merge the tallies. Raises InvalidInput where there are problems instead."""
+        if findings.problems:
+            raise problems.refusal(findings.problems)
+        if findings.rows != plan.rows:
+            self.workers.fail(f"{findings.rows} rows were scored, the file has {plan.rows}")
+        found, made = await self.workers.conclude(findings.tallies, self._sets_of_groups())
+        if found:
+            raise problems.refusal(found)
+        counts, *held_back = [self._evaluation(one, findings.rows) for one in made]
+        return replace(counts, held_back=held_back[0]) if held_back else counts
+
+    def _evaluation(self, made: Conclusion, rows: int) -> Evaluation:
+        self._check_metrics(made.metrics)
+        warnings = [*self._left_out(rows), *made.warnings]
+        missing = self._missing(made.metrics)
+        return Evaluation(dict(made.metrics), warnings, rows, made.replicates, missing=missing)
+
+    def _sets_of_groups(self) -> list[frozenset[int] | None]:
+        """The groups that count, and those that are held back, if there are any; None: all."""
+        if self.part is None:
+            return [None]
+        parts = [self.part, self.part.final] if self.part.kind == "public" else [self.part]
+        return [part.groups(len(groups_of(self.truth.events))) for part in parts]
+
+    def _left_out(self, rows: int) -> list[str]:
+        """What a submitter of half a file should hear, since it is legal and costs score."""
+        table = self.workers.task.card.rows_of
+        total = self.truth.rows(table)
+        return [f"{total - rows:,} of {total:,} {table} have no prediction"] if rows < total else []
+
+    def _jobs(
+        self, spans: Iterable[Span], files: Mapping[int, tuple[Path, ...]] | None = None
+    ) -> list[ScoringJob]:
+        """A job for each span; ``files`` hold the sorted rows of some spans, by number."""
+        truth = self.truth
+        return [
+            ScoringJob(
+                *(self.workers.task, truth.events, span, truth.paths, self.path),
+                partitions=None if files is None else files[number],
+            )
+            for number, span in enumerate(spans)
+            if files is None or number in files
+        ]
+
+    async def _sort_and_score(self, plan: Plan, directory: Path) -> _Findings:
+        spans = partitioning.spans_of(self.truth.blocks)
+        starts = tuple(span.events.start for span in spans)
+        columns = self.workers.task.card.columns
+        sorting = [
+            PartitionJob(self.path, columns, self.truth.events, groups, starts, directory, number)
+            for number, groups in enumerate(partitioning.runs_of_groups(plan.groups))
+        ]
+        parts = await self.workers.decode(partitioning.partition, sorting)
+        found = [problem for part in parts for problem in part.problems]
+        dropped = sum(part.dropped for part in parts)
+        files = {}
+        for number, span in enumerate(spans):
+            rows = sum(part.rows[number] for part in parts)
+            if too_many := partitioning.overflow(span, rows):
+                found.append(too_many)
+            else:
+                paths = (part.files[number] for part in parts)
+                files[number] = tuple(path for path in paths if path is not None)
+        results = await self.workers.score(self._jobs(spans, files), self.progress)
+        return _Findings.of([ScoringResult(None, tuple(found), dropped), *results])
+
+    def _missing(self, metrics: Mapping[str, float]) -> list[str]:
+        card = self.workers.task.card
+        return [
+            f"There is no {metric.name} when {metric.missing_when}"
+            + (": the submission has no place on the leaderboard." if metric is card.primary_metric else ".")
+            for metric in card.metrics
+            if metric.name not in metrics
+        ]
+
+    def _check_metrics(self, metrics: Mapping[str, float]) -> None:
+        card = self.workers.task.card
+        if not card.allows(metrics):
+            wanted = sorted(metric.name for metric in card.metrics)
+            self.workers.fail(f"the task has metrics {sorted(metrics)}, its card names {wanted}")
+        bad = [name for name in metrics if not isfinite(metrics[name])]
+        if bad:
+            self.workers.fail(f"these metrics are not finite: {', '.join(bad)}")

@@ -1,0 +1,249 @@
+"""Reads the footer of a file of predictions and says, before anything is decoded, all that is wrong with it.
+
+Runs in a worker process: a footer, too, is a stranger's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium.contracts.task import Card, Column, Problem
+from collidium.scoring.problems import MAX_PROBLEMS
+
+#: What becomes of columns that the task does not ask for; ignored ones are never decoded.
+ExtraColumns = Literal["refuse", "ignore"]
+
+_MAGIC: Final = b"PAR1"
+_ENCRYPTED_MAGIC: Final = b"PARE"
+#: Largest footer that is read. 10,000 row groups of three columns take 4 MB.
+MAX_FOOTER_BYTES: Final = 64 * 1024**2
+MAX_ROW_GROUPS: Final = 100_000
+#: Columns whose sizes are looked at; a file of more is refused for its columns.
+MAX_COLUMNS: Final = 1000
+#: Uncompressed bytes that a value may take: eight, a dictionary entry, a level, and room for odd writers.
+MAX_BYTES_PER_VALUE: Final = 32
+#: What a column of a row group may take beyond that, for headers and half-filled pages.
+SPARE_BYTES_PER_CHUNK: Final = 64 * 1024
+#: What a column of a row group may take in the file beyond its values: page headers, its part of the footer.
+FILE_BYTES_PER_CHUNK: Final = 1024
+#: What a file may hold beside: schemas, and what writers say of themselves.
+SPARE_FILE_BYTES: Final = 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows that are decoded together; ``first`` and ``last`` event are what the file claims, or None."""
+
+    index: int
+    rows: int
+    first: int | None
+    last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What a file says of itself."""
+
+    rows: int
+    groups: tuple[RowGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FooterRequest:
+    """A file to inspect, the card it must fit, and how many rows it may have."""
+
+    path: Path
+    card: Card
+    max_rows: int
+    extra_columns: ExtraColumns = "refuse"
+
+
+def largest(rows: int, columns: int, groups: int) -> int:
+    """Bytes that a file of so many rows, columns and row groups may have; more is not predictions."""
+    values = rows * columns * MAX_BYTES_PER_VALUE
+    return values + min(groups, MAX_ROW_GROUPS) * columns * FILE_BYTES_PER_CHUNK + SPARE_FILE_BYTES
+
+
+class Unreadable(Exception):
+    """The file cannot be decoded; the message says why, for its author."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(code, detail)
+        self.problem = Problem(code, detail)
+
+
+def inspect(request: FooterRequest) -> tuple[Footer | None, list[Problem]]:
+    """The footer and all problems it shows; no footer where there is none to be read."""
+    try:
+        _check_magic(request.path)
+        with pq.ParquetFile(request.path) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+            problems = list(islice(_problems(request, schema, metadata), MAX_PROBLEMS))
+            return (None if problems else _footer(metadata)), problems
+    except Unreadable as error:
+        return None, [error.problem]
+    except MemoryError:
+        return None, [Problem("footer-too-large", "the parquet footer does not fit into memory")]
+    except Exception as error:  # a hostile footer makes the reader raise all kinds; each means the same
+        return None, [Problem("corrupt", f"the parquet footer cannot be read: {first_line(error)}")]
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, cut to a length that fits an answer."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]
+
+
+def _check_magic(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(4)
+        file.seek(max(size - 8, 0))
+        tail = file.read(8)
+    if size == 0:
+        raise Unreadable("not-parquet", "the file is empty")
+    if _ENCRYPTED_MAGIC in (head, tail[4:]):
+        raise Unreadable("encrypted", "the parquet file is encrypted; submit it without encryption")
+    if head != _MAGIC:
+        raise Unreadable("not-parquet", "this is not a parquet file: it does not begin with PAR1")
+    if size < 12 or tail[4:] != _MAGIC:
+        raise Unreadable("truncated", "the parquet file is cut off: it does not end with PAR1")
+    footer = int.from_bytes(tail[:4], "little")
+    if footer > size - 12:
+        raise Unreadable("truncated", f"the parquet footer claims {footer} bytes, more than the file has")
+    if footer > MAX_FOOTER_BYTES:
+        raise Unreadable(
+            "footer-too-large",
+            f"the parquet footer has {footer} bytes, at most {MAX_FOOTER_BYTES} are read: "
+            "write larger row groups",
+        )
+
+
+def _problems(request: FooterRequest, schema: pa.Schema, metadata: pq.FileMetaData) -> Iterator[Problem]:
+    """The problems that matter most first: a hostile footer can show any number of them."""
+    yield from _size_problems(request, metadata)
+    yield from _column_problems(request, schema)
+
+
+def _column_problems(request: FooterRequest, schema: pa.Schema) -> Iterator[Problem]:
+    card = request.card
+    counts = Counter(schema.names)
+    wanted = ", ".join(card.column_names)
+    for column in card.columns:
+        if column.name not in counts:
+            yield Problem(
+                "missing-column", f"column {column.name} is missing; the columns are {wanted}", column.name
+            )
+        elif counts[column.name] == 1:
+            yield from _type_problems(column, schema.field(column.name).type)
+    for name, count in counts.items():
+        if name not in card.column_names:
+            if not _is_refused(request, name):
+                continue
+            yield Problem(
+                "extra-column", f"column {name[:100]} is not asked for; the columns are {wanted}", name[:100]
+            )
+        elif count > 1:
+            yield Problem("repeated-column", f"column {name} is there {count} times", name)
+
+
+def _is_refused(request: FooterRequest, name: str) -> bool:
+    # The reader takes a column `track_id.anything` for a part of `track_id` and would decode it, too.
+    return request.extra_columns == "refuse" or name.partition(".")[0] in request.card.column_names
+
+
+def _type_problems(column: Column, stored: pa.DataType) -> Iterator[Problem]:
+    plain = stored.value_type if isinstance(stored, pa.DictionaryType) else stored
+    if pa.types.is_integer(plain) or (column.kind == "float" and pa.types.is_floating(plain)):
+        return
+    wanted = "integers" if column.kind == "integer" else "floating-point numbers or integers"
+    yield Problem(
+        "wrong-type", f"column {column.name} must hold {wanted}, not {str(stored)[:100]}", column.name
+    )
+
+
+def _size_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:
+    rows = metadata.num_rows
+    if rows == 0:
+        yield Problem("no-rows", "the file has no rows")
+    if rows > request.max_rows:
+        yield Problem(
+            "too-many-rows",
+            f"the file has {rows} rows, at most {request.max_rows} are there to be predicted",
+            count=rows - request.max_rows,
+        )
+    elif metadata.num_row_groups > MAX_ROW_GROUPS:
+        yield Problem(
+            "too-many-row-groups",
+            f"the file has {metadata.num_row_groups} row groups, at most {MAX_ROW_GROUPS} are read",
+        )
+    elif metadata.num_columns <= MAX_COLUMNS:
+        yield from _group_problems(request, metadata)
+        yield from _file_problems(request, metadata)
+    elif request.extra_columns == "ignore":
+        yield Problem(
+            "too-many-columns",
+            f"the file has {metadata.num_columns} columns, at most {MAX_COLUMNS} are looked at",
+        )
+
+
+def _file_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:
+    """What lies between the pages is read by nobody, but would be kept."""
+    size = request.path.stat().st_size
+    limit = largest(metadata.num_rows, metadata.num_columns, metadata.num_row_groups)
+    if size > limit:
+        yield Problem(
+            "too-large",
+            f"the file has {size} bytes, its {metadata.num_rows} rows should take less than {limit}",
+        )
+
+
+def _group_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:
+    read = _columns_read(request, metadata)
+    total = chunks = size = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        total += group.num_rows
+        chunks += len(read)
+        size += sum(max(group.column(index).total_uncompressed_size, 0) for index in read)
+    if total != metadata.num_rows:
+        yield Problem("corrupt", f"the row groups have {total} rows, the footer claims {metadata.num_rows}")
+    limit = total * len(read) * MAX_BYTES_PER_VALUE + chunks * SPARE_BYTES_PER_CHUNK
+    if size > limit:
+        yield Problem(
+            "too-large-to-decode", f"the file decodes to {size} bytes, far too many for {total} rows"
+        )
+
+
+def _columns_read(request: FooterRequest, metadata: pq.FileMetaData) -> list[int]:
+    """The columns that count when it is asked how much there is to decode."""
+    columns = range(metadata.num_columns)
+    if request.extra_columns == "refuse":
+        return list(columns)
+    return [index for index in columns if metadata.schema.column(index).path in request.card.column_names]
+
+
+def _footer(metadata: pq.FileMetaData) -> Footer:
+    groups = []
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        first, last = _claimed_events(group)
+        if group.num_rows:
+            groups.append(RowGroup(number, group.num_rows, first, last))
+    return Footer(metadata.num_rows, tuple(groups))
+
+
+def _claimed_events(group: pq.RowGroupMetaData) -> tuple[int | None, int | None]:
+    columns = (group.column(index) for index in range(group.num_columns))
+    statistics: Any = next((c.statistics for c in columns if c.path_in_schema == "event_id"), None)
+    if statistics is None or not statistics.has_min_max:
+        return None, None
+    first, last = int(statistics.min), int(statistics.max)
+    return (first, last) if first <= last else (None, None)

@@ -1,0 +1,118 @@
+"""Decodes predictions in a worker process: row groups in, rows sorted by event out.
+
+Everything that a file may hold wrongly ends here: as problems, or as :class:`Unreadable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium.contracts.task import Column, EventRange, Problem
+from collidium.scoring import content
+from collidium.scoring.predictions import RowGroup, Unreadable, first_line
+
+T = TypeVar("T")
+
+#: Rows that are decoded at once where a row group may be of any size.
+BATCH_ROWS: Final = 512 * 1024
+
+
+class Disordered(Exception):
+    """A row group has other events than its statistics claim: the plan that stood on them is void."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Decoded rows, sorted by event, all of them in the eval range, and what had to be left out."""
+
+    table: pa.Table
+    #: Column event_id of ``table``, shape (rows,), in the width submitted.
+    events: npt.NDArray[Any]
+    #: Rows that are in no event, or hold no value that counts.
+    dropped: int
+    problems: tuple[Problem, ...]
+
+
+class PredictionsReader:
+    """Reads a file of predictions; a context manager."""
+
+    def __init__(self, path: Path, columns: Sequence[Column], events: EventRange) -> None:
+        """``events`` is the eval range. Raises Unreadable."""
+        self._columns = columns
+        self._names = [column.name for column in columns]
+        self._events = events
+        self._file = decoding(pq.ParquetFile, path, memory_map=True)
+        #: A table without rows, of the columns and types that are read.
+        self.empty = _plain(decoding(self._file.schema_arrow.empty_table).select(self._names))
+
+    def __enter__(self) -> PredictionsReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, group: RowGroup) -> Rows:
+        """Decode a row group whole. Raises Unreadable, and Disordered where its statistics lied."""
+        table = decoding(self._file.read_row_group, group.index, self._names, use_threads=False)
+        if table.num_rows != group.rows:
+            raise Unreadable(
+                "corrupt", f"row group {group.index} has {table.num_rows} rows, not {group.rows} as it claims"
+            )
+        rows = self._rows(table)
+        _check_claim(rows.events, group)
+        return rows
+
+    def stream(self, groups: Sequence[int]) -> Iterator[Rows]:
+        """Decode row groups of any size, a batch at a time. Raises Unreadable."""
+        batches = self._file.iter_batches(BATCH_ROWS, list(groups), self._names, use_threads=False)
+        while (batch := decoding(_next, batches)) is not None:
+            yield self._rows(pa.Table.from_batches([batch]))
+
+    def _rows(self, table: pa.Table) -> Rows:
+        table = _plain(table.select(self._names))
+        problems, kept = content.check(table, self._columns, self._events)
+        events = content.as_numpy(kept.column("event_id"))
+        if np.any(events[1:] < events[:-1]):
+            kept = kept.take(np.argsort(events, kind="stable"))
+            events = content.as_numpy(kept.column("event_id"))
+        return Rows(kept, events, table.num_rows - kept.num_rows, tuple(problems))
+
+
+def decoding(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Call into the reader; whatever it raises over a hostile file becomes Unreadable."""
+    try:
+        return function(*arguments, **options)
+    except MemoryError:
+        raise Unreadable(
+            "too-large-to-decode", "the file does not fit into memory when it is decoded"
+        ) from None
+    except Exception as error:  # corrupt pages make the reader raise all kinds; each means the same
+        raise Unreadable("corrupt", f"the file cannot be decoded: {first_line(error)}") from error
+
+
+def _next(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    return next(batches, None)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Values instead of places in a dictionary, which some writers declare for integers, too."""
+    for number, field in enumerate(table.schema):
+        if isinstance(field.type, pa.DictionaryType):
+            values = decoding(table.column(number).cast, field.type.value_type)
+            table = table.set_column(number, field.name, values)
+    return table
+
+
+def _check_claim(events: npt.NDArray[Any], group: RowGroup) -> None:
+    if group.first is None or group.last is None or not len(events):
+        return
+    if events[0] < group.first or events[-1] > group.last:
+        raise Disordered(f"row group {group.index} has events outside of its statistics")

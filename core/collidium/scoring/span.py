@@ -1,0 +1,144 @@
+"""Scores a span of events in a worker process: predictions and truth in, a tally out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium.contracts.task import Block, EventRange, Problem, Tally, Task
+from collidium.scoring import one_value
+from collidium.scoring.blocks import Span, TruthBlock
+from collidium.scoring.one_value import Spreads
+from collidium.scoring.problems import merge
+from collidium.scoring.reading import PredictionsReader
+from collidium.scoring.streaming import Findings, by_block, from_partitions, from_row_groups
+from collidium.scoring.uncertainty import GroupTally, Replicates, by_group, groups_of, merged, resampled
+
+BlockPredictions = tuple[TruthBlock, pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringJob:
+    """What one worker scores in one call."""
+
+    task: Task
+    #: The eval range, of which ``span`` is a part.
+    events: EventRange
+    span: Span
+    #: Parquet files of the truth tables by name.
+    truth: Mapping[str, Path]
+    predictions: Path
+    #: Files of the span's rows to be read instead; None: the row groups of ``predictions``.
+    partitions: tuple[Path, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringResult:
+    """``tallies`` are None where there are problems. ``rows``: how many the job has answered for."""
+
+    #: One for each group of events that the job has a part in, in order of events.
+    tallies: tuple[GroupTally, ...] | None
+    problems: tuple[Problem, ...]
+    rows: int
+    #: Of the columns that must have one value in the whole file, of which a job sees a part.
+    spreads: Spreads = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a task makes of all tallies; ``replicates`` are those of the metrics that there are.
+
+    The tallies themselves may be large, and stay where they are.
+    """
+
+    metrics: Mapping[str, float]
+    warnings: Sequence[str]
+    replicates: Replicates
+
+
+def score(job: ScoringJob) -> ScoringResult:
+    """Check and score the blocks of a job.
+
+    Raises Unreadable and Disordered for what is wrong with the file; anything else that it raises is the
+    fault of the task or of the truth.
+    """
+    findings = Findings()
+    groups = groups_of(job.events)
+    tallies: list[GroupTally] = []
+    columns = job.task.card.columns
+    spreads: Spreads = {}
+    with _blocks(job, findings) as blocks, _truth(job.truth) as truth:
+        for block, predictions in blocks:
+            tables = {
+                name: file.read_row_group(block.index, use_threads=False) for name, file in truth.items()
+            }
+            data = Block(block.events, predictions, tables)
+            spreads = one_value.joined([spreads, one_value.spreads_of(predictions, columns)])
+            findings.problems += one_value.within_events(predictions, columns)
+            findings.problems += job.task.check(data)
+            if findings.problems:
+                findings.problems = merge(findings.problems)
+            else:
+                tallies += [GroupTally(group, job.task.score(part)) for group, part in by_group(data, groups)]
+    found = None if findings.problems else tuple(merged(job.task, tallies))
+    return ScoringResult(found, tuple(findings.problems), findings.rows, spreads)
+
+
+def decode(job: ScoringJob) -> None:
+    """Read what :func:`score` reads of the predictions, and nothing else.
+
+    Tells, after a worker died or ran over its limits, whether the file did that or the task.
+    """
+    with _blocks(job, Findings()) as blocks:
+        for _ in blocks:
+            pass
+
+
+def conclude(
+    request: tuple[Task, Sequence[GroupTally], Sequence[Collection[int] | None]],
+) -> tuple[list[Problem], list[Conclusion]]:
+    """Merge tallies, in order of events, and compute the metrics, also of resampled events.
+
+    Once for each of some sets of groups; None is all of them. There are no conclusions where there are
+    problems, which the tally of all shows.
+    """
+    task, tallies, sets = request
+    groups = merged(task, tallies)
+    whole = task.merge([part.tally for part in groups])
+    if problems := task.check_whole(whole):
+        return list(problems), []
+    return [], [_conclude(task, groups, whole, numbers) for numbers in sets]
+
+
+def _conclude(
+    task: Task, groups: Sequence[GroupTally], whole: Tally, numbers: Collection[int] | None
+) -> Conclusion:
+    """What the groups of these ``numbers`` make, or all of them, whose tally is ``whole``."""
+    tallies = [part.tally for part in groups if numbers is None or part.group in numbers]
+    tally = whole if numbers is None else task.merge(tallies)
+    metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
+    replicates = {name: values for name, values in resampled(task, tallies).items() if name in metrics}
+    return Conclusion(metrics, warnings, replicates)
+
+
+@contextmanager
+def _blocks(job: ScoringJob, findings: Findings) -> Iterator[Iterator[BlockPredictions]]:
+    with PredictionsReader(job.predictions, job.task.card.columns, job.events) as reader:
+        if job.partitions is None:
+            chunks = from_row_groups(reader, job.span, findings)
+        else:
+            chunks = from_partitions(job.partitions, job.span.events)
+        yield by_block(job.span.blocks, chunks, reader.empty, findings)
+
+
+@contextmanager
+def _truth(paths: Mapping[str, Path]) -> Iterator[dict[str, pq.ParquetFile]]:
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(pq.ParquetFile(path, memory_map=True)) for name, path in paths.items()
+        }

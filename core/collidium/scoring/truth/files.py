@@ -1,0 +1,137 @@
+"""Truth as the server keeps it: made once from a dataset, cut into blocks of whole events, described by a
+manifest, never served.
+
+A directory holds ``manifest.json`` and one parquet file for each truth table. Row group ``i`` of every
+table holds the events of block ``i``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from collidium.contracts.task import EventRange
+from collidium.errors import ConfigurationError
+from collidium.scoring.blocks import TruthBlock
+
+MANIFEST: Final = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TruthTable:
+    """A file of truth."""
+
+    sha256: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """One version of a task's truth; :meth:`open` reads it."""
+
+    directory: Path
+    task: str
+    #: Short hash of what the truth says, and of where it is from.
+    version: str
+    dataset: str
+    revision: str
+    events: EventRange
+    tables: Mapping[str, TruthTable]
+    blocks: tuple[TruthBlock, ...]
+    scorer_version: str
+    #: When it was made, RFC 3339.
+    created_at: str
+    #: What the task's baseline scores; empty where it has none.
+    floors: Mapping[str, float]
+
+    @classmethod
+    def open(cls, directory: Path) -> Truth:
+        """Read the manifest and see that the files it names are there, in their sizes.
+
+        Raises :class:`~collidium.errors.ConfigurationError`.
+        """
+        try:
+            truth = cls._from_manifest(directory, json.loads((directory / MANIFEST).read_bytes()))
+            sizes = {name: path.stat().st_size for name, path in truth.paths.items()}
+        except OSError as error:
+            raise ConfigurationError(f"truth in {directory} is not there or not whole: {error}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(f"{directory / MANIFEST} is no manifest of truth: {error!r}") from error
+        for name, size in sizes.items():
+            if size != truth.tables[name].bytes:
+                raise ConfigurationError(
+                    f"truth table {truth.paths[name]} has {size} bytes, not {truth.tables[name].bytes}"
+                )
+        return truth
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """The file of each table."""
+        return {name: table_path(self.directory, name) for name in self.tables}
+
+    def rows(self, table: str) -> int:
+        """Rows of a table, of all events."""
+        return self.tables[table].rows
+
+    def verify(self) -> None:
+        """Read every file and compare its hash; raises :class:`~collidium.errors.ConfigurationError`."""
+        for name, path in self.paths.items():
+            if file_sha256(path) != self.tables[name].sha256:
+                raise ConfigurationError(f"truth table {path} is not what its manifest says: import it again")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The manifest."""
+        return {
+            "task": self.task,
+            "version": self.version,
+            "dataset": self.dataset,
+            "revision": self.revision,
+            "events": {"start": self.events.start, "stop": self.events.stop},
+            "tables": {
+                name: {"sha256": table.sha256, "rows": table.rows, "bytes": table.bytes}
+                for name, table in self.tables.items()
+            },
+            "blocks": [[block.events.start, block.events.stop, block.rows] for block in self.blocks],
+            "scorer_version": self.scorer_version,
+            "created_at": self.created_at,
+            "floors": dict(self.floors),
+        }
+
+    def save(self) -> None:
+        """Write the manifest into the directory."""
+        (self.directory / MANIFEST).write_text(json.dumps(self.as_dict(), indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def _from_manifest(cls, directory: Path, manifest: Mapping[str, Any]) -> Truth:
+        return cls(
+            directory=directory,
+            task=str(manifest["task"]),
+            version=str(manifest["version"]),
+            dataset=str(manifest["dataset"]),
+            revision=str(manifest["revision"]),
+            events=EventRange(**manifest["events"]),
+            tables={name: TruthTable(**table) for name, table in manifest["tables"].items()},
+            blocks=tuple(
+                TruthBlock(index, EventRange(start, stop), rows)
+                for index, (start, stop, rows) in enumerate(manifest["blocks"])
+            ),
+            scorer_version=str(manifest["scorer_version"]),
+            created_at=str(manifest["created_at"]),
+            floors={name: float(value) for name, value in manifest["floors"].items()},
+        )
+
+
+def table_path(directory: Path, table: str) -> Path:
+    """The file of a truth table."""
+    return directory / f"{table}.parquet"
+
+
+def file_sha256(path: Path) -> str:
+    """Hash of a file's bytes, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

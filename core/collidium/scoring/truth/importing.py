@@ -1,0 +1,162 @@
+"""Makes truth from a dataset: prepared block by block, written beside its place, moved there when whole."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collidium.contracts.executor import Executor, Limits
+from collidium.contracts.task import EventRange, Task, UnusableTruth
+from collidium.datasets import Dataset
+from collidium.datasets.publishing.public_part import refuse_withheld
+from collidium.errors import UnusableDataset
+from collidium.files.held import scratch_directory
+from collidium.scoring.engine import evaluate
+from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.writing import BLOCK_ROWS, TruthWriter
+
+#: Called with the number of events prepared so far, and of all.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a dataset is from, as the manifest tells it: a repository or directory, and a revision."""
+
+    dataset: str
+    revision: str
+
+
+async def build(
+    task: Task,
+    source: Dataset,
+    *,
+    origin: Origin,
+    directory: Path,
+    executor: Executor,
+    limits: Limits,
+    events: EventRange | None = None,
+    block_rows: int = BLOCK_ROWS,
+    progress: Progress | None = None,
+) -> Truth:
+    """Prepare the truth of ``events`` (the card's where None) below ``directory``, at ``<task>/<version>``.
+
+    The same input gives the same version; one that is there already is left as it is. The first of the task's
+    baselines, if any, is scored like a submission; its metrics are the floors. ``progress`` is called from
+    another thread.
+
+    Raises UnusableDataset where events are missing or the dataset lacks what the task needs, and whatever
+    :func:`~collidium.scoring.engine.evaluate` raises over the baseline. Then nothing is left.
+    """
+    events = events or task.card.eval_events
+    async with scratch_directory(directory / task.card.name) as scratch:
+        builder = _Builder(task, source, origin, events, block_rows, progress)
+        truth, baseline = await asyncio.to_thread(builder.write, scratch)
+        if baseline is not None:
+            made = await evaluate(task, truth, baseline, executor=executor, limits=limits)
+            truth = replace(truth, floors=made.metrics)
+            baseline.unlink()
+        return await asyncio.to_thread(_publish, truth, directory / task.card.name / truth.version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    task: Task
+    source: Dataset
+    origin: Origin
+    events: EventRange
+    block_rows: int
+    progress: Progress | None
+
+    def write(self, directory: Path) -> tuple[Truth, Path | None]:
+        """Write tables, and the baseline's predictions where there are any, into ``directory``."""
+        card = self.task.card
+        names = tuple(dict.fromkeys([*card.truth_sources, *card.inputs]))
+        reconstruct = next(iter(self.task.baselines().values()), None)
+        with ExitStack() as stack:
+            writer = stack.enter_context(TruthWriter(directory, card.rows_of, self.events, self.block_rows))
+            baseline = stack.enter_context(_Baseline(directory / "baseline.predictions"))
+            for block, tables in self.source.read(names, self.events):
+                for name in card.truth_sources:
+                    refuse_withheld(name, tables[name])
+                try:
+                    writer.add(block, self.task.prepare({name: tables[name] for name in card.truth_sources}))
+                except UnusableTruth as error:
+                    raise UnusableDataset(str(error)) from error
+                if reconstruct is not None:
+                    baseline.add(reconstruct({name: tables[name] for name in card.inputs}))
+                if self.progress:
+                    self.progress(block.stop - self.events.start, len(self.events))
+            described = writer.finish()
+        truth = Truth(
+            directory=directory,
+            task=card.name,
+            version=self._version(writer.content_hashes()),
+            dataset=self.origin.dataset,
+            revision=self.origin.revision,
+            events=self.events,
+            tables=described,
+            blocks=tuple(writer.blocks),
+            scorer_version=self.task.version,
+            created_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            floors={},
+        )
+        return truth, baseline.path if baseline.rows else None
+
+    def _version(self, tables: Mapping[str, str]) -> str:
+        content = {
+            "task": self.task.card.name,
+            "scorer_version": self.task.version,
+            "dataset": self.origin.dataset,
+            "revision": self.origin.revision,
+            "events": str(self.events),
+            "tables": tables,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+class _Baseline:
+    """Predictions of a task's first baseline on their way to the disk; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self._writer: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> _Baseline:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def add(self, predictions: pa.Table) -> None:
+        """Add the predictions of the next events."""
+        if not predictions.num_rows:
+            return
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self.path, predictions.schema)
+        self._writer.write_table(predictions)
+        self.rows += predictions.num_rows
+
+
+def _publish(truth: Truth, place: Path) -> Truth:
+    """Move the truth to its place, at once; one of this version that is there already stays."""
+    truth.save()
+    truth.directory.chmod(0o755)
+    try:
+        truth.directory.rename(place)
+    except OSError:
+        # A directory that has files is never replaced: another import was first.
+        if not place.exists():
+            raise
+    return Truth.open(place)

@@ -1,0 +1,103 @@
+"""Calls workers for the engine, and finds out whose fault it is when a call fails.
+
+A file can make its reader raise, crash, hang or swell; so can a task. The first is told to the submitter
+as a problem of the file, the second is the operator's to mend and goes to the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar
+
+from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
+from collidium.contracts.task import Problem, Task
+from collidium.errors import ScoringFailed
+from collidium.scoring import span
+from collidium.scoring.predictions import Unreadable
+from collidium.scoring.reading import Disordered
+from collidium.scoring.uncertainty import GroupTally
+
+logger = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: Called with the number of events scored so far, and of all.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """An executor, as one evaluation uses it."""
+
+    task: Task
+    executor: Executor
+    limits: Limits
+
+    async def decode(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Call a function that only reads the file. Raises Unreadable, Disordered and ScoringFailed."""
+        try:
+            async with aclosing(self.executor.map(function, items, self.limits)) as results:
+                return [result async for result in results]
+        except (Unreadable, Disordered):
+            raise
+        except (OverLimit, WorkerDied) as error:
+            raise _unreadable(error) from error
+        except Exception as error:  # a full disk, a broken executor: nothing that a submitter can mend
+            self.fail("reading the predictions failed", error)
+
+    async def score(
+        self, jobs: Sequence[span.ScoringJob], progress: Progress | None
+    ) -> list[span.ScoringResult]:
+        """Score jobs, in order of events. Raises Unreadable, Disordered and ScoringFailed."""
+        done: list[span.ScoringResult] = []
+        try:
+            async with aclosing(self.executor.map(span.score, jobs, self.limits)) as results:
+                async for result in results:
+                    done.append(result)
+                    if progress:
+                        job = jobs[len(done) - 1]
+                        progress(job.span.events.stop - job.events.start, len(job.events))
+        except (Unreadable, Disordered):
+            raise
+        except (OverLimit, WorkerDied) as error:
+            # The file or the task? The file is read again, without the task.
+            await self.decode(span.decode, [jobs[len(done)]])
+            self.fail("the file can be read, but scoring it does not end well", error)
+        except Exception as error:  # whatever a stranger's task raises
+            self.fail("the task raised an error", error)
+        return done
+
+    async def conclude(
+        self, tallies: Sequence[GroupTally], sets: Sequence[Collection[int] | None]
+    ) -> tuple[list[Problem], list[span.Conclusion]]:
+        """Merge tallies, in order of events, for each of some sets of groups: what :func:`scoring.conclude`
+        tells. Raises ScoringFailed."""
+        request = (self.task, tallies, sets)
+        try:
+            async with aclosing(self.executor.map(span.conclude, [request], self.limits)) as results:
+                return await anext(results)
+        except Exception as error:  # as in score
+            self.fail("the task could not make metrics of its tallies", error)
+
+    def fail(self, reason: str, error: Exception | None = None) -> NoReturn:
+        """Log for the operator what went wrong, and tell the submitter that it was not the predictions."""
+        name = self.task.card.name
+        notes = "".join(getattr(error, "__notes__", ()))
+        logger.error("scoring for task %s failed: %s: %r\n%s", name, reason, error, notes)
+        raise ScoringFailed(
+            f"scoring for task {name} failed, and not because of your predictions; the operators can see why "
+            "in the log",
+            retry_after=60,
+        ) from error
+
+
+def _unreadable(error: OverLimit | WorkerDied) -> Unreadable:
+    if isinstance(error, OverLimit):
+        return Unreadable(
+            "too-large-to-decode", f"decoding the file {error}; write smaller row groups, sorted by event"
+        )
+    return Unreadable("corrupt", "the file cannot be decoded: its reader crashes over it")

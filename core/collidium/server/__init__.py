@@ -1,0 +1,1 @@
+"""The server's processes and sockets, and the background work that runs with serving."""

@@ -1,0 +1,206 @@
+"""Several server processes on one port: starts them, replaces one that dies, stops them together."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from time import monotonic
+from types import FrameType
+from typing import Final
+
+from collidium.errors import CollidiumError
+from collidium.files.data_directory import metrics_directory
+from collidium.files.held import held_directory
+from collidium.runtime import logs
+from collidium.server.worker import GRACE_SECONDS, serve_here
+from collidium.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+#: Seconds before another worker is tried after one that did not get ready; doubled each time.
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 30.0
+
+_spawn = multiprocessing.get_context("spawn")
+
+
+class Worker:
+    """A server process and the end of a pipe on which it says that it is ready."""
+
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+        self.news, its_end = _spawn.Pipe(duplex=False)
+        self.ready = False
+        self.process: SpawnProcess = _spawn.Process(target=_work, args=(settings, listener, its_end))
+        self.process.start()
+        its_end.close()
+
+    @property
+    def watched(self) -> list[Connection | int]:
+        return [self.process.sentinel] if self.ready else [self.process.sentinel, self.news]
+
+    def hear(self) -> None:
+        """Take in what it said."""
+        if not self.ready and self.news.poll():
+            self.ready = self._said_ready()
+
+    def _said_ready(self) -> bool:
+        try:
+            return bool(self.news.recv())
+        except EOFError:
+            return False
+
+    def stop(self) -> None:
+        """Ask it to finish what it has begun and to end."""
+        self.process.terminate()
+
+    def join(self) -> None:
+        """Wait until it has ended; past its time it is killed."""
+        self.process.join(GRACE_SECONDS + 10)
+        if self.process.is_alive():
+            logger.error("worker %s does not stop and is killed", self.process.pid)
+            self.process.kill()
+            self.process.join()
+        self.news.close()
+
+
+class Place:
+    """Where one worker works: it has its worker, or waits until the next one may be tried."""
+
+    def __init__(self, start: Callable[[], Worker]) -> None:
+        self._start = start
+        self.worker: Worker | None = start()
+        self._due = 0.0
+        self._failures = 0
+
+    @property
+    def is_ready(self) -> bool:
+        return self.worker is not None and self.worker.ready
+
+    @property
+    def pause(self) -> float | None:
+        """Seconds until the next worker may be tried; None when there is one."""
+        return None if self.worker is not None else max(0.0, self._due - monotonic())
+
+    def look_after(self, *, proven: bool) -> None:
+        """Replace a worker that has died.
+
+        One that dies before it was ready is tried again later where that is ``proven`` to work, and else
+        raises CollidiumError.
+        """
+        if self.worker is None:
+            self._try_again()
+            return
+        self.worker.hear()
+        pid, code = self.worker.process.pid, self.worker.process.exitcode
+        if code is None:
+            return
+        was_ready = self.worker.ready
+        if not was_ready and not proven:
+            raise CollidiumError(f"a worker ended with {code} before it was ready")
+        self.worker.join()
+        self.worker = None
+        if was_ready:
+            logger.error("worker %s ended with %s and is replaced", pid, code)
+            self._failures = 0
+            self._try_again()
+        else:
+            self._wait(f"worker {pid} ended with {code} before it was ready")
+
+    def _try_again(self) -> None:
+        if self._due > monotonic():
+            return
+        try:
+            self.worker = self._start()
+        except OSError as error:
+            self._wait(f"no worker can be started: {error}")
+
+    def _wait(self, reason: str) -> None:
+        seconds = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
+        self._failures += 1
+        self._due = monotonic() + seconds
+        logger.error("%s; the next is tried in %g s", reason, seconds)
+
+
+def supervise(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
+    """Keep ``settings.workers`` processes serving until SIGTERM or SIGINT; ``announce`` when all are ready.
+
+    A worker that dies later is replaced, again and again if need be. Until all were ready once, one that dies
+    before it is ready ends all, with CollidiumError: then the service does not work here.
+    """
+    with _stop_signal() as stopped, _shared_metrics(settings):
+        places: list[Place] = []
+        announced = False
+        try:
+            places += (Place(lambda: Worker(settings, listener)) for _ in range(settings.workers))
+            while not _wait(places, stopped):
+                for place in places:
+                    place.look_after(proven=announced)
+                if not announced and all(place.is_ready for place in places):
+                    announced = True
+                    announce()
+        finally:
+            # With the workers' copies the last of it: from now on new connections are refused.
+            listener.close()
+            workers = [place.worker for place in places if place.worker is not None]
+            for worker in workers:
+                worker.stop()
+            for worker in workers:
+                worker.join()
+
+
+def _wait(places: list[Place], stopped: int) -> bool:
+    """Wait until something happens, or a worker is due; whether it is the signal to stop."""
+    watched: list[Connection | int] = [stopped]
+    for place in places:
+        if place.worker is not None:
+            watched += place.worker.watched
+    pauses = [place.pause for place in places if place.pause is not None]
+    return stopped in wait(watched, min(pauses, default=None))
+
+
+@contextmanager
+def _shared_metrics(settings: Settings) -> Iterator[None]:
+    """Let the workers count into one place, so that whichever answers ``/metrics`` knows of all.
+
+    It is held by this process alone: workers end soon after it.
+    """
+    with held_directory(metrics_directory(settings)) as directory:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
+        yield
+
+
+@contextmanager
+def _stop_signal() -> Iterator[int]:
+    """A file descriptor that becomes readable at SIGTERM or SIGINT."""
+    reading, writing = os.pipe()
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        os.write(writing, b"x")
+
+    before = {number: signal.signal(number, tell) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield reading
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(reading)
+        os.close(writing)
+
+
+def _work(settings: Settings, listener: socket.socket, ready: Connection) -> None:
+    """A worker's main function."""
+    # Ctrl-C reaches the whole group of processes; the supervisor passes it on as SIGTERM.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logs.configure(settings.log_level, settings.log_format)
+    try:
+        serve_here(settings, listener, lambda: ready.send(True))
+    except CollidiumError as error:
+        logger.error("%s", error.detail)
+        raise SystemExit(error.exit_code) from None

@@ -1,0 +1,98 @@
+"""One server process: Hypercorn with the application, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import multiprocessing
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+
+from collidium.api import context
+from collidium.api.app import create_app
+from collidium.platform import Platform
+from collidium.server.background import background_work
+from collidium.settings import Settings
+
+#: How long requests in flight may take when the server stops.
+GRACE_SECONDS = 30.0
+
+#: Longer than clients keep idle connections, so that none is closed under a request on its way.
+KEEP_ALIVE_SECONDS = 75.0
+
+
+def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
+    """Serve from this process; ``announce`` is called when it is ready. Takes the listener over.
+
+    Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
+    ConfigurationError when it cannot start.
+    """
+    tell_of_plugins()
+    asyncio.run(_serve(settings, listener, announce))
+
+
+async def _serve(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
+    async def until_stopped() -> None:
+        _spare_the_collector()
+        announce()
+        await stop_requested()
+
+    async with AsyncExitStack() as stack:
+        platform = await stack.enter_async_context(Platform.open(settings))
+        app = create_app(settings, platform.plugins)
+        context.give(app, platform)
+        if settings.follow_requests:
+            await stack.enter_async_context(background_work(platform))
+        await serve(app, hypercorn_config(listener, settings.log_level), shutdown_trigger=until_stopped)
+
+
+def _spare_the_collector() -> None:
+    """What was made by now stays until the end: to look through it again and again would stall requests."""
+    gc.collect()
+    gc.freeze()
+
+
+def tell_of_plugins() -> None:
+    """Log what a broken plugin raised: the command is quiet about it, the server's log is where to look."""
+    logging.getLogger("collidium.plugins").setLevel(logging.NOTSET)
+
+
+def hypercorn_config(listener: socket.socket, log_level: str) -> Config:
+    """Hypercorn on a socket that listens already; its log lines go with all others."""
+    config = Config()
+    # Not a duplicate: when Hypercorn closes it, new connections are refused, not left waiting.
+    config.bind = [f"fd://{listener.detach()}"]
+    config.graceful_timeout = GRACE_SECONDS
+    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
+    config.include_server_header = False
+    config.loglevel = log_level.upper()
+    config.errorlog = logging.getLogger("hypercorn.error")
+    return config
+
+
+async def stop_requested() -> None:
+    """Return at the first SIGTERM or SIGINT; a second SIGINT then ends the process at once.
+
+    A worker heeds SIGTERM alone (Ctrl-C reaches its supervisor, too), and the end of its supervisor.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    supervisor = multiprocessing.parent_process()
+    if supervisor is None:
+        loop.add_signal_handler(signal.SIGINT, stop.set)
+    else:
+        loop.add_reader(supervisor.sentinel, stop.set)
+    await stop.wait()
+    if supervisor is None:
+        loop.remove_signal_handler(signal.SIGINT)
+    else:
+        loop.remove_reader(supervisor.sentinel)
+    # Hypercorn may wait for connections without a limit; the kernel then ends the process.
+    signal.alarm(int(GRACE_SECONDS) + 5)

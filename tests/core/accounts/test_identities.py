@@ -1,0 +1,205 @@
+"""What is remembered of tokens, how many unknown ones are taken, what holds during an outage."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.waiting import until
+
+from collidium.accounts.identities import ADDRESSES, Identities, TokenBuckets, network_of
+from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
+from collidium.errors import TooManyRequests
+from collidium.settings import Settings
+
+
+class Directory(IdentityProvider):
+    """Knows every token that begins with ``good``, while it is not ``away``."""
+
+    name = "directory"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.away = False
+        self.revoked: set[str] = set()
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def identify(self, token: str) -> Identity | None:
+        self.asked.append(token)
+        await self.gate.wait()
+        if self.away:
+            raise IdentityUnavailable("away")
+        return Identity("ada") if token.startswith("good") and token not in self.revoked else None
+
+    async def close(self) -> None:
+        pass
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def directory() -> Directory:
+    return Directory()
+
+
+def identities(directory: Directory, clock: Clock, **settings: Any) -> Identities:
+    return Identities(directory, Settings(**settings), clock)
+
+
+async def test_known_token_is_asked_about_once(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    assert [await known.identify("good", "::1") for _ in range(3)] == [Identity("ada")] * 3
+    assert directory.asked == ["good"]
+    clock.now += 61
+    assert await known.identify("good", "::1") == Identity("ada")
+    assert directory.asked == ["good"] * 2
+
+
+async def test_rejected_token_is_asked_about_again_soon(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    assert [await known.identify("bad", "::1") for _ in range(3)] == [None] * 3
+    assert directory.asked == ["bad"]
+    clock.now += 6
+    assert await known.identify("bad", "::1") is None
+    assert directory.asked == ["bad"] * 2
+
+
+async def test_cache_of_zero_seconds_asks_each_time(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock, identity_cache_seconds=0)
+    for _ in range(3):
+        await known.identify("good", "::1")
+    assert directory.asked == ["good"] * 3
+
+
+async def test_callers_of_one_token_share_one_call(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    directory.gate.clear()
+    waiting = [asyncio.create_task(known.identify("good", "::1")) for _ in range(50)]
+    await until(lambda: directory.asked == ["good"])
+    for caller in waiting[:2]:
+        caller.cancel()
+    await asyncio.wait(waiting[:2])
+    directory.gate.set()
+    assert await asyncio.gather(*waiting[2:]) == [Identity("ada")] * 48
+    assert directory.asked == ["good"]
+
+
+async def test_call_ends_when_its_last_caller_leaves(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    directory.gate.clear()
+    caller = asyncio.create_task(known.identify("good", "::1"))
+    await until(lambda: directory.asked == ["good"])
+    caller.cancel()
+    await asyncio.wait([caller])
+    directory.gate.set()
+    assert await known.identify("good", "::1") == Identity("ada")
+    assert directory.asked == ["good"] * 2
+
+
+async def test_flood_of_one_address_is_limited(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    await known.identify("good", "192.0.2.1")
+    waits: set[str] = set()
+
+    async def flood(count: int) -> int:
+        """How many of that many new tokens are asked about."""
+        before = len(directory.asked)
+        for number in range(count):
+            try:
+                await known.identify(f"bad {before} {number}", "192.0.2.1")
+            except TooManyRequests as error:
+                waits.add(error.headers["Retry-After"])
+        return len(directory.asked) - before
+
+    assert await flood(500) == 99
+    clock.now += 10
+    assert await flood(500) == 10
+    assert await known.identify("good", "192.0.2.1") == Identity("ada")
+    assert waits == {"1"}
+    assert await known.identify("good too", "192.0.2.2") == Identity("ada")
+
+
+async def test_flood_of_many_addresses_is_limited(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    refused = 0
+    for number in range(2000):
+        try:
+            await known.identify(f"bad {number}", f"198.51.{number % 50}.1")
+        except TooManyRequests:
+            refused += 1
+    assert len(directory.asked) == 600
+    assert refused == 1400
+
+
+async def test_known_token_outlasts_an_outage_for_the_grace(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    start = clock.now
+    await known.identify("good", "::1")
+    directory.away = True
+    for seconds in range(0, 900, 30):
+        clock.now = start + seconds
+        assert await known.identify("good", "::1") == Identity("ada")
+    assert len(directory.asked) < 20, "each request waits for a provider that is away"
+    clock.now = start + 901
+    with pytest.raises(IdentityUnavailable):
+        await known.identify("good", "::1")
+
+
+async def test_revoked_token_ends_once_the_provider_is_back(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    await known.identify("good", "::1")
+    directory.away = True
+    clock.now += 61
+    assert await known.identify("good", "::1") == Identity("ada")
+    directory.away = False
+    directory.revoked.add("good")
+    clock.now += 61
+    assert await known.identify("good", "::1") is None
+    directory.away = True
+    clock.now += 61
+    with pytest.raises(IdentityUnavailable):
+        await known.identify("good", "::1")
+
+
+async def test_outage_is_no_answer_about_unknown_tokens(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    directory.away = True
+    with pytest.raises(IdentityUnavailable):
+        await known.identify("good", "::1")
+    directory.away = False
+    assert await known.identify("good", "::1") == Identity("ada")
+
+
+async def test_buckets_of_many_addresses_are_bounded(clock: Clock) -> None:
+    buckets = TokenBuckets(2, 60, ADDRESSES, clock)
+    for number in range(ADDRESSES + 5):
+        buckets.take(str(number))
+    assert len(buckets._full_at) == ADDRESSES
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("unknown", "unknown"),
+        ("", ""),
+        ("x" * 1000, "x" * 64),
+    ],
+)
+def test_network_of_an_address(address: str, network: str) -> None:
+    assert network_of(address) == network

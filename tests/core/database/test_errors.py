@@ -1,0 +1,235 @@
+"""Databases that end, fill up or are locked: what is raised means "away", and nothing is lost by it."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import asyncpg
+import pytest
+from asyncpg.exceptions._base import DataError as BadArgument
+from tortoise.exceptions import (
+    DBConnectionError,
+    DoesNotExist,
+    IntegrityError,
+    OperationalError,
+    TransactionManagementError,
+)
+from tortoise.transactions import in_transaction
+
+from collidium import database, settings
+from collidium.accounts.models import Account
+from collidium.database.errors import is_away
+from collidium.errors import ConfigurationError
+
+
+def of_sqlite(code: int, kind: type[sqlite3.Error] = sqlite3.OperationalError) -> sqlite3.Error:
+    error = kind("told")
+    error.sqlite_errorcode = code
+    return error
+
+
+def told(state: str, severity: str = "ERROR") -> Exception:
+    """What asyncpg makes of PostgreSQL's message."""
+    error: Exception = asyncpg.PostgresError.new({"C": state, "M": "told", "V": severity, "S": "FEHLER"})
+    return error
+
+
+AWAY = {
+    "tortoise cannot connect": DBConnectionError("refused"),
+    "asyncpg: the connection broke": asyncpg.ConnectionDoesNotExistError("in the middle of operation"),
+    "asyncpg: closed already": asyncpg.InterfaceError("cannot perform operation: connection is closed"),
+    "asyncpg: out of step": asyncpg.InternalClientError("cannot switch to state 12"),
+    "asyncpg: half an answer": asyncpg.exceptions.ProtocolError("unexpected end"),
+    "shutdown": told("57P01", "FATAL"),
+    "crash": told("57P02", "FATAL"),
+    "starting up": told("57P03", "FATAL"),
+    "dropped": told("57P04", "FATAL"),
+    "cancelled": told("57014"),
+    "too many connections": told("53300", "FATAL"),
+    "disk full": told("53100"),
+    "input or output": told("58030"),
+    "wrong password after a restart": told("28P01", "FATAL"),
+    "a state that nobody knows": told("ZZZZZ", "PANIC"),
+    "connection failure": told("08006"),
+    "standby": TransactionManagementError(told("25006")),
+    "idle too long": TransactionManagementError(told("25P03", "FATAL")),
+    "no lock in time": told("55P03"),
+    "SQLite, locked": OperationalError(of_sqlite(sqlite3.SQLITE_BUSY)),
+    "SQLite, locked by a snapshot": OperationalError(of_sqlite(sqlite3.SQLITE_BUSY_SNAPSHOT)),
+    "SQLite, no turn": TransactionManagementError(of_sqlite(sqlite3.SQLITE_BUSY)),
+    "SQLite, input or output": of_sqlite(sqlite3.SQLITE_IOERR_WRITE),
+    "SQLite, disk full": of_sqlite(sqlite3.SQLITE_FULL),
+    "SQLite, gone": of_sqlite(sqlite3.SQLITE_CANTOPEN),
+    "SQLite, read-only": of_sqlite(sqlite3.SQLITE_READONLY),
+}
+HERE = {
+    "a bug": ValueError("told"),
+    "not the database's": ConnectionRefusedError("told"),
+    "no row": DoesNotExist("told"),
+    "twice": IntegrityError(told("23505")),
+    "syntax": OperationalError(told("42601")),
+    "no table": OperationalError(told("42P01")),
+    "deadlock": told("40P01"),
+    "failed transaction": TransactionManagementError(told("25P02")),
+    "finished": TransactionManagementError("Transaction already finalised"),
+    "asyncpg: an argument": BadArgument("invalid input for query argument $1"),
+    "asyncpg: another schema": asyncpg.OutdatedSchemaCacheError("told"),
+    "SQLite, no table": OperationalError(of_sqlite(sqlite3.SQLITE_ERROR)),
+    "SQLite, broken": of_sqlite(sqlite3.SQLITE_CORRUPT, sqlite3.DatabaseError),
+    "SQLite, without a code": sqlite3.ProgrammingError("told"),
+}
+
+
+@pytest.mark.parametrize("error", AWAY.values(), ids=AWAY)
+def test_a_database_that_is_away(error: Exception) -> None:
+    assert is_away(error)
+
+
+@pytest.mark.parametrize("error", HERE.values(), ids=HERE)
+def test_everything_else(error: Exception) -> None:
+    assert not is_away(error)
+
+
+async def test_what_a_socket_raises_is_told_from_others_sockets(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as of_the_database:
+        await asyncpg.connect(host=str(tmp_path))
+    assert is_away(of_the_database.value)
+    with pytest.raises(FileNotFoundError) as of_somebody:
+        await asyncio.open_unix_connection(str(tmp_path / "nobody"))
+    assert not is_away(of_somebody.value)
+
+
+# -- PostgreSQL ----------------------------------------------------------------------------------------------
+
+#: The pool has no more.
+CONNECTIONS = 5
+
+
+async def transactions_at_once() -> None:
+    """Have as many transactions open at once as there are connections; hangs when one of those is lost."""
+    all_open = asyncio.Barrier(CONNECTIONS)
+
+    async def transaction() -> None:
+        async with in_transaction() as client:
+            await client.execute_query("SELECT 1")
+            await all_open.wait()
+
+    async with asyncio.timeout(20):
+        await asyncio.gather(*(transaction() for _ in range(CONNECTIONS)))
+
+
+@pytest.fixture
+def terminate(database_kind: str) -> Iterator[Callable[[str], None]]:
+    """Ends everybody else's sessions; this event loop sees nothing of it meanwhile."""
+    if database_kind != "postgresql":
+        pytest.skip("SQLite has no sessions")
+
+    async def end_others(url: str) -> None:
+        connection = await asyncpg.connect(url)
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        await connection.close()
+
+    with ThreadPoolExecutor(1) as thread:
+        yield lambda url: thread.submit(lambda: asyncio.run(end_others(url))).result()
+
+
+async def test_transactions_that_cannot_begin_leave_the_pool_whole(
+    connected: str, terminate: Callable[[str], None]
+) -> None:
+    async def begin() -> None:
+        async with in_transaction():
+            raise AssertionError("begun after all")
+
+    await transactions_at_once()
+    terminate(connected)
+    # Until the sessions' last words have been read, and before it is seen that they are over.
+    for _ in range(2):
+        await asyncio.sleep(0)
+    ends = await asyncio.gather(*(begin() for _ in range(CONNECTIONS)), return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncpg.InternalClientError] * CONNECTIONS
+    assert all(isinstance(end, Exception) and is_away(end) for end in ends)
+    await transactions_at_once()
+
+
+async def test_a_transaction_that_is_torn_leaves_nothing(
+    connected: str, terminate: Callable[[str], None]
+) -> None:
+    @database.transactional
+    async def torn() -> None:
+        await Account.create(hub_username="ghost")
+        terminate(connected)
+        await Account.create(hub_username="spirit")
+
+    with pytest.raises(Exception) as ended:  # noqa: PT011 -- which one depends on the moment
+        await torn()
+    assert is_away(ended.value)
+    await transactions_at_once()
+    assert not await Account.exists()
+
+
+async def test_who_may_not_connect_hears_that_the_database_cannot_be_reached(
+    connected: str, terminate: Callable[[str], None]
+) -> None:
+    stranger = connected.replace("app@", "stranger@")
+    with pytest.raises(ConfigurationError, match="cannot be reached: role"):
+        await database.check(stranger)
+
+
+# -- SQLite --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def full_disk(database_file: Path) -> Iterator[None]:
+    """No file of this process may become larger than the write-ahead log is."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    size = database_file.with_name(f"{database_file.name}-wal").stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_a_commit_that_finds_the_disk_full_is_not_in_the_way(connected: str) -> None:
+    if (file := settings.sqlite_path(connected)) is None:
+        pytest.skip("PostgreSQL's disk is its own")
+
+    @database.transactional
+    async def create(name: str) -> None:
+        await Account.create(hub_username=name)
+
+    await create("first")
+    with full_disk(file), pytest.raises(sqlite3.OperationalError) as ended:
+        await create("second")
+    assert is_away(ended.value)
+    async with asyncio.timeout(20):
+        await create("third")
+    assert await Account.all().values_list("hub_username", flat=True) == ["first", "third"]
+
+
+async def test_a_transaction_that_nobody_lets_begin_is_not_in_the_way(connected: str) -> None:
+    if (file := settings.sqlite_path(connected)) is None:
+        pytest.skip("PostgreSQL locks rows")
+
+    @database.transactional
+    async def count() -> int:
+        return await Account.all().count()
+
+    await database.connection().execute_script("PRAGMA busy_timeout = 0")
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TransactionManagementError) as ended:
+            await count()
+        other.execute("ROLLBACK")
+    assert is_away(ended.value)
+    async with asyncio.timeout(20):
+        assert await count() == 0

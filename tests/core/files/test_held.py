@@ -1,0 +1,92 @@
+"""Files and directories in use are spared, and gone once nobody uses them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from collidium.files.held import HeldFile, held_directory, scratch_directory, sweep
+from collidium.testing.processes import end_with_parent
+
+#: Holds a file and a directory until it is killed.
+HOLDER = """
+import sys
+from pathlib import Path
+from collidium.files.held import HeldFile, held_directory
+
+file = HeldFile.create(Path(sys.argv[1]))
+file.write(b"hits", 10)
+with held_directory(Path(sys.argv[1])) as directory:
+    (directory / "rows").mkdir()
+    (directory / "rows" / "0.arrow").write_bytes(b"rows")
+    print(file.path, directory, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_process(directory: Path) -> Iterator[tuple[subprocess.Popen[str], list[Path]]]:
+    """A process that holds a file and a directory below ``directory``, and these two."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=end_with_parent,
+    ) as process:
+        assert process.stdout is not None
+        yield process, [Path(name) for name in process.stdout.readline().split()]
+        process.kill()
+
+
+def test_what_a_living_process_holds_is_spared_and_what_a_killed_one_held_is_swept(tmp_path: Path) -> None:
+    with another_process(tmp_path) as (process, held), held_directory(tmp_path) as own:
+        (own / "kept").touch()
+        assert sweep(tmp_path) == 0
+        assert all(path.exists() for path in held)
+        process.kill()
+        process.wait()
+        assert sweep(tmp_path) == 2
+        assert not any(path.exists() for path in held)
+        assert (own / "kept").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_others_put_there_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.part").touch()
+    (tmp_path / "version").mkdir()
+    assert sweep(tmp_path) == 0
+    assert len(list(tmp_path.iterdir())) == 2
+    assert sweep(tmp_path / "missing") == 0
+
+
+def test_a_file_moved_away_is_kept_and_not_swept(tmp_path: Path) -> None:
+    file = HeldFile.create(tmp_path / "received")
+    file.write(b"hits", 10)
+    file.move_to(tmp_path / "kept" / "predictions")
+    file.let_go()
+    file.let_go()
+    file.write(b"too late", 100)
+    assert (tmp_path / "kept" / "predictions").read_bytes() == b"hits"
+    assert sweep(tmp_path / "received") == 0
+
+
+async def test_a_directory_moved_away_is_kept(tmp_path: Path) -> None:
+    async with scratch_directory(tmp_path / "making") as directory:
+        (directory / "manifest.json").touch()
+        directory.rename(tmp_path / "made")
+    assert (tmp_path / "made" / "manifest.json").exists()
+    assert list((tmp_path / "making").iterdir()) == []
+
+
+def test_what_cannot_be_deleted_is_left_for_a_later_sweep(tmp_path: Path) -> None:
+    with held_directory(tmp_path) as directory:
+        directory.rmdir()
+        directory.touch()  # not even root deletes this as a directory
+    assert sweep(tmp_path) == 0
+    directory.unlink()
+    assert sweep(tmp_path) == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,130 @@
+"""What the hub answers, sorted: try later, or never; nothing of a token, no endless waits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from collidium.hub import client
+from collidium.hub.client import Hub, HubError, HubRefused, HubUnavailable
+
+KEPT = "hf_tokenoftheuser"
+
+
+@asynccontextmanager
+async def answering(status: int, body: str, headers: str = "") -> AsyncIterator[str]:
+    """A hub that answers everything with the same; its address."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = (
+            f"HTTP/1.1 {status} Answer\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{headers}\r\n"
+        )
+        writer.write((head + body).encode())
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def outcome(status: int, body: str = "{}") -> HubError:
+    async with answering(status, body) as url:
+        with pytest.raises(HubError) as caught:
+            await Hub(url, KEPT).ask(lambda api: api.create_repo("ada/events", repo_type="dataset"))
+    assert KEPT not in f"{caught.value} {caught.value!r}"
+    return caught.value
+
+
+@pytest.mark.parametrize("status", [404, 408, 409, 412, 429, 500, 502, 503, 504])
+async def test_what_may_pass_is_tried_later(status: int) -> None:
+    error = await outcome(status)
+    assert isinstance(error, HubUnavailable)
+    assert str(status) in str(error)
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 413, 422])
+async def test_what_will_not_pass_is_final(status: int) -> None:
+    assert isinstance(await outcome(status), HubRefused)
+
+
+async def test_the_hubs_reason_is_told_on_one_line_without_the_token() -> None:
+    reason = f"Storage of ada\r\nis full, {KEPT} " + "x" * 1000
+    error = await outcome(403, json.dumps({"error": reason}))
+    assert "Storage of ada is full, …" in str(error)
+    assert len(str(error)) < 500
+
+
+@pytest.mark.parametrize("body", ["<html>Welcome</html>", "", "[]", "null"])
+async def test_nonsense_is_tried_later(body: str) -> None:
+    assert isinstance(await outcome(200, body), HubUnavailable)
+
+
+async def test_nobody_there_is_tried_later(unused_tcp_port: int) -> None:
+    with pytest.raises(HubUnavailable, match="cannot be reached"):
+        await Hub(f"http://127.0.0.1:{unused_tcp_port}", KEPT).ask(lambda api: api.whoami())
+
+
+async def test_a_hub_that_never_answers_is_given_up() -> None:
+    released = asyncio.Event()
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await released.wait()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    with pytest.raises(HubUnavailable, match="within"):
+        await Hub(url, KEPT).ask(lambda api: api.whoami(), seconds=0.2)
+    released.set()
+    server.close()
+    await server.wait_closed()
+
+
+async def test_the_hub_does_not_say_how_long_its_client_sleeps() -> None:
+    client.prepare()
+    from huggingface_hub import get_session
+
+    waits = 'Retry-After: 86400\r\nRateLimit: "api";r=0;t=86400\r\n'
+    async with answering(503, "", waits) as url:
+        response = await asyncio.to_thread(lambda: get_session().get(url))
+    assert response.status_code == 503
+    assert not {"retry-after", "ratelimit"} & set(response.headers)
+
+
+async def test_calls_to_this_machine_pass_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    client.prepare()
+    from huggingface_hub import close_session
+
+    for name in ("HTTP_PROXY", "NO_PROXY"):
+        for spelling in (name, name.lower()):
+            monkeypatch.setenv(spelling, "http://127.0.0.1:1" if name == "HTTP_PROXY" else "")
+    await asyncio.to_thread(close_session)  # the next one reads the environment
+    async with answering(200, '{"name": "ada"}') as url:
+        assert (await Hub(url, KEPT).ask(lambda api: api.whoami()))["name"] == "ada"
+    monkeypatch.undo()
+    await asyncio.to_thread(close_session)
+
+
+async def test_errors_of_the_caller_s_own_are_left_alone() -> None:
+    def refuse(api: object) -> None:
+        raise HubRefused("there is something else")
+
+    check: Callable[[object], None] = refuse
+    with pytest.raises(HubRefused, match="something else"):
+        await Hub("http://127.0.0.1:1", KEPT).ask(check)
+
+
+async def test_a_system_without_threads_is_tried_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_more(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    with pytest.raises(HubUnavailable, match="threads"):
+        await Hub("http://127.0.0.1:1", KEPT).ask(lambda api: api.whoami())

@@ -1,0 +1,227 @@
+"""The zoo against a hub on loopback that answers as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from tests.waiting import until
+
+from collidium.errors import Unavailable, UnknownCursor, UpstreamError
+from collidium.hub.model_cards import HubModel
+from collidium.hub.models import ModelZoo, Question
+
+GOOD: dict[str, Any] = {"id": "ada/helix", "tags": ["collidium"]}
+
+
+class FakeHub:
+    """Answers every list with ``status``, ``body`` and ``link``, once ``gate`` is open."""
+
+    def __init__(self) -> None:
+        self.status, self.body, self.link = 200, json.dumps([GOOD]), ""
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.asked: list[list[tuple[str, str]]] = []
+        self.url = ""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                self.asked.append(parse_qsl(urlsplit(head.split()[1].decode()).query))
+                await self.gate.wait()
+                body = self.body.encode()
+                lines = f"HTTP/1.1 {self.status} X\r\nContent-Length: {len(body)}\r\n{self.link}\r\n"
+                writer.write(lines.encode() + body)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@pytest.fixture
+async def hub() -> AsyncIterator[FakeHub]:
+    hub = FakeHub()
+    server = await asyncio.start_server(hub.serve, "127.0.0.1", 0)
+    hub.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hub"
+    yield hub
+    hub.gate.set()
+    server.close()
+
+
+@pytest.fixture
+async def zoo(hub: FakeHub) -> AsyncIterator[ModelZoo]:
+    zoo = ModelZoo(hub.url, "collidium")
+    yield zoo
+    await zoo.close()
+
+
+async def told(zoo: ModelZoo, hub: FakeHub, *items: object) -> tuple[HubModel, ...]:
+    hub.body = json.dumps(items)
+    return (await zoo.models(Question())).models
+
+
+async def test_the_hub_is_asked_for_the_tag_and_for_little(zoo: ModelZoo, hub: FakeHub) -> None:
+    await zoo.models(Question(search="he", tag="gnn", task="jets", limit=1000))
+    (query,) = hub.asked
+    assert [value for name, value in query if name == "filter"] == ["collidium", "gnn", "collidium-task:jets"]
+    assert dict(query)["search"] == "he"
+    assert dict(query)["limit"] == "200"
+    assert "siblings" not in dict(query).values()
+
+
+async def test_one_answer_serves_all_who_ask_the_same(zoo: ModelZoo, hub: FakeHub) -> None:
+    hub.gate.clear()
+    waiting = [asyncio.create_task(zoo.models(Question())) for _ in range(20)]
+    await until(lambda: len(hub.asked) == 1)
+    waiting[0].cancel()
+    hub.gate.set()
+    answers = await asyncio.gather(*waiting[1:])
+    assert {model.model_repo for answer in answers for model in answer.models} == {"ada/helix"}
+    await zoo.models(Question())
+    assert len(hub.asked) == 1
+    await zoo.models(Question(search="other"))
+    assert len(hub.asked) == 2
+
+
+async def test_a_refusal_is_not_remembered(zoo: ModelZoo, hub: FakeHub) -> None:
+    hub.status = 503
+    with pytest.raises(Unavailable):
+        await zoo.models(Question())
+    hub.status = 200
+    assert len((await zoo.models(Question())).models) == 1
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        GOOD | {"tags": ["other"]},
+        GOOD | {"tags": None},
+        GOOD | {"tags": "collidium"},
+        GOOD | {"private": True},
+        GOOD | {"disabled": True},
+        GOOD | {"id": None},
+        GOOD | {"id": "helix"},
+        GOOD | {"id": "ada/../admin"},
+        GOOD | {"id": "javascript:alert(1)"},
+        GOOD | {"id": 'ada/"onclick='},
+        GOOD | {"id": "a" * 97 + "/helix"},
+        ["ada/helix"],
+        None,
+    ],
+)
+async def test_what_should_not_be_there_is_left_out(zoo: ModelZoo, hub: FakeHub, item: object) -> None:
+    assert [model.model_repo for model in await told(zoo, hub, item, GOOD | {"id": "ada/other"})] == [
+        "ada/other"
+    ]
+
+
+async def test_text_of_strangers_is_one_line_of_what_can_be_seen(zoo: ModelZoo, hub: FakeHub) -> None:
+    (model,) = await told(
+        zoo,
+        hub,
+        GOOD
+        | {
+            "tags": ["collidium", "a\u202eb", " \x00 ", "x" * 5000, "a\u202eb", 7, *map(str, range(100))],
+            "cardData": {"description": "one\r\n\ttwo\x1b[31m \ud83d three " + "w" * 10_000},
+            "library_name": {"no": "text"},
+        },
+    )
+    assert model.tags[:2] == ("ab", "x" * 99 + "…")
+    assert len(model.tags) < 50
+    assert model.description is not None
+    assert model.description.startswith("one two[31m three www")
+    assert len(model.description) == 300
+    assert model.library is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("likes", 12, 12),
+        ("likes", -1, None),
+        ("likes", True, None),
+        ("likes", 10**40, None),
+        ("downloads", "many", None),
+        ("lastModified", "2026-01-02T03:04:05.000Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        ("lastModified", "2026-01-02T03:04:05", None),
+        ("lastModified", "0001-01-01T00:00:00+23:00", None),
+        ("lastModified", 5, None),
+        ("cardData", "text", None),
+    ],
+)
+async def test_numbers_and_times_make_sense_or_are_left_out(
+    zoo: ModelZoo, hub: FakeHub, name: str, value: object, kept: object
+) -> None:
+    (model,) = await told(zoo, hub, GOOD | {name: value})
+    field = {"lastModified": "updated_at", "cardData": "description"}.get(name, name)
+    assert getattr(model, field) == kept
+
+
+async def test_tasks_are_names_that_tasks_can_have(zoo: ModelZoo, hub: FakeHub) -> None:
+    tags = ["collidium", *(f"collidium-task:{name}" for name in ("tracking", "", "../x", "Jets", "a b"))]
+    (model,) = await told(zoo, hub, GOOD | {"tags": tags})
+    assert (model.tasks, model.tags) == (("tracking",), ())
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [
+        (500, "", Unavailable),
+        (429, "", Unavailable),
+        (302, "", UpstreamError),
+        (404, "", UpstreamError),
+        (200, "<html>", UpstreamError),
+        (200, "{}", UpstreamError),
+        (200, "[" * 100_000, UpstreamError),
+        (200, f'["{"x" * 9_000_000}"]', UpstreamError),
+    ],
+)
+async def test_a_hub_that_is_ill_is_told_apart(
+    zoo: ModelZoo, hub: FakeHub, status: int, body: str, error: type[Exception]
+) -> None:
+    hub.status, hub.body = status, body
+    with pytest.raises(error, match="hub"):
+        await zoo.models(Question())
+
+
+async def test_a_hub_that_is_away_or_silent_is_unavailable(hub: FakeHub) -> None:
+    away = ModelZoo("http://127.0.0.1:1/hub", "collidium")
+    silent = ModelZoo(hub.url, "collidium", timeout_seconds=0.05)
+    hub.gate.clear()
+    for zoo in (away, silent):
+        with pytest.raises(Unavailable, match="try again later"):
+            await zoo.models(Question())
+        await zoo.close()
+
+
+@pytest.mark.parametrize(
+    ("link", "cursor"),
+    [
+        ('Link: <https://elsewhere.example/steal?cursor=next&limit=9>; rel="next"\r\n', "next"),
+        ('Link: </api/models?page=2>; rel="next"\r\n', None),
+        ('Link: <http://[>; rel="next"\r\n', None),
+        (f'Link: </x?cursor={"c" * 513}>; rel="next"\r\n', None),
+        ("", None),
+    ],
+)
+async def test_only_the_cursor_of_a_next_page_is_believed(
+    zoo: ModelZoo, hub: FakeHub, link: str, cursor: str | None
+) -> None:
+    hub.link = link
+    assert (await zoo.models(Question())).cursor == cursor
+
+
+async def test_a_cursor_that_the_hub_does_not_know_is_the_callers_mistake(
+    zoo: ModelZoo, hub: FakeHub
+) -> None:
+    hub.status = 400
+    with pytest.raises(UnknownCursor):
+        await zoo.models(Question(cursor="made-up"))
+    with pytest.raises(UpstreamError):
+        await zoo.models(Question())

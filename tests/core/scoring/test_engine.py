@@ -1,0 +1,341 @@
+"""Scores that depend on nothing but the predictions; faults told from bad files."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import toy_task
+from tests.waiting import until
+from toy_task import SIZES, Telling, Toy, ToyTally
+
+from collidium.client.predictions import write_predictions
+from collidium.contracts.executor import Limits
+from collidium.contracts.task import Task
+from collidium.datasets import Dataset
+from collidium.errors import InvalidInput, ScoringFailed
+from collidium.scoring import engine, partitioning
+from collidium.scoring.engine import Evaluation, evaluate
+from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.importing import Origin, build
+from collidium_plugins.executor_processes import Processes
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LIMITS = Limits(memory_bytes=1024**3, seconds=60)
+
+
+def answers() -> pa.Table:
+    """Predictions of which four in five are right, in several widths."""
+    table = toy_task.items()
+    wrong = np.arange(table.num_rows) % 5 == 0
+    values = np.where(wrong, -1.0, np.asarray(table.column("value")))
+    return table.set_column(2, "value", pa.array(values))
+
+
+def shuffled(table: pa.Table) -> pa.Table:
+    return table.take(np.random.default_rng(5).permutation(table.num_rows))
+
+
+def shuffled_within_events(table: pa.Table) -> pa.Table:
+    return shuffled(table).sort_by("event_id")
+
+
+#: How the rows of a file may lie.
+FILES: dict[str, Callable[[pa.Table, Path], None]] = {
+    "recommended": write_predictions,
+    "one row group": pq.write_table,
+    "groups straddle events": lambda table, path: pq.write_table(table, path, row_group_size=13),
+    "a group for each row": lambda table, path: pq.write_table(table, path, row_group_size=1),
+    "shuffled within events": lambda table, path: pq.write_table(
+        shuffled_within_events(table), path, row_group_size=17
+    ),
+    "shuffled": lambda table, path: pq.write_table(shuffled(table), path, row_group_size=29),
+    "events fall": lambda table, path: pq.write_table(
+        table.sort_by([("event_id", "descending")]), path, row_group_size=10
+    ),
+    "no statistics": lambda table, path: pq.write_table(
+        shuffled(table), path, row_group_size=11, write_statistics=False
+    ),
+    "statistics of other columns only": lambda table, path: pq.write_table(
+        table, path, row_group_size=11, write_statistics=["value"]
+    ),
+    "narrow": lambda table, path: pq.write_table(
+        table.cast(pa.schema([("event_id", pa.int8()), ("item_id", pa.uint16()), ("value", pa.float32())])),
+        path,
+    ),
+    "unsigned and wide": lambda table, path: pq.write_table(
+        table.cast(pa.schema([("event_id", pa.uint64()), ("item_id", pa.uint64()), ("value", pa.float64())])),
+        path,
+        row_group_size=9,
+    ),
+    "dictionaries of integers": lambda table, path: pq.write_table(
+        table.set_column(0, "event_id", table.column("event_id").dictionary_encode()), path, row_group_size=30
+    ),
+    "columns in another order": lambda table, path: pq.write_table(
+        table.select(["value", "item_id", "event_id"]), path
+    ),
+    "empty row groups": lambda table, path: write_with_empty_groups(table, path),
+}
+
+
+def write_with_empty_groups(table: pa.Table, path: Path) -> None:
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for first in range(0, table.num_rows, 50):
+            writer.write_table(table.slice(0, 0), row_group_size=1)
+            writer.write_table(table.slice(first, 50))
+
+
+def expected(table: pa.Table, task: Toy | None = None) -> ToyTally:
+    """The tally of all events at once, without the engine."""
+    from collidium.contracts.task import Block
+
+    task = task or Toy()
+    items = toy_task.items()
+    truth = items.rename_columns(["event_id", "item_id", "answer"])
+    return task.score(Block(toy_task.EVENTS, table.sort_by("event_id"), {"answers": truth}))
+
+
+async def score(
+    executor: Processes, truth: Truth, path: Path, job_rows: int | None = None, task: Task | None = None
+) -> Evaluation:
+    return await evaluate(task or Telling(), truth, path, executor=executor, limits=LIMITS, job_rows=job_rows)
+
+
+@pytest.mark.parametrize("how", FILES)
+@pytest.mark.parametrize("job_rows", [1, 45, None], ids=["many jobs", "some jobs", "one job"])
+async def test_rows_may_lie_in_any_way(
+    executor: Processes, truth: Truth, tmp_path: Path, how: str, job_rows: int | None
+) -> None:
+    path = tmp_path / "predictions.parquet"
+    FILES[how](answers(), path)
+    evaluation = await score(executor, truth, path, job_rows)
+    assert evaluation.rows == sum(SIZES)
+    assert evaluation.metrics == Toy().metrics(expected(answers()))
+    assert evaluation.warnings == [repr(expected(answers()))]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+async def test_blocks_and_workers_change_nothing(dataset: Dataset, tmp_path: Path) -> None:
+    for how in ("recommended", "groups straddle events", "shuffled", "no statistics"):
+        FILES[how](answers(), tmp_path / f"{how}.parquet")
+    found = set()
+    for number_of_blocks, workers in product((1, 2, 7), (1, 2)):
+        executor = Processes(workers)
+        truth = await build(
+            Toy(),
+            dataset,
+            origin=Origin("toy", f"{number_of_blocks} {workers}"),
+            directory=tmp_path / "truth",
+            executor=executor,
+            limits=LIMITS,
+            block_rows={1: 1000, 2: 98, 7: 1}[number_of_blocks],
+        )
+        assert len(truth.blocks) == number_of_blocks
+        for path, job_rows in product(tmp_path.glob("*.parquet"), (1, None)):
+            found.add(tuple((await score(executor, truth, path, job_rows)).warnings))
+        await executor.close()
+    assert found == {(repr(expected(answers())),)}
+
+
+async def test_rows_that_are_not_submitted_count_as_missing(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    table = answers()
+    some = table.filter(pa.compute.is_in(table.column("event_id"), pa.array([11, 16])))
+    pq.write_table(some, tmp_path / "some.parquet")
+    evaluation = await score(executor, truth, tmp_path / "some.parquet", job_rows=1)
+    assert evaluation.metrics["missing"] == 1 - (31 + 33) / sum(SIZES)
+    left_out = f"{sum(SIZES) - 31 - 33} of {sum(SIZES)} answers have no prediction"
+    assert evaluation.warnings == [left_out, "some items have no value", repr(expected(some))]
+
+
+async def test_progress_ends_with_all_events(executor: Processes, truth: Truth, tmp_path: Path) -> None:
+    write_predictions(answers(), tmp_path / "p.parquet")
+    told: list[tuple[int, int]] = []
+    await evaluate(
+        Toy(),
+        truth,
+        tmp_path / "p.parquet",
+        executor=executor,
+        limits=LIMITS,
+        progress=lambda done, total: told.append((done, total)),
+        job_rows=1,
+    )
+    assert told == sorted(told)
+    assert len(told) > 1
+    assert told[-1] == (7, 7)
+
+
+async def test_rows_are_sorted_on_disk_where_memory_does_not_allow_more(
+    executor: Processes, truth: Truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits of one job, made so small that a small file passes them; several sort and score jobs."""
+    monkeypatch.setattr(partitioning, "SPAN_ROWS", 30)
+    monkeypatch.setattr(partitioning, "MAX_JOB_ROWS", 40)
+    sorting = []
+    original = engine._Evaluation._sort_and_score
+
+    async def spy(self: engine._Evaluation, *arguments: Any) -> object:
+        sorting.append(arguments)
+        return await original(self, *arguments)
+
+    monkeypatch.setattr(engine._Evaluation, "_sort_and_score", spy)
+    FILES["no statistics"](answers(), tmp_path / "p.parquet")
+    assert (await score(executor, truth, tmp_path / "p.parquet")).warnings == [repr(expected(answers()))]
+    assert len(sorting) == 1
+
+
+async def test_statistics_that_lie_do_not_move_rows(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    table = answers()
+    path = tmp_path / "p.parquet"
+    with pq.ParquetWriter(path, table.schema, use_dictionary=False) as writer:
+        for event in range(10, 17):
+            rows = table.filter(pa.compute.equal(table.column("event_id"), event))
+            writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+    data = path.read_bytes()
+    footer = int.from_bytes(data[-8:-4], "little") + 8
+    lie = data[-footer:].replace(packed(13), packed(15))
+    path.write_bytes(data[:-footer] + lie)
+    assert pq.read_metadata(path).row_group(3).column(0).statistics.max == 15
+    for job_rows in (1, None):
+        assert (await score(executor, truth, path, job_rows)).warnings == [repr(expected(table))]
+
+
+async def test_statistics_whose_least_is_above_their_greatest_are_none(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    path = tmp_path / "p.parquet"
+    table = answers()
+    pq.write_table(table.filter(pa.compute.is_in(table.column("event_id"), pa.array([13, 14]))), path)
+    data = path.read_bytes()
+    footer = int.from_bytes(data[-8:-4], "little") + 8
+    swapped = data[-footer:].replace(packed(13), b"????????").replace(packed(14), packed(13))
+    path.write_bytes(data[:-footer] + swapped.replace(b"????????", packed(14)))
+    statistics = pq.read_metadata(path).row_group(0).column(0).statistics
+    assert (statistics.min, statistics.max) == (14, 13)
+    assert (await score(executor, truth, path, job_rows=1)).rows == 7 + 40
+
+
+def packed(event: int) -> bytes:
+    return event.to_bytes(8, "little")
+
+
+# -- faults ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("broken", toy_task.BROKEN)
+async def test_a_task_that_goes_wrong_is_not_the_submitters_fault(
+    executor: Processes, truth: Truth, tmp_path: Path, broken: type[Toy], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "p.parquet"
+    write_predictions(answers(), path)
+    with caplog.at_level(logging.ERROR), pytest.raises(ScoringFailed) as raised:
+        await evaluate(broken(), truth, path, executor=executor, limits=Limits(1024**3, 2))
+    assert raised.value.status == 503
+    assert "fault of the task" not in raised.value.detail
+    assert "scoring for task toy failed" in caplog.text
+    if broken.__name__.startswith("Raises"):
+        assert "toy_task.py" in caplog.text
+    assert (await score(executor, truth, path)).warnings == [repr(expected(answers()))]
+
+
+async def test_a_worker_killed_while_it_scores_fails_this_evaluation_alone(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    path, told = tmp_path / "p.parquet", tmp_path / "pid"
+    write_predictions(answers(), path)
+    scoring = asyncio.create_task(score(executor, truth, path, task=toy_task.Waits(told)))
+    await until(told.exists)
+    os.kill(int(told.read_text()), signal.SIGKILL)
+    with pytest.raises(ScoringFailed):
+        await scoring
+    assert (await score(executor, truth, path)).warnings == [repr(expected(answers()))]
+
+
+async def test_cancelling_leaves_neither_work_nor_files(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    path, told = tmp_path / "p.parquet", tmp_path / "pid"
+    FILES["no statistics"](answers(), path)
+    scoring = asyncio.create_task(score(executor, truth, path, task=toy_task.Waits(told)))
+    await until(told.exists)
+    scoring.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await scoring
+    assert sorted(tmp_path.iterdir()) == [path, told]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)
+
+
+async def test_workers_import_what_scoring_needs_and_no_server(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    write_predictions(answers(), tmp_path / "p.parquet")
+    await score(executor, truth, tmp_path / "p.parquet")
+    async for loaded in executor.map(toy_task.loaded_modules, [None] * 8, LIMITS):
+        assert not loaded & {
+            "quart",
+            "hypercorn",
+            "tortoise",
+            "pydantic",
+            "httpx",
+            "huggingface_hub",
+            "pluggy",
+        }
+
+
+async def test_the_loop_stays_free_while_a_task_scores(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    """A task computes for two seconds: the loop answers all the time."""
+    path = tmp_path / "p.parquet"
+    write_predictions(answers(), path)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    scoring = asyncio.create_task(score(executor, truth, path, job_rows=1, task=toy_task.Spins()))
+    longest = 0.0
+    while not scoring.done():
+        before = loop.time()
+        await asyncio.sleep(0)
+        longest = max(longest, loop.time() - before)
+    await scoring
+    assert loop.time() - began > 2, "the task has not computed while the loop was watched"
+    assert longest < 0.5
+
+
+async def test_problems_of_all_jobs_are_told_at_once(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    table = answers().to_pydict()
+    first_of_11, first_of_16 = SIZES[0], sum(SIZES[:6])
+    for row in (first_of_11, first_of_11 + 1, first_of_16, 0, 1, 2, 3):
+        table["item_id"][row] = 999
+    table["value"][5], table["value"][-1] = None, float("nan")
+    path = tmp_path / "p.parquet"
+    pq.write_table(pa.table(table), path, row_group_size=16)
+    answers_of = []
+    for job_rows in (1, 45, None):
+        with pytest.raises(InvalidInput) as raised:
+            await score(executor, truth, path, job_rows)
+        answers_of.append(sorted(raised.value.errors, key=lambda error: (error["code"], error["column"])))
+    assert answers_of[0] == answers_of[1] == answers_of[2]
+    non_finite, null, unknown = answers_of[0]
+    assert (non_finite["code"], non_finite["column"], non_finite["count"]) == ("non-finite", "value", 1)
+    assert non_finite["examples"] == [{"event_id": 16, "item_id": 32, "value": "nan"}]
+    assert (null["code"], null["event_id"], null["examples"][0]["value"]) == ("null-value", 10, None)
+    assert (unknown["code"], unknown["column"], unknown["count"]) == ("unknown-item", "item_id", 7)
+    assert len(unknown["examples"]) == 5
+    assert unknown["event_id"] == 10

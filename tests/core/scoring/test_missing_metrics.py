@@ -1,0 +1,53 @@
+"""A metric that its card lets be missing: no place, no best, no error, and a word to the submitter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import toy_task
+from toy_task import Gated, Toy
+
+from collidium.benchmarks.submissions import scorings
+from collidium.client.predictions import write_predictions
+from collidium.contracts.executor import Limits
+from collidium.scoring.engine import Evaluation, evaluate
+from collidium.scoring.truth.files import Truth
+from collidium.scoring.uncertainty import resampled
+from collidium_plugins.executor_processes import Processes
+
+LIMITS = Limits(memory_bytes=1024**3, seconds=60)
+
+
+async def scored(executor: Processes, truth: Truth, directory: Path, right: float) -> Evaluation:
+    """What an answer is worth of which that part is right."""
+    table = toy_task.items()
+    wrong = np.arange(table.num_rows) % 10 >= 10 * right
+    values = pa.array(np.where(wrong, -1.0, np.asarray(table["value"])))
+    write_predictions(table.set_column(2, "value", values), directory / "p.parquet")
+    return await evaluate(Gated(), truth, directory / "p.parquet", executor=executor, limits=LIMITS)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_missing_metric_has_no_error_and_gives_no_place(
+    executor: Processes, truth: Truth, tmp_path: Path
+) -> None:
+    good = await scored(executor, truth, tmp_path, 0.9)
+    assert set(good.metrics) == set(good.uncertainties) == {"accuracy", "missing"}
+    assert good.missing == []
+    assert scorings.rank_score(Gated.card, good.metrics) == good.metrics["accuracy"]
+    bad = await scored(executor, truth, tmp_path, 0.3)
+    assert set(bad.metrics) == set(bad.uncertainties) == {"missing"}
+    assert bad.missing == [
+        "There is no accuracy when less than half is right: the submission has no place on the leaderboard."
+    ]
+    assert bad.warnings == [], "a dry run tells these, and no score"
+    assert scorings.rank_score(Gated.card, bad.metrics) is None
+
+
+def test_a_metric_that_some_resampled_events_lack_has_no_error() -> None:
+    tallies = [toy_task.ToyTally(rows=10, right=right, total=10) for right in (4, 7)]
+    assert set(resampled(Gated(), tallies)) == {"missing"}
+    assert set(resampled(Toy(), tallies)) == {"accuracy", "missing"}

@@ -1,0 +1,235 @@
+"""Truth: the same input gives the same version, whole or not at all, and nobody changes it unnoticed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import toy_task
+from tests.waiting import until
+from toy_task import SIZES, Toy
+
+from collidium.contracts.executor import Limits
+from collidium.contracts.task import EventRange, Reconstruction, Tables, UnusableTruth
+from collidium.datasets import Dataset
+from collidium.errors import ConfigurationError, ScoringFailed, UnusableDataset
+from collidium.files.held import sweep
+from collidium.scoring.truth.files import MANIFEST, Truth
+from collidium.scoring.truth.importing import Origin, build
+from collidium_plugins.executor_processes import Processes
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LIMITS = Limits(memory_bytes=1024**3, seconds=60)
+
+
+async def make(executor: Processes, dataset: Dataset, directory: Path, **options: Any) -> Truth:
+    task = options.pop("task", None) or Toy()
+    origin = options.pop("origin", Origin("toy_pu0", "abc"))
+    return await build(
+        task, dataset, origin=origin, directory=directory, executor=executor, limits=LIMITS, **options
+    )
+
+
+def resharded(dataset: Dataset, directory: Path) -> Dataset:
+    """The same events in other shards, in another order."""
+    table = pq.read_table(dataset.directory / "items.parquet")
+    folder = directory / "data" / "toy_pu0_items"
+    folder.mkdir(parents=True)
+    for number, (first, stop) in enumerate([(4, 7), (0, 1), (1, 4)]):
+        pq.write_table(
+            table.slice(first, stop - first), folder / f"train-{number:05}.parquet", row_group_size=1
+        )
+    return Dataset(directory)
+
+
+async def test_it_says_what_it_is(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
+    truth = await make(executor, dataset, tmp_path, block_rows=45)
+    assert truth.directory == tmp_path / "toy" / truth.version
+    assert (truth.task, truth.dataset, truth.revision, truth.scorer_version) == ("toy", "toy_pu0", "abc", "1")
+    assert truth.events == toy_task.EVENTS
+    assert truth.rows("answers") == sum(SIZES)
+    assert truth == Truth.open(truth.directory)
+    truth.verify()
+    stored = pq.read_table(truth.paths["answers"])
+    assert stored.column("item_id").to_pylist() == toy_task.items().column("item_id").to_pylist()
+
+
+async def test_blocks_are_row_groups_of_whole_events_that_cover_the_range(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    truth = await make(executor, dataset, tmp_path, block_rows=41)
+    spans = [(block.events.start, block.events.stop, block.rows) for block in truth.blocks]
+    assert spans == [(10, 11, 20), (11, 14, 38), (14, 16, 41), (16, 17, 33)]
+    with pq.ParquetFile(truth.paths["answers"]) as file:
+        for block in truth.blocks:
+            events = np.asarray(file.read_row_group(block.index).column("event_id"))
+            assert len(events) == block.rows
+            assert all(event in block.events for event in events.tolist())
+
+
+async def test_an_event_without_rows_has_a_block_of_its_own_if_need_be(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    truth = await make(executor, dataset, tmp_path, events=EventRange(12, 13), task=NoBaseline())
+    assert [(block.events.start, block.rows) for block in truth.blocks] == [(12, 0)]
+
+
+async def test_the_floors_are_what_the_baseline_scores(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    truth = await make(executor, dataset, tmp_path)
+    right = np.mean(np.asarray(toy_task.items().column("value")) == 500.0)
+    assert truth.floors == {"accuracy": right, "missing": 0.0}
+    assert (await make(executor, dataset, tmp_path / "2", task=NoBaseline())).floors == {}
+
+
+async def test_the_same_input_gives_the_same_version(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    first = await make(executor, dataset, tmp_path / "1")
+    again = await make(executor, resharded(dataset, tmp_path / "dataset"), tmp_path / "2", block_rows=1)
+    assert again.version == first.version
+    assert len(again.blocks) == 7
+    for other in (
+        {"origin": Origin("toy_pu0", "abd")},
+        {"origin": Origin("toy_pu1", "abc")},
+        {"events": EventRange(10, 16)},
+        {"task": OtherVersion()},
+        {"task": OtherAnswers()},
+    ):
+        assert (await make(executor, dataset, tmp_path / "3", **other)).version != first.version
+
+
+async def test_importing_again_leaves_what_is_there(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    made = await asyncio.gather(*(make(executor, dataset, tmp_path) for _ in range(3)))
+    assert len({truth.version for truth in made}) == 1
+    assert await make(executor, dataset, tmp_path) == made[0]
+    assert [path.name for path in (tmp_path / "toy").iterdir()] == [made[0].version]
+
+
+async def test_progress_is_told_in_events(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    await make(executor, dataset, tmp_path, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (7, 7)
+
+
+async def test_missing_events_are_refused_and_leave_nothing(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    with pytest.raises(UnusableDataset, match=r"lacks 4 of the 9 events 12:21, for example 17, 18, 19, 20 "):
+        await make(executor, dataset, tmp_path, events=EventRange(12, 21))
+    assert list((tmp_path / "toy").iterdir()) == []
+
+
+async def test_a_task_that_cannot_use_the_dataset_leaves_nothing(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    for task, message in [(Refuses(), "items lack"), (WrongType(), "uint32"), (WrongTable(), "rows_of")]:
+        with pytest.raises(UnusableDataset, match=message):
+            await make(executor, dataset, tmp_path, task=task)
+    with pytest.raises(ScoringFailed):
+        await make(executor, dataset, tmp_path, task=toy_task.RaisesInScore())
+    assert list((tmp_path / "toy").iterdir()) == []
+
+
+async def test_an_import_that_is_given_up_leaves_nothing_that_counts(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(done: int, total: int) -> None:
+        begun.set()
+        go_on.wait(30)
+
+    importing = asyncio.create_task(make(executor, dataset, tmp_path, progress=wait))
+    await asyncio.to_thread(begun.wait, 30)
+    importing.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await importing
+
+    def nothing_is_left() -> bool:
+        # A thread may still write while its directory is deleted; then the next sweep has it.
+        sweep(tmp_path / "toy")
+        return list((tmp_path / "toy").iterdir()) == []
+
+    await until(nothing_is_left)
+
+
+async def test_what_was_changed_or_lost_is_noticed(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    truth = await make(executor, dataset, tmp_path)
+    path = truth.paths["answers"]
+    data = path.read_bytes()
+    path.write_bytes(data[:20] + bytes([data[20] ^ 1]) + data[21:])
+    with pytest.raises(ConfigurationError, match="import it again"):
+        Truth.open(truth.directory).verify()
+    path.write_bytes(data + b"x")
+    with pytest.raises(ConfigurationError, match="bytes, not"):
+        Truth.open(truth.directory)
+    path.unlink()
+    with pytest.raises(ConfigurationError, match="not whole"):
+        Truth.open(truth.directory)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"task": "toy"}', "null"])
+async def test_a_manifest_that_is_none_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / MANIFEST).write_text(content)
+    with pytest.raises(ConfigurationError, match="no manifest"):
+        Truth.open(tmp_path)
+
+
+async def test_the_manifest_is_plain_json(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
+    truth = await make(executor, dataset, tmp_path)
+    manifest = json.loads((truth.directory / MANIFEST).read_text())
+    assert manifest == json.loads(json.dumps(truth.as_dict()))
+    assert manifest["events"] == {"start": 10, "stop": 17}
+    assert manifest["created_at"].endswith("Z")
+    assert set(manifest["tables"]["answers"]) == {"sha256", "rows", "bytes"}
+
+
+# -- tasks that prepare other truth; they are not sent to workers unless they have a baseline ------------
+
+
+class NoBaseline(Toy):
+    def baselines(self) -> dict[str, Reconstruction]:
+        return {}
+
+
+class OtherVersion(NoBaseline):
+    version = "2"
+
+
+class OtherAnswers(NoBaseline):
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        answers = super().prepare(tables)["answers"]
+        values = np.asarray(answers.column("answer")).copy()
+        values[values == values.max()] += 1
+        return {"answers": answers.set_column(2, "answer", pa.array(values))}
+
+
+class Refuses(NoBaseline):
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        raise UnusableTruth("items lack what is needed")
+
+
+class WrongType(NoBaseline):
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        answers = super().prepare(tables)["answers"]
+        return {"answers": answers.set_column(0, "event_id", answers.column("event_id").cast(pa.int64()))}
+
+
+class WrongTable(NoBaseline):
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        return {"items": super().prepare(tables)["answers"]}

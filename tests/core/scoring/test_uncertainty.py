@@ -1,0 +1,184 @@
+"""Standard errors: right in size, the same for every cut, and pairs where two are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import sqrt
+from pathlib import Path
+from typing import ClassVar
+
+import hypothesis.strategies as st
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import toy_task
+from hypothesis import given
+from toy_task import Toy, ToyTally
+
+from collidium.client.predictions import write_predictions
+from collidium.contracts.executor import Limits
+from collidium.contracts.task import Block, Card, EventRange, Metric, Problem, Tables, Task
+from collidium.datasets import Dataset
+from collidium.scoring import uncertainty
+from collidium.scoring.engine import evaluate
+from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.uncertainty import GROUPS, by_group, groups_of
+from collidium_plugins.executor_processes import Processes
+from collidium_tasks.tracking import TrackingTask
+from collidium_tasks.tracking.tally import EVENT
+
+LIMITS = Limits(memory_bytes=1024**3, seconds=60)
+
+ranges = st.builds(
+    lambda start, size: EventRange(start, start + size), st.integers(0, 500), st.integers(1, 400)
+)
+
+
+class Mean(Task):
+    """The mean of one number for each event: its standard error stands in every textbook."""
+
+    card: ClassVar[Card] = Card(
+        name="mean",
+        title="Mean",
+        description="Say anything.",
+        dataset="toy_pu0",
+        eval_events=EventRange(0, 1),
+        inputs=(),
+        columns=Toy.card.columns,
+        truth_sources=(),
+        rows_of="answers",
+        metrics=(Metric(name="mean", higher_is_better=True, description="The mean."),),
+    )
+    version: ClassVar[str] = "1"
+
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        raise NotImplementedError
+
+    def check(self, block: Block) -> list[Problem]:
+        return []
+
+    def score(self, block: Block) -> tuple[float, int]:
+        raise NotImplementedError
+
+    def merge(self, tallies: Sequence[tuple[float, int]]) -> tuple[float, int]:
+        return sum(total for total, _ in tallies), sum(events for _, events in tallies)
+
+    def metrics(self, tally: tuple[float, int]) -> dict[str, float]:
+        return {"mean": tally[0] / tally[1]}
+
+
+# -- groups ---------------------------------------------------------------------------------------------
+
+
+@given(ranges)
+def test_every_event_is_in_one_group_and_groups_are_of_a_size(events: EventRange) -> None:
+    groups = groups_of(events)
+    assert (groups[0].start, groups[-1].stop) == (events.start, events.stop)
+    assert all(first.stop == second.start for first, second in pairwise(groups))
+    assert len(groups) == min(len(events), GROUPS)
+    sizes = {len(group) for group in groups}
+    assert max(sizes) - min(sizes) <= 1
+
+
+@given(ranges, st.data())
+def test_a_block_is_cut_where_groups_meet_and_no_row_is_lost(events: EventRange, data: st.DataObject) -> None:
+    start = data.draw(st.integers(events.start, events.stop - 1))
+    span = EventRange(start, data.draw(st.integers(start + 1, events.stop)))
+    rows = data.draw(st.lists(st.integers(span.start, span.stop - 1), max_size=30).map(sorted))
+    table = pa.table({"event_id": pa.array(rows, pa.int16()), "row": pa.array(range(len(rows)), pa.int32())})
+    groups = groups_of(events)
+    parts = list(by_group(Block(span, table, {"truth": table}), groups))
+    for number, part in parts:
+        assert groups[number].start <= part.events.start < part.events.stop <= groups[number].stop
+        assert all(event in part.events for event in part.predictions["event_id"].to_pylist())
+    assert [(part.events.start, part.events.stop) for _, part in parts] == list(
+        pairwise([*(part.events.start for _, part in parts), span.stop])
+    )
+    for pieces in ([part.predictions for _, part in parts], [part.truth["truth"] for _, part in parts]):
+        assert pa.concat_tables(pieces).equals(table)
+
+
+# -- errors ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("events", [100, 2500])
+def test_the_error_of_a_mean_is_that_of_the_textbooks(events: int) -> None:
+    values = np.random.default_rng(5).normal(3, 2, events)
+    groups = groups_of(EventRange(0, events))
+    tallies = [(float(values[g.start : g.stop].sum()), len(g)) for g in groups]
+    errors = uncertainty.standard_errors(uncertainty.resampled(Mean(), tallies))
+    assert errors["mean"] == pytest.approx(2 / sqrt(events), rel=0.25)
+
+
+def test_what_both_owe_to_the_events_cancels_in_a_gain() -> None:
+    values = np.random.default_rng(6).normal(3, 2, 100)
+    replicates = [
+        uncertainty.resampled(Mean(), [(float(value + gain), 1) for value in values])["mean"]
+        for gain in (0.0, 0.1)
+    ]
+    assert uncertainty.standard_error_of_gain(*replicates) == pytest.approx(0, abs=1e-12)
+    alone = uncertainty.standard_error_of_gain(replicates[0], ())
+    assert alone == uncertainty.standard_errors({"mean": replicates[0]})["mean"] > 0.1
+
+
+def test_one_event_alone_has_no_error() -> None:
+    assert uncertainty.resampled(Mean(), [(3.0, 1)]) == {}
+    assert uncertainty.standard_errors({}) == {}
+
+
+def test_trackings_own_way_gives_what_merging_gives() -> None:
+    rng = np.random.default_rng(7)
+    tallies = []
+    for group in range(30):
+        tally = np.zeros(1 + group % 3, EVENT)
+        for name in set(EVENT.names or ()) - {"event_id", "track_ids"}:
+            tally[name] = rng.integers(0, 9, len(tally)) * (group != 4)
+        tallies.append(tally)
+    draws = [sorted(rng.integers(0, 30, 30).tolist()) for _ in range(20)] + [[4] * 30]
+    task = TrackingTask()
+    for own, merged in zip(task.resample(tallies, draws), Task.resample(task, tallies, draws), strict=True):
+        assert own == pytest.approx(merged, rel=1e-12)
+
+
+# -- in the engine --------------------------------------------------------------------------------------
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_errors_do_not_depend_on_jobs_blocks_or_the_file(
+    executor: Processes, truth: Truth, dataset: Dataset, tmp_path: Path
+) -> None:
+    whole = await build(
+        *(Toy(), dataset),
+        origin=Origin("toy", "1"),
+        directory=tmp_path,
+        executor=executor,
+        limits=LIMITS,
+    )
+    table = toy_task.items()
+    values = np.where(np.arange(table.num_rows) % 5 == 0, -1.0, np.asarray(table.column("value")))
+    table = table.set_column(2, "value", pa.array(values))
+    ordered, shuffled = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    write_predictions(table, ordered)
+    pq.write_table(
+        table.take(np.random.default_rng(1).permutation(table.num_rows)), shuffled, write_statistics=False
+    )
+    assert (len(whole.blocks), len(truth.blocks) > 1) == (1, True)
+    made = [
+        await evaluate(Toy(), against, path, executor=executor, limits=LIMITS, job_rows=job_rows)
+        for against, path, job_rows in (
+            *((truth, ordered, 1), (truth, ordered, None), (truth, shuffled, None)),
+            (whole, ordered, None),
+        )
+    ]
+    assert all(evaluation.replicates == made[0].replicates for evaluation in made)
+    assert 0 < made[0].uncertainties["accuracy"] < 0.2
+    assert made[0].uncertainties["missing"] == 0
+
+
+def test_a_merge_counts_every_draw() -> None:
+    tallies = [ToyTally(rows=1, right=right, total=1) for right in (0, 1)]
+    (metrics,) = Toy().resample(tallies, [[0, 1, 1, 1]])
+    assert metrics["accuracy"] == 0.75
