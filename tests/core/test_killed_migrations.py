@@ -21,6 +21,7 @@ from tests.waiting import eventually
 from tortoise.exceptions import IntegrityError
 
 from collidium import database
+from collidium.database import connections
 from collidium.testing.databases import Databases, sqlite_url
 from collidium.testing.environment import isolated_environment
 from collidium.testing.processes import end_with_parent
@@ -45,7 +46,7 @@ def test_a_killed_migration_is_completed(
     rows: int,
 ) -> None:
     """Whatever the moment, all of it is there or nothing, and `db check` reports which."""
-    monkeypatch.setattr(database, "MIGRATIONS", killed_migrations.NAME)
+    monkeypatch.setattr(connections, "MIGRATIONS", killed_migrations.NAME)
     finish(int)  # the process that others are forked from has started, which takes seconds
     kills = KILLS // 2
     seconds = 0.0

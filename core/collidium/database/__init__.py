@@ -1,6 +1,7 @@
 """The database: connection and dialects, transactions, the schema and its migrations."""
 
 from collidium.database.connections import (
+    APP,
     check,
     config,
     connected,
@@ -14,6 +15,7 @@ from collidium.database.connections import (
 )
 
 __all__ = [
+    "APP",
     "check",
     "config",
     "connected",

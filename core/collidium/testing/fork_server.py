@@ -214,8 +214,8 @@ def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
         code = 0
     except SystemExit as ended:
         code = ended.code
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
     raise SystemExit(code)
 
 

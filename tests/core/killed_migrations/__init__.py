@@ -10,19 +10,20 @@ import asyncio
 from tortoise.migrations.executor import MigrationExecutor, MigrationTarget
 
 from collidium import database
+from collidium.database import connections
 
 NAME = __name__
 
 
 def migrate(url: str) -> None:
     """Apply all of them, as ``collidium db migrate`` does."""
-    database.MIGRATIONS = NAME
+    connections.MIGRATIONS = NAME
     asyncio.run(database.migrate(url))
 
 
 def migrate_to_first(url: str, rows: int) -> None:
     """Apply the first one and fill its table."""
-    database.MIGRATIONS = NAME
+    connections.MIGRATIONS = NAME
 
     async def prepare() -> None:
         async with database.connected(url):
