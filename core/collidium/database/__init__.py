@@ -1,18 +1,8 @@
-"""The database: connection and dialects, transactions, the schema and its migrations."""
+"""The database: connections and dialects, transactions, the schema and its migrations."""
 
-from collidium.database.connections import (
-    APP,
-    check,
-    config,
-    connected,
-    connection,
-    migrate,
-    on_commit,
-    ping,
-    require_known_schema,
-    rows_of,
-    transactional,
-)
+from collidium.database.connections import APP, config, connected, connection, ping, rows_of
+from collidium.database.schema import check, migrate, require_known_schema
+from collidium.database.transactions import on_commit, transactional
 
 __all__ = [
     "APP",

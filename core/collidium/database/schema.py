@@ -1,0 +1,155 @@
+"""The schema: migrations applied in one transaction, and what is wrong with a database that lacks some."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from tortoise.backends.sqlite.client import SqliteClient
+from tortoise.exceptions import BaseORMException
+from tortoise.migrations.executor import MigrationExecutor
+from tortoise.migrations.operations import CreateModel
+from tortoise.transactions import in_transaction
+
+from collidium.database.connections import APP, config, connected, connection, ping, rows_of
+from collidium.database.errors import is_away
+from collidium.errors import ConfigurationError
+
+#: Tortoise's table of the migrations that were applied.
+RECORDS = "tortoise_migrations"
+#: Any number, the same in every process: the advisory lock that a migration holds on PostgreSQL.
+MIGRATION_LOCK = 7266021
+
+
+async def migrate(url: str) -> None:
+    """Bring the schema up to this release. Safe to repeat, and to run from several processes at once.
+
+    All missing migrations and their records are one transaction: when the process is killed, or one of them
+    fails, the schema stays what it was.
+    """
+    async with _reachable(url), _migration_lock():
+        schema = await _schema()
+        if schema.unknown or schema.unrecorded:
+            raise ConfigurationError("the database cannot be migrated: " + "; ".join(schema.problems))
+        if schema.missing:
+            # Without targets it makes the table of records only. Not in the transaction, which PostgreSQL
+            # would abort: the executor looks for the table, and a failed look is an error.
+            await _executor().migrate(targets=[])
+            async with in_transaction():
+                await _executor().migrate()
+
+
+async def check(url: str) -> list[str]:
+    """What is wrong with the schema, a line each; nothing when it is the one this release knows."""
+    async with _reachable(url):
+        return (await _schema()).problems
+
+
+async def require_known_schema() -> None:
+    """Raise ConfigurationError unless the connected database has exactly this release's schema."""
+    await _require_answer()  # or its silence would be taken for an empty schema
+    if problems := (await _schema()).problems:
+        raise ConfigurationError("the database cannot be used: " + "; ".join(problems))
+
+
+@asynccontextmanager
+async def _reachable(url: str) -> AsyncIterator[None]:
+    async with connected(url):
+        await _require_answer()
+        yield
+
+
+async def _require_answer() -> None:
+    try:
+        await ping()
+    except Exception as error:
+        if not is_away(error) and not isinstance(error, BaseORMException):
+            raise
+        raise ConfigurationError(f"the database cannot be reached: {error}") from error
+
+
+def _executor() -> MigrationExecutor:
+    return MigrationExecutor(connection(), {APP: config("sqlite:///any")["apps"][APP]})
+
+
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """The migrations that this release knows and the database lacks, and the other way round."""
+
+    missing: list[str]
+    unknown: list[str]
+    #: Tables that exist, although the migrations that create them are missing.
+    unrecorded: list[str]
+    #: What to delete to start anew.
+    place: str
+
+    @property
+    def problems(self) -> list[str]:
+        problems = []
+        if self.unrecorded:
+            problems.append(
+                f"migrations not applied: {', '.join(self.missing)}; but tables that they create exist: "
+                f"{', '.join(self.unrecorded)} (an earlier version was killed while it migrated, or another "
+                f"program made them; restore a backup or, if nothing in them is needed, delete {self.place}; "
+                "then run: collidium db migrate)"
+            )
+        elif self.missing:
+            names = ", ".join(self.missing)
+            problems.append(f"migrations not applied: {names} (run: collidium db migrate)")
+        if self.unknown:
+            names = ", ".join(self.unknown)
+            problems.append(f"its schema is newer than this release: {names} (install a newer release)")
+        return problems
+
+
+async def _schema() -> _Schema:
+    # Tables before records: migrations that are applied in between are not taken for unrecorded ones.
+    client = connection()
+    tables = await _names(
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        if isinstance(client, SqliteClient)
+        else "SELECT tablename AS name FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+    )
+    records = f"SELECT name FROM {RECORDS} WHERE app = '{APP}'"  # noqa: S608 -- constants
+    applied = await _names(records) if RECORDS in tables else set()
+    loader = _executor().loader
+    loader.load_disk()
+    known = {key.name: migration for key, migration in loader.disk_migrations.items()}
+    missing = sorted(known.keys() - applied)
+    operations = (operation for name in missing for operation in known[name].operations)
+    created = {(each.options or {}).get("table", "") for each in operations if isinstance(each, CreateModel)}
+    return _Schema(
+        missing=missing,
+        unknown=sorted(applied - known.keys()),
+        unrecorded=sorted(tables & created),
+        place=f"the file {client.filename}" if isinstance(client, SqliteClient) else "its tables",
+    )
+
+
+async def _names(query: str) -> set[str]:
+    return {row["name"] for row in await rows_of(query)}
+
+
+@asynccontextmanager
+async def _migration_lock() -> AsyncIterator[None]:
+    """Held while migrating, so that two processes never migrate at once."""
+    client = connection()
+    if isinstance(client, SqliteClient):
+        # A file's lock is waited for as long as it takes, SQLite's own for BUSY_TIMEOUT_MS.
+        file = os.open(f"{client.filename}.migration-lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(file)
+    else:
+        async with client.acquire_connection() as session:
+            await session.execute(f"SELECT pg_advisory_lock({MIGRATION_LOCK})")
+            try:
+                yield
+            finally:
+                await session.execute(f"SELECT pg_advisory_unlock({MIGRATION_LOCK})")
