@@ -19,7 +19,12 @@ from collidium.testing.plugin import StartServer
 
 from .conftest import name_of, parquet
 
-API, BENCHMARKS, TASKS = "tests/core/api", "tests/core/benchmarks", "tests/tasks"
+API, BENCHMARKS, SCORING, TASKS = (
+    "tests/core/api",
+    "tests/core/benchmarks",
+    "tests/core/scoring",
+    "tests/tasks",
+)
 HERE = f"{API}/test_gaming.py"
 
 #: What was tried -> where it fails.
@@ -59,18 +64,18 @@ ATTEMPTS = {
         f"{BENCHMARKS}/test_replay.py::test_bests_and_credits_stay_true",
     ],
     "a score that is NaN or infinite: an error after the row was written": [
-        f"{BENCHMARKS}/test_engine.py::test_a_task_that_goes_wrong_is_not_the_submitters_fault",
+        f"{SCORING}/test_engine.py::test_a_task_that_goes_wrong_is_not_the_submitters_fault",
     ],
     "having no score, and so the first rank": [
         f"{API}/test_tracking_variants.py::test_what_has_no_speed_has_no_place_and_earns_nothing",
-        f"{BENCHMARKS}/test_missing_metrics.py::test_a_missing_metric_has_no_error_and_gives_no_place",
+        f"{SCORING}/test_missing_metrics.py::test_a_missing_metric_has_no_error_and_gives_no_place",
     ],
     "wrong types, text and null ids, an empty table, a missing column: an error of the server": [
         f"{API}/test_bad_predictions.py::test_every_bad_file_is_refused_and_leaves_nothing",
     ],
     "floats that are silently cut to integers": [
         f"{API}/test_bad_predictions.py::test_every_bad_file_is_refused_and_leaves_nothing",
-        f"{BENCHMARKS}/test_predictions.py::test_a_bad_file_is_refused_with_its_problems",
+        f"{SCORING}/test_predictions.py::test_a_bad_file_is_refused_with_its_problems",
     ],
     "a small file of thirty million rows": [
         f"{API}/test_bad_predictions.py::test_every_bad_file_is_refused_and_leaves_nothing",
@@ -80,7 +85,7 @@ ATTEMPTS = {
         f"{API}/test_bodies.py::test_an_endless_body_is_refused_early",
     ],
     "scoring that keeps everybody waiting": [
-        f"{BENCHMARKS}/test_engine.py::test_the_loop_stays_free_while_a_task_scores",
+        f"{SCORING}/test_engine.py::test_the_loop_stays_free_while_a_task_scores",
     ],
     "a hub that is slow, and with it everything": [
         f"{HERE}::test_a_hub_that_hangs_holds_up_nobody_but_who_needs_it",
