@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Literal, Self, Unpack
 from collidium.client import calls
 from collidium.client.asynchronous_operation import AsyncOperation
 from collidium.client.connection import Connection
-from collidium.client.records import (
+from collidium.client.events import EventData
+from collidium.client.sending import predictions_file
+from collidium.client.transports import AsyncTransport
+from collidium.client.uploads import Progress
+from collidium.client.waiting import PASSING, OnChange, Waiting
+from collidium.records import (
     Account,
     BestStep,
     Checked,
     DatasetEntry,
     Estimate,
-    EventData,
     Health,
     HubModel,
     Knobs,
@@ -36,10 +40,6 @@ from collidium.client.records import (
     WebhookDelivery,
     WebhookRemoved,
 )
-from collidium.client.sending import predictions_file
-from collidium.client.transports import AsyncTransport
-from collidium.client.uploads import Progress
-from collidium.client.waiting import PASSING, OnChange, Waiting
 
 if TYPE_CHECKING:
     import httpx

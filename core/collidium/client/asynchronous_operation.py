@@ -6,7 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from collidium.client import calls
-from collidium.client.records import (
+from collidium.client.transports import AsyncTransport
+from collidium.records import (
     Account,
     AuditEntry,
     Banned,
@@ -27,7 +28,6 @@ from collidium.client.records import (
     Transaction,
     Usage,
 )
-from collidium.client.transports import AsyncTransport
 
 
 class AsyncOperation:

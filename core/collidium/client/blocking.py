@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Literal, Self, Unpack
 from collidium.client import calls
 from collidium.client.blocking_operation import Operation
 from collidium.client.connection import Connection
-from collidium.client.records import (
+from collidium.client.events import EventData
+from collidium.client.sending import predictions_file
+from collidium.client.transports import BlockingTransport
+from collidium.client.uploads import Progress
+from collidium.client.waiting import PASSING, OnChange, Waiting
+from collidium.records import (
     Account,
     BestStep,
     Checked,
     DatasetEntry,
     Estimate,
-    EventData,
     Health,
     HubModel,
     Knobs,
@@ -34,10 +38,6 @@ from collidium.client.records import (
     WebhookDelivery,
     WebhookRemoved,
 )
-from collidium.client.sending import predictions_file
-from collidium.client.transports import BlockingTransport
-from collidium.client.uploads import Progress
-from collidium.client.waiting import PASSING, OnChange, Waiting
 
 if TYPE_CHECKING:
     from collidium.client.sending import Predictions

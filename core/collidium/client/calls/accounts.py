@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, paging
-from collidium.client.records import Account, Page, Transaction
+from collidium.records import Account, Page, Transaction
 
 
 def me() -> Call[Account]:

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, filtered, segment
-from collidium.client.records import BestStep, Checked, Page, Place, Receipt, Submission, TaskCard
+from collidium.records import BestStep, Checked, Page, Place, Receipt, Submission, TaskCard
 
 
 class Links(TypedDict, total=False):

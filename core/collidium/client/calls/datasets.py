@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from collidium.client.answers import Answer, content, listed
 from collidium.client.calls.call import Call, Credential, paging, segment
-from collidium.client.records import DatasetEntry, EventData, Page
+from collidium.client.events import EventData
+from collidium.records import DatasetEntry, Page
 
 
 def datasets(repo: str | None, limit: int | None, cursor: str | None) -> Call[Page[DatasetEntry]]:

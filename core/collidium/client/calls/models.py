@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collidium.client.answers import listed
 from collidium.client.calls.call import Call, Credential, paging
-from collidium.client.records import HubModel, Page
+from collidium.records import HubModel, Page
 
 
 def models(search: str, tag: str, task: str, limit: int | None, cursor: str | None) -> Call[Page[HubModel]]:

@@ -9,7 +9,8 @@ from math import isfinite
 from collidium import __version__
 from collidium.client.answers import PROBLEM, Answer, listed, readiness, single
 from collidium.client.calls.call import Call, Credential, filtered, keyed, paging, segment
-from collidium.client.records import (
+from collidium.errors import InvalidInput, NotFound, UpstreamError
+from collidium.records import (
     Account,
     AuditEntry,
     Banned,
@@ -32,7 +33,6 @@ from collidium.client.records import (
     Transaction,
     Usage,
 )
-from collidium.errors import InvalidInput, NotFound, UpstreamError
 
 
 def admin_grant(hub_username: str, delta: Decimal, reason: str, key: str | None) -> Call[Granted]:

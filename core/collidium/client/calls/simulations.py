@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, filtered, keyed, segment
-from collidium.client.records import Estimate, Knobs, Page, Preset, SimulationRequest
+from collidium.records import Estimate, Knobs, Page, Preset, SimulationRequest
 
 
 def simulate(

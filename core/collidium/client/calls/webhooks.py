@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, paging
-from collidium.client.records import Page, Webhook, WebhookDelivery, WebhookRemoved
+from collidium.records import Page, Webhook, WebhookDelivery, WebhookRemoved
 
 PATH = "/v1/me/webhook"
 
