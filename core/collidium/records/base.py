@@ -33,23 +33,23 @@ class Record(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value = getattr(self, name)
-            if isinstance(value, Decimal):
+            kind = type(value)
+            if kind is Decimal:
                 _require_float(name, value)
                 msgspec.structs.force_setattr(self, name, _without_zeros(value))
-            elif isinstance(value, int):
+            elif kind is int:
                 _require_float(name, value)
 
     @classmethod
     def of(cls, source: object, **more: Any) -> Self:
         """Build a record from the attributes of ``source`` that have its fields' names, and ``more``."""
-        found = {
-            name: getattr(source, name)
-            for name in cls.__struct_fields__
-            if name not in more and hasattr(source, name)
-        }
-        return cls(**found, **more)
+        for name in cls.__struct_fields__:
+            if name not in more and (value := getattr(source, name, _NOTHING)) is not _NOTHING:
+                more[name] = value
+        return cls(**more)
 
 
+_NOTHING: Final = object()
 _ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
 
 
