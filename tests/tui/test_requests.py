@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.tui import seeding
 from tests.tui.conftest import ADMIN_TOKEN
 from tests.tui.consoles import answers, console_of, holds, says, show, signed_in, text

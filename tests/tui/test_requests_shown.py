@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 from tests.tui.consoles import LARGE, SMALL, answers, matches, says, signed_in
 from textual.pilot import Pilot
 

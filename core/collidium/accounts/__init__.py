@@ -9,7 +9,6 @@ from collidium.accounts.accounts import (
     set_banned,
 )
 from collidium.accounts.ledger import (
-    Entry,
     InsufficientCredits,
     Mismatch,
     audit,
@@ -21,7 +20,6 @@ from collidium.accounts.listing import Sort, list_accounts
 
 __all__ = [
     "AccountView",
-    "Entry",
     "InsufficientCredits",
     "Mismatch",
     "Sort",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
 from tortoise.timezone import now
 
+from collidium import records
 from collidium.accounts import ledger
 from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import USERNAME
@@ -23,16 +23,10 @@ LAST_SEEN_PRECISION = timedelta(minutes=5)
 _by_name: Final = RowByKey(Account, "name_key")
 
 
-@dataclass(frozen=True, slots=True)
-class AccountView:
-    """An account as the rest of the platform sees it; ``credits`` to three places."""
+class AccountView(records.Account, frozen=True, kw_only=True):
+    """An account as the rest of the platform sees it; nobody outside is told its row's ``id``."""
 
     id: int
-    hub_username: str
-    credits: Decimal
-    banned: bool
-    created_at: datetime
-    last_seen_at: datetime | None
 
 
 async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
@@ -120,11 +114,4 @@ def _banned(hub_username: str) -> Forbidden:
 
 def view(account: Account) -> AccountView:
     """What the rest of the platform sees of a row."""
-    return AccountView(
-        id=account.id,
-        hub_username=account.hub_username,
-        credits=account.credits,
-        banned=account.banned,
-        created_at=account.created_at,
-        last_seen_at=account.last_seen_at,
-    )
+    return AccountView.of(account)

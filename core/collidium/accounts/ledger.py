@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Final, Literal
 
 from collidium.accounts.models import Account, CreditTransaction
 from collidium.database import connection, transactional
 from collidium.errors import Conflict, InvalidInput, PaymentRequired
+from collidium.records import Transaction
 
 Reason = Literal["signup_grant", "simulation_charge", "simulation_refund", "benchmark_best", "admin_grant"]
 
@@ -24,19 +24,6 @@ class InsufficientCredits(PaymentRequired):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A ledger entry; ``delta`` and ``balance_after`` in credits."""
-
-    id: int
-    delta: Decimal
-    reason: str
-    reference: str
-    note: str
-    balance_after: Decimal
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Mismatch:
     """An account whose balance is not the sum of its entries."""
 
@@ -46,7 +33,9 @@ class Mismatch:
 
 
 @transactional
-async def post(account_id: int, delta: Decimal, *, reason: Reason, reference: str, note: str = "") -> Entry:
+async def post(
+    account_id: int, delta: Decimal, *, reason: Reason, reference: str, note: str = ""
+) -> Transaction:
     """Write one entry and change the balance, both or neither. The only way credits ever move.
 
     ``reference`` with ``reason`` is unique in an account: the same pair again returns the entry that is
@@ -87,7 +76,7 @@ def check_amount(delta: Decimal) -> None:
         raise InvalidInput("an amount of credits has at most three decimal places")
 
 
-async def entries(account_id: int, *, limit: int, before: int | None = None) -> list[Entry]:
+async def entries(account_id: int, *, limit: int, before: int | None = None) -> list[Transaction]:
     """Up to ``limit`` entries of an account, newest first, those with an id below ``before``."""
     query = CreditTransaction.filter(account_id=account_id)
     if before is not None:
@@ -122,5 +111,5 @@ SELECT * FROM (
 """
 
 
-def _entry(row: CreditTransaction) -> Entry:
-    return Entry(row.id, row.delta, row.reason, row.reference, row.note, row.balance_after, row.created_at)
+def _entry(row: CreditTransaction) -> Transaction:
+    return Transaction.of(row)

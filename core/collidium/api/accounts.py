@@ -8,7 +8,7 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 from collidium import accounts
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import caller, signed_in
-from collidium.api.schemas import Me, Transaction
+from collidium.records import Account, Transaction
 
 blueprint = Blueprint("accounts", __name__)
 
@@ -16,10 +16,10 @@ blueprint = Blueprint("accounts", __name__)
 @blueprint.get("/v1/me")
 @tag(["account"])
 @security_scheme([{"hub_token": []}])
-@document_response(Me)
+@document_response(Account)
 async def me() -> Response:
     """Your account and its balance."""
-    return answer(Me.model_validate(await caller()))
+    return answer(Account.of(await caller()))
 
 
 @blueprint.get("/v1/me/transactions")
@@ -37,5 +37,4 @@ async def ledger_page(account_id: int, query: Page) -> Response:
     """A page of an account's ledger; for operators, too."""
     entries = await accounts.entries(account_id, limit=query.limit + 1, before=id_cursor(query))
     page, last = cut(entries, query.limit)
-    items = [Transaction.model_validate(entry) for entry in page]
-    return page_of(items, query, last.id if last else None).response()
+    return page_of(page, query, last.id if last else None).response()

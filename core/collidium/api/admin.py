@@ -9,15 +9,8 @@ from collidium import operations
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import only_operators, request_id, require_operator
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import (
-    AuditModel,
-    BanBody,
-    Banned,
-    FreezeQuery,
-    Frozen,
-    GrantBody,
-    Granted,
-)
+from collidium.api.schemas import BanBody, FreezeQuery, GrantBody
+from collidium.records import AuditEntry, Banned, Frozen, Granted
 
 blueprint = Blueprint("admin", __name__, url_prefix="/admin")
 blueprint.before_request(only_operators)
@@ -72,10 +65,9 @@ async def freeze(query_args: FreezeQuery) -> Response:
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @validate_querystring(Page)
-@document_response(list[AuditModel])
+@document_response(list[AuditEntry])
 async def audit(query_args: Page) -> Response:
     """What operators did, newest first."""
     records = await operations.audit_log(limit=query_args.limit + 1, before=id_cursor(query_args))
     page, last = cut(records, query_args.limit)
-    items = [AuditModel.model_validate(record) for record in page]
-    return page_of(items, query_args, last.id if last else None).response()
+    return page_of(page, query_args, last.id if last else None).response()

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag, validate_querystring
+from quart_schema import document_response, operation_id, security_scheme, tag, validate_querystring
 
 from collidium import accounts
 from collidium.api.accounts import ledger_page
 from collidium.api.answers import Page, answer, page_of
 from collidium.api.authentication import only_operators
-from collidium.api.schemas import AccountsQuery, Me, Transaction
+from collidium.api.schemas import AccountsQuery
+from collidium.records import Account, Transaction
 
 blueprint = Blueprint("admin_accounts", __name__, url_prefix="/admin/accounts")
 blueprint.before_request(only_operators)
 
 
 @blueprint.get("")
+@operation_id("accounts")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @validate_querystring(AccountsQuery)
-@document_response(list[Me])
+@document_response(list[Account])
 async def everybody(query_args: AccountsQuery) -> Response:
     """Accounts, the newest first or as `sort` says."""
     found, following = await accounts.list_accounts(
@@ -29,16 +31,16 @@ async def everybody(query_args: AccountsQuery) -> Response:
         sort=query_args.sort,
         cursor=query_args.cursor,
     )
-    return page_of([Me.model_validate(account) for account in found], query_args, following).response()
+    return page_of([Account.of(account) for account in found], query_args, following).response()
 
 
 @blueprint.get("/<name>")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
-@document_response(Me)
+@document_response(Account)
 async def account(name: str) -> Response:
     """An account, by name."""
-    return answer(Me.model_validate(await accounts.find(name)))
+    return answer(Account.of(await accounts.find(name)))
 
 
 @blueprint.get("/<name>/transactions")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag, validate_querystring
+from quart_schema import document_response, operation_id, security_scheme, tag, validate_querystring
 
 from collidium import accounts
 from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import only_operators, request_id, require_operator
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import Closed, SubmissionModel, SubmissionsQuery, TaskStatusModel
+from collidium.api.schemas import SubmissionsQuery
 from collidium.api.submissions import listed
 from collidium.benchmarks.submissions import verification
 from collidium.benchmarks.tasks import tasklist
 from collidium.benchmarks.truth import phases
+from collidium.records import Closed, Submission, TaskStatus
 
 blueprint = Blueprint("admin_benchmarks", __name__, url_prefix="/admin")
 blueprint.before_request(only_operators)
@@ -23,17 +24,17 @@ blueprint.before_request(only_operators)
 @blueprint.get("/tasks")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
-@document_response(list[TaskStatusModel])
+@document_response(list[TaskStatus])
 async def tasks() -> Response:
     """The tasks that are installed or listed, by name; why one takes no submissions."""
-    return answer_list([TaskStatusModel.of(status) for status in await tasklist.list_tasks(platform())])
+    return answer_list(await tasklist.list_tasks(platform()))
 
 
 @blueprint.get("/submissions")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @validate_querystring(SubmissionsQuery)
-@document_response(list[SubmissionModel])
+@document_response(list[Submission])
 async def submissions(query_args: SubmissionsQuery) -> Response:
     """Everybody's submissions, newest first, without their earlier scores."""
     account = None if query_args.user is None else await accounts.find(query_args.user)
@@ -43,17 +44,18 @@ async def submissions(query_args: SubmissionsQuery) -> Response:
 @blueprint.post("/submissions/<submission_id>/verify")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
-@document_response(SubmissionModel)
+@document_response(Submission)
 @idempotent
 async def verify(submission_id: str) -> Response:
     """Verify what a submission reports of itself, so that it earns what it is worth; once, however often."""
     verified = await verification.verify(
         platform(), submission_id, actor=require_operator(), http_request_id=request_id()
     )
-    return answer(SubmissionModel.model_validate(verified))
+    return answer(verified)
 
 
 @blueprint.post("/benchmark/<task>/close")
+@operation_id("close_phase")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @document_response(Closed)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag, validate_request
+from quart_schema import document_response, operation_id, security_scheme, tag, validate_request
 
 from collidium.api.answers import answer
 from collidium.api.authentication import only_operators, request_id, require_operator
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import RefundsBody, RefundsModel
+from collidium.api.schemas import RefundsBody
 from collidium.errors import InvalidInput
+from collidium.records import Refunds
 from collidium.simulations import refunds
 
 blueprint = Blueprint("admin_refunds", __name__, url_prefix="/admin")
@@ -17,16 +18,17 @@ blueprint.before_request(only_operators)
 
 
 @blueprint.post("/refunds")
+@operation_id("refunds")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @validate_request(RefundsBody)
-@document_response(RefundsModel)
+@document_response(Refunds)
 @idempotent
 async def refund(data: RefundsBody) -> Response:
     """Show, and with `apply` give back, what is still charged for requests that failed in some time."""
     window = refunds.Window(data.begin, data.end)
     if not data.apply:
-        return answer(RefundsModel.model_validate(await refunds.preview(window)))
+        return answer(await refunds.preview(window))
     if data.digest is None:
         raise InvalidInput(
             "digest: send that of the preview, so that what is paid is what was seen",
@@ -35,4 +37,4 @@ async def refund(data: RefundsBody) -> Response:
     paid = await refunds.refund(
         window, data.digest, data.note, actor=require_operator(), http_request_id=request_id()
     )
-    return answer(RefundsModel.model_validate(paid))
+    return answer(paid)

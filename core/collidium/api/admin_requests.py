@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag, validate_querystring
+from quart_schema import document_response, operation_id, security_scheme, tag, validate_querystring
 
 from collidium import accounts, simulations
 from collidium.api.answers import answer, answer_list
@@ -13,15 +13,10 @@ from collidium.api.context import platform
 from collidium.api.files import answer_with_file
 from collidium.api.idempotency import idempotent
 from collidium.api.openapi import PARQUET, parquet_answer
-from collidium.api.schemas import (
-    AllRequestsQuery,
-    OperatedSimulation,
-    OutputModel,
-    SimulationModel,
-    SimulationSummary,
-)
+from collidium.api.schemas import AllRequestsQuery
 from collidium.api.simulations import cancelling, listed
 from collidium.errors import NotFound
+from collidium.records import OperatedRequest, OutputFile, SimulationRequest
 from collidium.simulations.output import storage_key
 
 blueprint = Blueprint("admin_requests", __name__, url_prefix="/admin/requests")
@@ -32,7 +27,7 @@ blueprint.before_request(only_operators)
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @validate_querystring(AllRequestsQuery)
-@document_response(list[SimulationSummary])
+@document_response(list[SimulationRequest])
 async def requests(query_args: AllRequestsQuery) -> Response:
     """Simulation requests of everybody, newest first."""
     account = None if query_args.user is None else await accounts.find(query_args.user)
@@ -40,19 +35,20 @@ async def requests(query_args: AllRequestsQuery) -> Response:
 
 
 @blueprint.get("/<request_id>")
+@operation_id("request")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
-@document_response(OperatedSimulation)
+@document_response(OperatedRequest)
 async def find(request_id: str) -> Response:
     """Anybody's simulation request, with its job at the runner and what is done next for it."""
-    return answer(OperatedSimulation.model_validate(await simulations.find_as_operator(request_id)))
+    return answer(await simulations.find_as_operator(request_id))
 
 
 @blueprint.post("/<request_id>/cancel")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
-@document_response(SimulationModel)
-@document_response(SimulationModel, 202)
+@document_response(SimulationRequest)
+@document_response(SimulationRequest, 202)
 @idempotent
 async def cancel(request_id: str) -> Response:
     """Cancel anybody's simulation request, as its owner could: 202 while its job is being stopped."""
@@ -65,11 +61,11 @@ async def cancel(request_id: str) -> Response:
 @blueprint.get("/<request_id>/output")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
-@document_response(list[OutputModel])
+@document_response(list[OutputFile])
 async def output(request_id: str) -> Response:
     """The files of a request's output that are kept: none before its job has completed."""
     files = await simulations.output_of(request_id)
-    return answer_list([OutputModel.model_validate(file) for file in files])
+    return answer_list(files)
 
 
 @blueprint.get("/<request_id>/output/<path:path>")

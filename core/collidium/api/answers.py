@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from quart import Response, request
 
 from collidium.errors import UnknownCursor
+from collidium.records import Record, encode
 
 T = TypeVar("T")
 
@@ -36,16 +37,16 @@ def id_cursor(page: Page) -> int | None:
     return int(page.cursor)
 
 
-def answer(model: BaseModel, status: int = 200) -> Response:
+def answer(record: Record, status: int = 200) -> Response:
     """One thing as JSON."""
-    return Response(model.model_dump_json(), status=status, content_type=JSON)
+    return Response(encode(record), status=status, content_type=JSON)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenPage:
     """Many things as JSON, and the Link to the next page if there is one."""
 
-    body: str
+    body: bytes
     link: str | None = None
 
     def response(self) -> Response:
@@ -56,24 +57,19 @@ class WrittenPage:
         return response
 
 
-def page_of(models: Sequence[BaseModel], page: Page, next_cursor: str | int | None) -> WrittenPage:
+def page_of(records: Sequence[Record], page: Page, next_cursor: str | int | None) -> WrittenPage:
     """Write a page of the list at this request's path."""
     link = None
     if next_cursor is not None:
         # With whatever else was asked for: the next page is of the same list.
         query = urlencode({**page.model_dump(exclude_none=True), "cursor": next_cursor})
         link = f'<{request.path}?{query}>; rel="next"'
-    return WrittenPage(array(models), link)
+    return WrittenPage(encode(records), link)
 
 
-def answer_list(models: Sequence[BaseModel]) -> Response:
+def answer_list(records: Sequence[Record]) -> Response:
     """Many things as JSON, all of them."""
-    return Response(array(models), content_type=JSON)
-
-
-def array(models: Sequence[BaseModel]) -> str:
-    """Many things, written as JSON."""
-    return f"[{','.join(model.model_dump_json() for model in models)}]"
+    return Response(encode(records), content_type=JSON)
 
 
 def cut(items: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:

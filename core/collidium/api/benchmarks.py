@@ -7,7 +7,14 @@ from contextlib import asynccontextmanager
 
 from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
-from quart_schema import document_response, security_scheme, tag, validate_querystring, validate_request
+from quart_schema import (
+    document_response,
+    operation_id,
+    security_scheme,
+    tag,
+    validate_querystring,
+    validate_request,
+)
 
 from collidium.accounts import AccountView
 from collidium.api import metrics
@@ -17,17 +24,11 @@ from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.in_flight import InFlight
 from collidium.api.openapi import predictions_body
-from collidium.api.schemas import (
-    Checked,
-    LinksBody,
-    Receipt,
-    SubmissionModel,
-    SubmitQuery,
-    TaskModel,
-)
+from collidium.api.schemas import LinksBody, SubmitQuery
 from collidium.benchmarks.submissions import submitting
-from collidium.benchmarks.submissions.submitting import Predictions, as_mapping
+from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.tasks import cards
+from collidium.records import Checked, Receipt, Submission, TaskCard
 from collidium.scoring.predictions import ExtraColumns
 
 blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")
@@ -45,19 +46,20 @@ def _prepare(state: BlueprintSetupState) -> None:
 
 @blueprint.get("/benchmark/tasks")
 @tag(["benchmark"])
-@document_response(list[TaskModel])
+@document_response(list[TaskCard])
 async def tasks() -> Response:
     """The tasks that can be worked on, each with its card."""
     listed = await cards.listed_cards(platform())
-    return answer_list([TaskModel.model_validate(card) for card in listed])
+    return answer_list(listed)
 
 
 @blueprint.get("/benchmark/<task>")
+@operation_id("task")
 @tag(["benchmark"])
-@document_response(TaskModel)
+@document_response(TaskCard)
 async def task_card(task: str) -> Response:
     """The card of one task."""
-    return answer(TaskModel.model_validate(await cards.listed_card(platform(), task)))
+    return answer(await cards.listed_card(platform(), task))
 
 
 @blueprint.post("/benchmark/<task>/submit")
@@ -87,15 +89,15 @@ async def check(task: str) -> Response:
     account = await caller()
     async with _received(task, account) as (predictions, _):
         evaluation = await submitting.check(platform(), account, task, predictions)
-    return answer(Checked(rows=evaluation.rows, warnings=list(evaluation.warnings)))
+    return answer(Checked(True, rows=evaluation.rows, warnings=tuple(evaluation.warnings)))
 
 
 @blueprint.get("/submissions/<submission_id>")
 @tag(["benchmark"])
-@document_response(SubmissionModel)
+@document_response(Submission)
 async def submission(submission_id: str) -> Response:
     """A submission: its scores, and the versions and file they belong to."""
-    return answer(SubmissionModel.model_validate(await submitting.find(submission_id)))
+    return answer(await submitting.find(submission_id))
 
 
 @blueprint.patch("/submissions/<submission_id>")
@@ -103,7 +105,7 @@ async def submission(submission_id: str) -> Response:
 @security_scheme([{"hub_token": []}])
 @signed_in
 @validate_request(LinksBody)
-@document_response(SubmissionModel)
+@document_response(Submission)
 async def set_links(submission_id: str, data: LinksBody) -> Response:
     """Set links of your submission: its model on the hub, its code, its paper.
 
@@ -114,7 +116,7 @@ async def set_links(submission_id: str, data: LinksBody) -> Response:
     changes = data.model_dump(exclude_unset=True)
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
         kept = await submitting.set_links(account, submission_id, changes, check_claim)
-    return answer(SubmissionModel.model_validate(kept))
+    return answer(kept)
 
 
 async def received_submission(
@@ -138,7 +140,7 @@ async def received_submission(
         )
     if not outcome.deduplicated:
         metrics.SUBMISSIONS.labels(task).inc()
-    return Receipt.model_validate({**as_mapping(outcome.submission), "deduplicated": outcome.deduplicated})
+    return Receipt.of(outcome.submission, deduplicated=outcome.deduplicated)
 
 
 @asynccontextmanager

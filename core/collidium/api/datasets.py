@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response, request
-from quart_schema import document_response, tag, validate_querystring
+from quart_schema import document_response, operation_id, tag, validate_querystring
 
 from collidium.api.answers import LARGEST_ID, page_of
 from collidium.api.context import platform
 from collidium.api.openapi import event_answer
-from collidium.api.schemas import DatasetModel, DatasetsQuery, EventQuery
+from collidium.api.schemas import DatasetsQuery, EventQuery
 from collidium.benchmarks.truth.evaluated import is_evaluated
 from collidium.errors import NotFound, UnknownCursor
-from collidium.event_display import DatasetConfig, Wanted
+from collidium.event_display import Wanted
+from collidium.records import DatasetEntry
 
 blueprint = Blueprint("datasets", __name__, url_prefix="/v1")
 
 
 @blueprint.get("/datasets")
+@operation_id("datasets")
 @tag(["datasets"])
 @validate_querystring(DatasetsQuery)
-@document_response(list[DatasetModel])
+@document_response(list[DatasetEntry])
 async def listed(query_args: DatasetsQuery) -> Response:
     """Public datasets of the hub that carry the platform's tag, the latest first, after the built-in sample.
 
@@ -29,7 +31,7 @@ async def listed(query_args: DatasetsQuery) -> Response:
     first = 0 if query_args.cursor is None else _place(found, query_args.cursor) + 1
     page = found[first : first + query_args.limit]
     cursor = _name(page[-1]) if first + len(page) < len(found) else None
-    return page_of([DatasetModel.model_validate(config) for config in page], query_args, cursor).response()
+    return page_of(page, query_args, cursor).response()
 
 
 @blueprint.get("/datasets/<config>/events/<event_id>")
@@ -75,11 +77,11 @@ def _tables(names: str | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(name.strip() for name in names.split(",") if name.strip()) or None
 
 
-def _name(config: DatasetConfig) -> str:
+def _name(config: DatasetEntry) -> str:
     return f"{config.repo}:{config.config}"
 
 
-def _place(found: list[DatasetConfig], cursor: str) -> int:
+def _place(found: list[DatasetEntry], cursor: str) -> int:
     names = [_name(config) for config in found]
     if cursor not in names:
         raise UnknownCursor

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, tag
+from quart_schema import document_response, operation_id, tag
 from tortoise.exceptions import BaseORMException
 
 from collidium import __version__, database, operations
 from collidium.api.answers import answer
 from collidium.api.context import platform
-from collidium.api.schemas import Health, Readiness
 from collidium.database.errors import is_away
+from collidium.records import Health, Readiness
 
 blueprint = Blueprint("health", __name__)
 
 
 @blueprint.get("/healthz")
+@operation_id("health")
 @tag(["health"])
 @document_response(Health)
 async def healthz() -> Response:
@@ -24,6 +25,7 @@ async def healthz() -> Response:
 
 
 @blueprint.get("/readyz")
+@operation_id("ready")
 @tag(["health"])
 @document_response(Readiness)
 @document_response(Readiness, 503)
@@ -37,9 +39,9 @@ async def readyz() -> Response:
         if not is_away(error) and not isinstance(error, BaseORMException):  # a table that is missing
             raise
         away = Readiness(
-            status="not ready", database="away", submissions_frozen=None, plugins_failed=failures
+            status="not ready", database="away", submissions_frozen=None, plugins_failed=tuple(failures)
         )
         return answer(away, 503)
     return answer(
-        Readiness(status="ready", database="ok", submissions_frozen=frozen, plugins_failed=failures)
+        Readiness(status="ready", database="ok", submissions_frozen=frozen, plugins_failed=tuple(failures))
     )

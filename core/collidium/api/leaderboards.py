@@ -5,18 +5,18 @@ from __future__ import annotations
 from cachetools import LRUCache
 from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
-from quart_schema import document_response, tag, validate_querystring
+from quart_schema import document_response, operation_id, tag, validate_querystring
 
-from collidium.api.answers import WrittenPage, array, page_of
+from collidium.api.answers import WrittenPage, page_of
 from collidium.api.context import platform
-from collidium.api.schemas import BestStepModel, HistoryQuery, LeaderboardQuery, Place
+from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks.leaderboard import ranks as boards
 from collidium.benchmarks.leaderboard.fronts import Fronts
 from collidium.benchmarks.leaderboard.history import steps
-from collidium.benchmarks.leaderboard.ranks import Edition, RankedSubmission, Selection
-from collidium.benchmarks.submissions.submitting import as_mapping
+from collidium.benchmarks.leaderboard.ranks import Edition, Selection
 from collidium.benchmarks.tasks import tasklist
 from collidium.errors import InvalidInput
+from collidium.records import BestStep, Place, encode
 from collidium.settings import MEBIBYTE
 
 blueprint = Blueprint("leaderboards", __name__, url_prefix="/v1/leaderboard")
@@ -54,16 +54,17 @@ async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
     page = pages.get((edition, query_args))
     if page is None:
         places, cursor = await _places(edition, query_args)
-        page = page_of([_place(place) for place in places], query_args, cursor)
+        page = page_of(places, query_args, cursor)
         if places:  # any number of cursors lead past the end
             pages[edition, query_args] = page
     return await _of_edition(edition, page)
 
 
 @blueprint.get("/<task>/history")
+@operation_id("leaderboard_history")
 @tag(["benchmark"])
 @validate_querystring(HistoryQuery)
-@document_response(list[BestStepModel])
+@document_response(list[BestStep])
 async def history(task: str, query_args: HistoryQuery) -> Response:
     """How the best value of a metric came about: submissions that were the best when they came, oldest first.
 
@@ -76,7 +77,7 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
     page = pages.get((edition, query_args))
     if page is None:
         found = await steps(edition, card, query_args.metric, limit=query_args.limit)
-        page = WrittenPage(array([BestStepModel.model_validate(step) for step in found]))
+        page = WrittenPage(encode(found))
         pages[edition, query_args] = page
     return await _of_edition(edition, page)
 
@@ -88,7 +89,7 @@ async def _of_edition(edition: Edition, page: WrittenPage) -> Response:
     return await response.make_conditional(request)
 
 
-async def _places(edition: Edition, query: LeaderboardQuery) -> tuple[list[RankedSubmission], str | None]:
+async def _places(edition: Edition, query: LeaderboardQuery) -> tuple[list[Place], str | None]:
     fronts: Fronts = current_app.extensions[_FRONTS]
     task = platform().tasks.things.get(edition.task)
     front = await fronts.of(edition, task.card if task else None)
@@ -101,8 +102,3 @@ async def _places(edition: Edition, query: LeaderboardQuery) -> tuple[list[Ranke
         detail = f"pareto: task {edition.task!r} does not trade two metrics; ask for the whole leaderboard"
         raise InvalidInput(detail, errors=[{"field": "pareto", "detail": "not for this task"}])
     return await boards.places_on_front(front, limit=query.limit, cursor=query.cursor, selection=selection)
-
-
-def _place(place: RankedSubmission) -> Place:
-    mapping = {"rank": place.rank, "pareto": place.pareto, **as_mapping(place.submission)}
-    return Place.model_validate(mapping)

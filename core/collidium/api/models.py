@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, tag, validate_querystring
+from quart_schema import document_response, operation_id, tag, validate_querystring
 
 from collidium.api.answers import page_of
 from collidium.api.context import platform
-from collidium.api.schemas import HubModelModel, ModelsQuery
+from collidium.api.schemas import ModelsQuery
 from collidium.hub.models import Question
+from collidium.records import HubModel
 
 blueprint = Blueprint("models", __name__, url_prefix="/v1")
 
 
 @blueprint.get("/models")
+@operation_id("models")
 @tag(["models"])
 @validate_querystring(ModelsQuery)
-@document_response(list[HubModelModel])
+@document_response(list[HubModel])
 async def listed(query_args: ModelsQuery) -> Response:
     """Models on the hub that carry the platform's tag, the latest first.
 
@@ -31,6 +33,4 @@ async def listed(query_args: ModelsQuery) -> Response:
         cursor=query_args.cursor or "",
     )
     found = await platform().model_zoo.models(question)
-    return page_of(
-        [HubModelModel.model_validate(model) for model in found.models], query_args, found.cursor
-    ).response()
+    return page_of(found.models, query_args, found.cursor).response()

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from inspect import cleandoc
+from typing import Any, TypeVar, get_args, get_origin
 
+from msgspec.json import schema_components
 from pydantic import TypeAdapter
 from quart import Quart, redirect, render_template
 from quart.typing import ResponseReturnValue
-from quart_schema import APIKeySecurityScheme, HttpSecurityScheme, Info, OpenAPIProvider, QuartSchema, hide
+from quart_schema import (
+    APIKeySecurityScheme,
+    HttpSecurityScheme,
+    Info,
+    OpenAPIProvider,
+    QuartSchema,
+    Tag,
+    hide,
+)
+from quart_schema.openapi import QUART_SCHEMA_OPERATION_ID_ATTRIBUTE
 from werkzeug.routing.rules import Rule
 
+from collidium.api.answers import JSON
 from collidium.api.problems import MEDIA_TYPE
 from collidium.api.schemas import Problem
 
@@ -19,6 +31,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: What the document describes; plugins document their own mounts.
 DOCUMENTED = ("/v1/", "/admin/", "/healthz", "/readyz")
+
+#: Groups of operations, in the order of the document.
+TAGS = {
+    "account": "The caller's account and ledger.",
+    "simulation": "Orders of simulated events.",
+    "webhooks": "Where an account is told of its requests.",
+    "benchmark": "Tasks, submissions and leaderboards.",
+    "models": "Models on the hub.",
+    "datasets": "Public datasets, and single events of them.",
+    "admin": "What operators do.",
+    "health": "Whether the server runs.",
+}
 
 PARQUET = "application/vnd.apache.parquet"
 
@@ -28,6 +52,8 @@ _EVENT_CONTENT = {
 }
 
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+
+_REFERENCE = "#/components/schemas/{name}"
 
 _PART = "_collidium_file_part"
 _FILE = "_collidium_file_answer"
@@ -64,10 +90,25 @@ class Provider(OpenAPIProvider):
 
     def schema(self) -> dict[str, Any]:
         document = super().schema()
-        problem = TypeAdapter(Problem).json_schema(ref_template="#/components/schemas/{model}")
+        problem = TypeAdapter(Problem).json_schema(ref_template=_REFERENCE.format(name="{model}"))
         document["components"]["schemas"].update(problem.pop("$defs"))
         document["components"]["schemas"]["Problem"] = problem
         return document
+
+    def build_response_object(self, model: Any, headers_model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A record, or a list of one, by reference to the shared schemas of all records."""
+        record = get_args(model)[0] if get_origin(model) is list else model
+        (schema,), components = schema_components([model], ref_template=_REFERENCE)
+        described = {
+            "description": cleandoc(record.__doc__).splitlines()[0],
+            "content": {JSON: {"schema": schema}},
+        }
+        return described, {name: _as_answered(shape) for name, shape in components.items()}
+
+    def operation_id(self, method: str, path: str, func: Callable[..., Any]) -> str:
+        """The name of the client's method; of an operator's call with ``admin_``."""
+        name = getattr(func, QUART_SCHEMA_OPERATION_ID_ATTRIBUTE, func.__name__)
+        return f"admin_{name}" if path.startswith("/admin/") else name
 
     def build_querystring_parameters(self, model: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         parameters, definitions = super().build_querystring_parameters(model)
@@ -113,6 +154,7 @@ def install(app: Quart, version: str) -> None:
             "hub_token": HttpSecurityScheme(scheme="bearer"),
             "admin_token": APIKeySecurityScheme(name="X-Admin-Token", in_="header"),
         },
+        tags=[Tag(name, description) for name, description in TAGS.items()],
         conversion_preference="pydantic",
         openapi_provider_class=Provider,
     )
@@ -130,6 +172,20 @@ def lead_to_docs(app: Quart) -> None:
     @hide
     async def front() -> ResponseReturnValue:
         return redirect("/docs")
+
+
+def _as_answered(shape: Any) -> Any:
+    """A schema as it holds for answers: every field is there, and decimals are numbers."""
+    if isinstance(shape, list):
+        return [_as_answered(item) for item in shape]
+    if not isinstance(shape, dict):
+        return shape
+    if shape.get("format") == "decimal":
+        shape = {**shape, "type": "number", "format": "double"}
+    found = {name: _as_answered(part) for name, part in shape.items() if name != "default"}
+    if "properties" in found:
+        found["required"] = list(found["properties"])
+    return found
 
 
 def _file_body(part: str) -> dict[str, Any]:

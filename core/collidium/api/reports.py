@@ -7,15 +7,8 @@ from quart_schema import document_response, security_scheme, tag, validate_query
 
 from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import only_operators
-from collidium.api.schemas import (
-    ChannelUsageModel,
-    DaysQuery,
-    DayUsageModel,
-    FailuresModel,
-    MonthQuery,
-    UsageModel,
-    UsageQuery,
-)
+from collidium.api.schemas import DaysQuery, MonthQuery, UsageQuery
+from collidium.records import ChannelUsage, DayUsage, Failures, Usage
 from collidium.simulations import reports
 
 blueprint = Blueprint("reports", __name__, url_prefix="/admin")
@@ -26,38 +19,38 @@ blueprint.before_request(only_operators)
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @validate_querystring(UsageQuery)
-@document_response(UsageModel)
+@document_response(Usage)
 async def usage(query_args: UsageQuery) -> Response:
     """This month's node-hours and requests, and the accounts that used most."""
-    return answer(UsageModel.model_validate(await reports.usage(query_args.limit)))
+    return answer(await reports.usage(query_args.limit))
 
 
 @blueprint.get("/analytics/channels")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @validate_querystring(MonthQuery)
-@document_response(list[ChannelUsageModel])
+@document_response(list[ChannelUsage])
 async def channels(query_args: MonthQuery) -> Response:
     """Requests and node-hours of each channel in a month, most node-hours first."""
     found = await reports.channels(query_args.month)
-    return answer_list([ChannelUsageModel.model_validate(channel) for channel in found])
+    return answer_list(found)
 
 
 @blueprint.get("/analytics/daily")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @validate_querystring(DaysQuery)
-@document_response(list[DayUsageModel])
+@document_response(list[DayUsage])
 async def daily(query_args: DaysQuery) -> Response:
     """Requests and node-hours of each of the last days, oldest first."""
-    return answer_list([DayUsageModel.model_validate(day) for day in await reports.daily(query_args.days)])
+    return answer_list(await reports.daily(query_args.days))
 
 
 @blueprint.get("/analytics/failures")
 @tag(["admin"])
 @security_scheme([{"admin_token": []}])
 @validate_querystring(MonthQuery)
-@document_response(FailuresModel)
+@document_response(Failures)
 async def failures(query_args: MonthQuery) -> Response:
     """How many of the requests that ended in a month failed."""
-    return answer(FailuresModel.model_validate(await reports.failures(query_args.month)))
+    return answer(await reports.failures(query_args.month))

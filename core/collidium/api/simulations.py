@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from quart import Blueprint, Response, request
 from quart_schema import (
     RequestSchemaValidationError,
     document_headers,
     document_request,
     document_response,
+    operation_id,
     security_scheme,
     tag,
     validate_querystring,
@@ -23,21 +24,16 @@ from collidium.api.answers import answer, answer_list, cut, id_cursor, page_of
 from collidium.api.authentication import bearer_token, caller, signed_in, token_is_read_only
 from collidium.api.context import platform
 from collidium.api.schemas import (
-    EstimateModel,
     EstimateQuery,
     IdempotencyHeaders,
     KnobsBody,
-    KnobsModel,
-    Ordered,
     PresetBody,
-    PresetModel,
     RequestsQuery,
     SimulateBody,
-    SimulationModel,
-    SimulationSummary,
 )
 from collidium.errors import InvalidInput
-from collidium.simulations import PRESETS, Order, Placed, State, Wishes
+from collidium.records import Estimate, Knobs, Preset, SimulationRequest
+from collidium.simulations import PRESETS, Order, State, Wishes
 
 blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
 
@@ -47,8 +43,8 @@ blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
 @security_scheme([{"hub_token": []}])
 @document_request(SimulateBody)
 @document_headers(IdempotencyHeaders)
-@document_response(Ordered)
-@document_response(Ordered, 202)
+@document_response(SimulationRequest)
+@document_response(SimulationRequest, 202)
 async def simulate() -> Response:
     """Order simulated events, and pay for them.
 
@@ -66,38 +62,32 @@ async def simulate() -> Response:
     )
     placed = await simulations.place(platform(), account, _order(body), wishes)
     metrics.SIMULATIONS.labels("cached" if placed.cached else "queued").inc()
-    return _placed(placed)
+    response = answer(placed, 200 if placed.cached else 202)
+    response.headers["Location"] = f"/v1/requests/{placed.request_id}"
+    return response
 
 
 @blueprint.get("/estimate")
 @tag(["simulation"])
 @validate_querystring(EstimateQuery)
-@document_response(EstimateModel)
+@document_response(Estimate)
 async def estimate(query_args: EstimateQuery) -> Response:
     """What an order would cost, before it is paid for."""
     order = Order(query_args.channel, query_args.events, query_args.pileup)
-    price = simulations.estimate(order, platform().settings)
-    return answer(
-        EstimateModel(
-            **query_args.model_dump(),
-            credits=price.node_hours,
-            node_hours=price.node_hours,
-            node_seconds=price.node_seconds,
-        )
-    )
+    return answer(simulations.estimate(order, platform().settings))
 
 
 @blueprint.get("/knobs")
 @tag(["simulation"])
-@document_response(KnobsModel)
+@document_response(Knobs)
 async def knobs() -> Response:
     """The channels that can be ordered, and how far the other knobs of an order turn."""
-    return answer(KnobsModel.model_validate(simulations.knobs(platform().settings)))
+    return answer(simulations.knobs(platform().settings))
 
 
 @blueprint.get("/presets")
 @tag(["simulation"])
-@document_response(list[PresetModel])
+@document_response(list[Preset])
 async def presets() -> Response:
     """The presets that can be ordered, and what each costs."""
     return answer_list([preset for name, order in PRESETS.items() if (preset := _preset(name, order))])
@@ -108,7 +98,7 @@ async def presets() -> Response:
 @security_scheme([{"hub_token": []}])
 @signed_in
 @validate_querystring(RequestsQuery)
-@document_response(list[SimulationSummary])
+@document_response(list[SimulationRequest])
 async def requests(query_args: RequestsQuery) -> Response:
     """Your simulation requests, newest first."""
     account = await caller()
@@ -116,20 +106,21 @@ async def requests(query_args: RequestsQuery) -> Response:
 
 
 @blueprint.get("/requests/<request_id>")
+@operation_id("request")
 @tag(["simulation"])
 @security_scheme([{"hub_token": []}])
-@document_response(SimulationModel)
+@document_response(SimulationRequest)
 async def find(request_id: str) -> Response:
     """A simulation request that you ordered, or were answered with."""
     account = await caller()
-    return answer(SimulationModel.model_validate(await simulations.find(request_id, account.id)))
+    return answer(await simulations.find(request_id, account.id))
 
 
 @blueprint.post("/requests/<request_id>/cancel")
 @tag(["simulation"])
 @security_scheme([{"hub_token": []}])
-@document_response(SimulationModel)
-@document_response(SimulationModel, 202)
+@document_response(SimulationRequest)
+@document_response(SimulationRequest, 202)
 async def cancel(request_id: str) -> Response:
     """Cancel a simulation request: 202 while its job is being stopped, 200 when it is cancelled.
 
@@ -137,14 +128,6 @@ async def cancel(request_id: str) -> Response:
     """
     account = await caller()
     return cancelling(await simulations.cancel(platform(), request_id, account))
-
-
-def _placed(placed: Placed) -> Response:
-    record = SimulationModel.model_validate(placed.request)
-    status = 200 if placed.cached else 202
-    response = answer(Ordered(**record.model_dump(), cached=placed.cached), status)
-    response.headers["Location"] = f"/v1/requests/{record.request_id}"
-    return response
 
 
 # -- for operators, too --------------------------------------------------------------------------------
@@ -160,14 +143,14 @@ async def listed(query: RequestsQuery, account: AccountView | None, channel: str
         channel=channel,
     )
     page, last = cut(found, query.limit)
-    items = [SimulationSummary.model_validate(view) for _, view in page]
+    items = [request for _, request in page]
     return page_of(items, query, last[0] if last else None).response()
 
 
-def cancelling(view: simulations.RequestView) -> Response:
+def cancelling(request: SimulationRequest) -> Response:
     """The answer to a cancellation."""
-    status = 200 if view.state == State.CANCELLED else 202
-    return answer(SimulationModel.model_validate(view), status=status)
+    status = 200 if request.state == State.CANCELLED else 202
+    return answer(request, status)
 
 
 # -- what is ordered -----------------------------------------------------------------------------------
@@ -194,16 +177,10 @@ def _order(body: KnobsBody | PresetBody) -> Order:
     return replace(preset, seed=body.seed)
 
 
-def _preset(name: str, order: Order) -> BaseModel | None:
+def _preset(name: str, order: Order) -> Preset | None:
     """The preset, unless this platform does not take orders like it."""
     try:
         price = simulations.estimate(order, platform().settings)
     except InvalidInput:
         return None
-    return PresetModel(
-        name=name,
-        channel=order.channel,
-        events=order.events,
-        pileup=order.pileup,
-        credits=price.node_hours,
-    )
+    return Preset.of(price, name=name)

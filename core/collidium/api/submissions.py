@@ -9,8 +9,9 @@ from collidium.accounts import AccountView
 from collidium.api.answers import cut, page_of
 from collidium.api.authentication import caller, signed_in
 from collidium.api.context import platform
-from collidium.api.schemas import MySubmissionsQuery, SubmissionModel
+from collidium.api.schemas import MySubmissionsQuery
 from collidium.benchmarks.submissions import listing
+from collidium.records import Submission
 
 blueprint = Blueprint("submissions", __name__, url_prefix="/v1")
 
@@ -20,7 +21,7 @@ blueprint = Blueprint("submissions", __name__, url_prefix="/v1")
 @security_scheme([{"hub_token": []}])
 @signed_in
 @validate_querystring(MySubmissionsQuery)
-@document_response(list[SubmissionModel])
+@document_response(list[Submission])
 async def submissions(query_args: MySubmissionsQuery) -> Response:
     """Your submissions, newest first, without their earlier scores."""
     return await listed(query_args, await caller())
@@ -39,5 +40,4 @@ async def listed(
         after=query.cursor,
     )
     page, last = cut(found, query.limit)
-    items = [SubmissionModel.model_validate(submission) for submission in page]
-    return page_of(items, query, last.submission_id if last else None).response()
+    return page_of(page, query, last.submission_id if last else None).response()

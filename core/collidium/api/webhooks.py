@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag, validate_querystring, validate_request
+from quart_schema import (
+    document_response,
+    operation_id,
+    security_scheme,
+    tag,
+    validate_querystring,
+    validate_request,
+)
 
 from collidium import outbox
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import caller, signed_in
 from collidium.api.context import platform
-from collidium.api.schemas import DeliveryModel, WebhookBody, WebhookModel, WebhookRemoved, WebhookSet
+from collidium.api.schemas import WebhookBody
+from collidium.records import Webhook, WebhookDelivery, WebhookRemoved
 
 blueprint = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
 
@@ -19,7 +27,7 @@ blueprint = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
 @security_scheme([{"hub_token": []}])
 @signed_in
 @validate_request(WebhookBody)
-@document_response(WebhookSet)
+@document_response(Webhook)
 async def set_webhook(data: WebhookBody) -> Response:
     """Set the address that is told of your requests, and make a signing secret the first time.
 
@@ -36,7 +44,7 @@ async def set_webhook(data: WebhookBody) -> Response:
         keep_url="url" not in data.model_fields_set,
         rotate_secret=data.rotate_secret,
     )
-    response = answer(WebhookSet.model_validate(webhook))
+    response = answer(webhook)
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -44,10 +52,10 @@ async def set_webhook(data: WebhookBody) -> Response:
 @blueprint.get("")
 @tag(["webhooks"])
 @security_scheme([{"hub_token": []}])
-@document_response(WebhookModel)
+@document_response(Webhook)
 async def webhook() -> Response:
     """Your webhook."""
-    return answer(WebhookModel.model_validate(await outbox.find((await caller()).id)))
+    return answer(await outbox.find((await caller()).id))
 
 
 @blueprint.delete("")
@@ -61,15 +69,15 @@ async def remove_webhook() -> Response:
 
 
 @blueprint.get("/deliveries")
+@operation_id("webhook_deliveries")
 @tag(["webhooks"])
 @security_scheme([{"hub_token": []}])
 @signed_in
 @validate_querystring(Page)
-@document_response(list[DeliveryModel])
+@document_response(list[WebhookDelivery])
 async def deliveries(query_args: Page) -> Response:
     """What was delivered to you, or was not, newest first."""
     account = await caller()
     log = await outbox.log_of(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
     page, last = cut(log, query_args.limit)
-    items = [DeliveryModel.model_validate(delivery) for delivery in page]
-    return page_of(items, query_args, last.id if last else None).response()
+    return page_of(page, query_args, last.id if last else None).response()

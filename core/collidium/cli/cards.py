@@ -13,12 +13,11 @@ from collidium.contracts.task import in_digits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from collidium.benchmarks.tasks.cards import ListedCard, ListedMetric
     from collidium.client import Metric, PredictionColumn, TaskCard
     from collidium.contracts.task import Column
 
 
-def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: str | None) -> None:
+def print_card(card: TaskCard, more: Mapping[str, object], reason: str | None) -> None:
     """The card with whatever else is known of the task; ``reason`` is why it takes no submissions."""
     print_record(
         {
@@ -47,7 +46,7 @@ def print_card(card: TaskCard | ListedCard, more: Mapping[str, object], reason: 
     print_paragraph(" ".join(_sentences(card)))
 
 
-def _sentences(card: TaskCard | ListedCard) -> Iterator[str]:
+def _sentences(card: TaskCard) -> Iterator[str]:
     if card.left_out:
         yield card.left_out
     yield f"The leaderboard goes by {card.primary_metric}. A new best above the floor earns the reward."
@@ -69,11 +68,11 @@ def column_cells(column: PredictionColumn | Column) -> tuple[str, str, str]:
     return column.name, f"{kind}, one per {column.one_per}" if column.one_per else kind, column.description
 
 
-def _formula(metric: Metric | ListedMetric) -> str:
+def _formula(metric: Metric) -> str:
     return f"{metric.formula} ({metric.source})" if metric.source else metric.formula
 
 
-def _metric(metric: Metric | ListedMetric, *, primary: bool) -> tuple[object, ...]:
+def _metric(metric: Metric, *, primary: bool) -> tuple[object, ...]:
     marks = [mark for mark, holds in (("primary", primary), ("self-reported", metric.self_reported)) if holds]
     name = f"{metric.name} ({', '.join(marks)})" if marks else metric.name
     earns = (metric.reward, metric.floor) if metric.reward else (None, None)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from collidium.cli.text import printable, width_of, wrapped
+from collidium.records import Record
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -39,6 +40,8 @@ def print_json(value: object) -> None:
 
 def plain(value: object) -> Any:
     """The value in JSON's own types: credits as numbers, times as RFC 3339."""
+    if isinstance(value, Record):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

@@ -13,9 +13,8 @@ from collidium.cli.task_kit import check, new
 from collidium.errors import NotFound
 
 if TYPE_CHECKING:
-    from collidium.benchmarks.tasks.cards import ListedCard
-    from collidium.benchmarks.tasks.tasklist import TaskStatus
     from collidium.platform import Platform
+    from collidium.records import TaskCard, TaskStatus
 
 
 @click.group()
@@ -128,7 +127,7 @@ def _print_status(status: TaskStatus, as_json: bool) -> None:
         note(f"It takes no submissions yet: {status.reason}.")
 
 
-def _print_card(status: TaskStatus, card: ListedCard | None) -> None:
+def _print_card(status: TaskStatus, card: TaskCard | None) -> None:
     more = {
         "from": status.distribution,
         "listed": status.listed,

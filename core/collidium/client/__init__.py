@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Final
 from collidium.client.asynchronous import AsyncClient
 from collidium.client.blocking import Client
 from collidium.client.connection import version_mismatch
-from collidium.client.records import (
+from collidium.client.events import EventData
+from collidium.hub.saved_login import forget_token, login_file, save_token
+from collidium.records import (
     Account,
     AuditEntry,
     Banned,
@@ -34,7 +36,6 @@ from collidium.client.records import (
     EarlierScores,
     Estimate,
     EvalEvents,
-    EventData,
     Failures,
     Follower,
     Frozen,
@@ -68,7 +69,6 @@ from collidium.client.records import (
     WebhookDelivery,
     WebhookRemoved,
 )
-from collidium.hub.saved_login import forget_token, login_file, save_token
 
 if TYPE_CHECKING:
     from collidium.client.local_simulation import Simulated, simulate

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from http import HTTPStatus
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
+
 from collidium import errors
-from collidium.client.decoding import UnexpectedAnswer, decode
-from collidium.client.records import Page, Readiness
+from collidium.records import Page, Readiness
 
 Result = TypeVar("Result")
 
 PROBLEM = "application/problem+json"
+
+_NO_JSON = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,6 @@ class Answer:
     def media_type(self) -> str:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-    def json(self) -> Any:
-        """The body; numbers with a point are Decimal. Raises UpstreamError when it is no JSON."""
-        try:
-            return json.loads(self.content, parse_float=Decimal, parse_constant=_refuse_constant)
-        except (ValueError, ArithmeticError, RecursionError):
-            not_ours(self)
-
 
 # -- what calls make of an answer ---------------------------------------------------------------------
 
@@ -50,7 +44,7 @@ def single(kind: type[Result]) -> Callable[[Answer], Result]:
     """Reads an answer that is one record."""
 
     def read(answer: Answer) -> Result:
-        return _decode(answer, kind, _success(answer).json())
+        return _decode(_success(answer), kind)
 
     return read
 
@@ -59,10 +53,7 @@ def listed(kind: type[Result]) -> Callable[[Answer], Page[Result]]:
     """Reads an answer that is one page of a list."""
 
     def read(answer: Answer) -> Page[Result]:
-        items = _success(answer).json()
-        if not isinstance(items, list):
-            not_ours(answer)
-        records = tuple(_decode(answer, kind, item) for item in items)
+        records: tuple[Result, ...] = _decode(_success(answer), tuple[kind, ...])  # type: ignore[valid-type]
         return Page(records, _next_cursor(answer))
 
     return read
@@ -76,7 +67,7 @@ def content(answer: Answer) -> bytes:
 def readiness(answer: Answer) -> Readiness:
     """Reads a readiness answer, which is data also when its status is 503."""
     if answer.status == HTTPStatus.SERVICE_UNAVAILABLE and answer.media_type == "application/json":
-        return _decode(answer, Readiness, answer.json())
+        return _decode(answer, Readiness)
     return single(Readiness)(answer)
 
 
@@ -86,13 +77,15 @@ def _success(answer: Answer) -> Answer:
     return answer
 
 
-def _decode(answer: Answer, kind: type[Result], value: object) -> Result:
+def _decode(answer: Answer, kind: type[Result]) -> Result:
     try:
-        return decode(kind, value)
-    except UnexpectedAnswer as error:
+        return msgspec.json.decode(answer.content, type=kind)
+    except msgspec.ValidationError as error:
         raise errors.UpstreamError(
             f"{answer.backend} answered something this version of collidium does not understand: {error}"
         ) from None
+    except _NO_JSON:
+        not_ours(answer)
 
 
 def _next_cursor(answer: Answer) -> str | None:
@@ -105,10 +98,6 @@ def _next_cursor(answer: Answer) -> str | None:
     return next(iter(parse_qs(query).get("cursor", [])), None)
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
-
-
 # -- errors -------------------------------------------------------------------------------------------
 
 
@@ -116,8 +105,9 @@ def raise_problem(answer: Answer) -> NoReturn:
     """Raise what the server told as a problem document as the error it is there."""
     if answer.media_type != PROBLEM:
         not_ours(answer)
-    problem = answer.json()
-    if not isinstance(problem, dict):
+    try:
+        problem = msgspec.json.decode(answer.content, type=dict[str, Any])
+    except _NO_JSON:
         not_ours(answer)
     detail = problem.get("detail") or problem.get("title") or f"the server answered {answer.status}"
     listed_errors = problem.get("errors")

@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager
 from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Self
 
 from collidium.client import calls
-from collidium.client.asynchronous_operation import AsyncOperation
 from collidium.client.connection import Connection
-from collidium.client.records import (
-    Account,
-    BestStep,
-    Checked,
-    DatasetEntry,
-    Estimate,
-    EventData,
-    Health,
-    HubModel,
-    Knobs,
-    Page,
-    Place,
-    Preset,
-    Readiness,
-    Receipt,
-    SimulationRequest,
-    Submission,
-    TaskCard,
-    Transaction,
-    Webhook,
-    WebhookDelivery,
-    WebhookRemoved,
-)
+from collidium.client.methods import sends_async
 from collidium.client.sending import predictions_file
 from collidium.client.transports import AsyncTransport
 from collidium.client.uploads import Progress
 from collidium.client.waiting import PASSING, OnChange, Waiting
+from collidium.records import (
+    Checked,
+    Receipt,
+    SimulationRequest,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -47,7 +29,7 @@ if TYPE_CHECKING:
     from collidium.client.sending import Predictions
 
 
-class AsyncClient(AsyncOperation):
+class AsyncClient:
     """Calls a Collidium server from asyncio; arguments, defaults and errors are those of ``Client``.
 
     Methods have the names and arguments they have there. ``progress`` is called on the event loop.
@@ -98,46 +80,14 @@ class AsyncClient(AsyncOperation):
 
     # -- the caller's account -------------------------------------------------------------------------
 
-    async def me(self) -> Account:
-        """The account behind the token; the first call signs it up."""
-        return await self._transport.send(calls.me())
-
-    async def transactions(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Transaction]:
-        """A page of the account's ledger, newest first."""
-        return await self._transport.send(calls.transactions(limit, cursor))
+    me = sends_async(calls.me)
+    transactions = sends_async(calls.transactions)
 
     # -- simulation requests --------------------------------------------------------------------------
 
-    async def simulate(
-        self,
-        channel: str | None = None,
-        events: int | None = None,
-        pileup: int | None = None,
-        *,
-        seed: int | None = None,
-        preset: str | None = None,
-        private: bool = False,
-        webhook_url: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> SimulationRequest:
-        """Order events, by the three knobs or a preset; ``cached`` tells that it cost nothing.
-
-        It is safe to be repeated under one ``idempotency_key``; without one the order gets a key of its own,
-        under which a lost connection is tried again.
-        """
-        return await self._transport.send(
-            calls.simulate(channel, events, pileup, seed, preset, private, webhook_url, idempotency_key)
-        )
-
-    async def request(self, request_id: str) -> SimulationRequest:
-        """A simulation request with its timeline."""
-        return await self._transport.send(calls.request(request_id))
-
-    async def requests(
-        self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Page[SimulationRequest]:
-        """A page of the account's simulation requests, newest first."""
-        return await self._transport.send(calls.requests(state, limit, cursor))
+    simulate = sends_async(calls.simulate)
+    request = sends_async(calls.request)
+    requests = sends_async(calls.requests)
 
     async def wait(
         self,
@@ -163,51 +113,22 @@ class AsyncClient(AsyncOperation):
                 pause = waiting.pause()
             await asyncio.sleep(pause)
 
-    async def cancel(self, request_id: str) -> SimulationRequest:
-        """Have a request cancelled, which may take a while; Conflict when there is nothing left to stop."""
-        return await self._transport.send(calls.cancel(request_id))
-
-    async def estimate(self, channel: str, events: int, pileup: int) -> Estimate:
-        """What an order would cost."""
-        return await self._transport.send(calls.estimate(channel, events, pileup))
-
-    async def knobs(self) -> Knobs:
-        """What may be ordered: channels, and how many events, how much pileup and which seeds."""
-        return await self._transport.send(calls.knobs())
-
-    async def presets(self) -> Page[Preset]:
-        """Orders that have a name."""
-        return await self._transport.send(calls.presets())
+    cancel = sends_async(calls.cancel)
+    estimate = sends_async(calls.estimate)
+    knobs = sends_async(calls.knobs)
+    presets = sends_async(calls.presets)
 
     # -- webhooks -------------------------------------------------------------------------------------
 
-    async def set_webhook(self, url: str | None = None, *, rotate_secret: bool = False) -> Webhook:
-        """Be told at an HTTPS address when a request ends; the answer that makes the secret shows it."""
-        return await self._transport.send(calls.set_webhook(url, rotate_secret))
-
-    async def webhook(self) -> Webhook:
-        """Where the account is told."""
-        return await self._transport.send(calls.webhook())
-
-    async def remove_webhook(self) -> WebhookRemoved:
-        """Be told nothing more; the secret is forgotten."""
-        return await self._transport.send(calls.remove_webhook())
-
-    async def webhook_deliveries(
-        self, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[WebhookDelivery]:
-        """A page of what was told, or was not and why, newest first."""
-        return await self._transport.send(calls.webhook_deliveries(limit, cursor))
+    set_webhook = sends_async(calls.set_webhook)
+    webhook = sends_async(calls.webhook)
+    remove_webhook = sends_async(calls.remove_webhook)
+    webhook_deliveries = sends_async(calls.webhook_deliveries)
 
     # -- benchmarks -----------------------------------------------------------------------------------
 
-    async def tasks(self) -> Page[TaskCard]:
-        """The tasks that the server lists."""
-        return await self._transport.send(calls.tasks())
-
-    async def task(self, name: str) -> TaskCard:
-        """What one task asks for."""
-        return await self._transport.send(calls.task(name))
+    tasks = sends_async(calls.tasks)
+    task = sends_async(calls.task)
 
     async def submit(
         self,
@@ -230,103 +151,51 @@ class AsyncClient(AsyncOperation):
         async with _beside_the_loop(predictions_file(path)) as file:
             return await self._transport.send(calls.check(task, file), progress)
 
-    async def leaderboard(
-        self,
-        task: str,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        pareto: bool = False,
-        user: str | None = None,
-        model_repo: str | None = None,
-    ) -> Page[Place]:
-        """A page of the task's leaderboard, best first; with ``pareto`` only the places on its front.
-
-        With ``user`` or ``model_repo`` only theirs, with the ranks that they have among all.
-        """
-        call = calls.leaderboard(task, limit, cursor, pareto=pareto, user=user, model_repo=model_repo)
-        return await self._transport.send(call)
-
-    async def leaderboard_history(
-        self, task: str, metric: str | None = None, *, limit: int | None = None
-    ) -> Page[BestStep]:
-        """The submissions that were the best in a metric when they came, oldest first.
-
-        The primary metric where none is named; by the scores that count now, with self-reported values that
-        nobody has verified. At most the last ``limit``, or 1,000.
-        """
-        return await self._transport.send(calls.leaderboard_history(task, metric, limit))
-
-    async def submissions(
-        self, *, task: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Page[Submission]:
-        """A page of the account's submissions, newest first, without their earlier scores."""
-        return await self._transport.send(calls.submissions(task, limit, cursor))
-
-    async def submission(self, submission_id: str) -> Submission:
-        """A submission as it is kept."""
-        return await self._transport.send(calls.submission(submission_id))
-
-    async def set_links(self, submission_id: str, **links: Unpack[calls.Links]) -> Submission:
-        """Set links of a submission of the account, or remove them by None; what is not named stays.
-
-        ``model_repo`` is ``namespace/name`` on the hub, ``code_url`` and ``paper_url`` are HTTPS addresses.
-        A model that is named is checked with the token: ``model_claim``. InvalidInput lists all problems.
-        """
-        return await self._transport.send(calls.set_links(submission_id, links))
+    leaderboard = sends_async(calls.leaderboard)
+    leaderboard_history = sends_async(calls.leaderboard_history)
+    submissions = sends_async(calls.submissions)
+    submission = sends_async(calls.submission)
+    set_links = sends_async(calls.set_links)
 
     # -- datasets -------------------------------------------------------------------------------------
 
-    async def datasets(
-        self, *, repo: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Page[DatasetEntry]:
-        """A page of the public datasets that may be looked at, the latest first, by their configs."""
-        return await self._transport.send(calls.datasets(repo, limit, cursor))
-
-    async def event(
-        self,
-        config: str,
-        event_id: int,
-        *,
-        repo: str | None = None,
-        tables: Sequence[str] | None = None,
-        revision: str | None = None,
-        file_format: Literal["arrow", "phoenix"] = "arrow",
-    ) -> EventData:
-        """One event of a dataset; ``.tables()`` gives its tables.
-
-        ``repo`` may be left out where only one dataset has that config, ``tables`` for all. What made the
-        hits of an event that a task is scored on is not sent.
-        """
-        return await self._transport.send(calls.event(config, event_id, repo, tables, revision, file_format))
+    datasets = sends_async(calls.datasets)
+    event = sends_async(calls.event)
 
     # -- models on the hub ----------------------------------------------------------------------------
 
-    async def models(
-        self,
-        *,
-        search: str = "",
-        tag: str = "",
-        task: str = "",
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page[HubModel]:
-        """A page of the models on the hub that carry the platform's tag, the latest first.
-
-        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` one that they say they are
-        for. A page may be shorter than ``limit`` and still have a next one.
-        """
-        return await self._transport.send(calls.models(search, tag, task, limit, cursor))
+    models = sends_async(calls.models)
 
     # -- the server -----------------------------------------------------------------------------------
 
-    async def health(self) -> Health:
-        """Whether the server runs."""
-        return await self._transport.send(calls.health())
+    health = sends_async(calls.health)
+    ready = sends_async(calls.ready)
 
-    async def ready(self) -> Readiness:
-        """Whether the server can do its work, and what is missing."""
-        return await self._transport.send(calls.ready())
+    # -- what operators ask, with the admin token -------------------------------------------------------
+
+    # Each action is done once for its `idempotency_key`. Without one it gets a key of its own, and is sent
+    # again where the connection breaks.
+    admin_grant = sends_async(calls.admin_grant)
+    admin_overview = sends_async(calls.admin_overview)
+    admin_ban = sends_async(calls.admin_ban)
+    admin_freeze = sends_async(calls.admin_freeze)
+    admin_audit = sends_async(calls.admin_audit)
+    admin_account = sends_async(calls.admin_account)
+    admin_accounts = sends_async(calls.admin_accounts)
+    admin_transactions = sends_async(calls.admin_transactions)
+    admin_requests = sends_async(calls.admin_requests)
+    admin_request = sends_async(calls.admin_request)
+    admin_output = sends_async(calls.admin_output)
+    admin_cancel = sends_async(calls.admin_cancel)
+    admin_refunds = sends_async(calls.admin_refunds)
+    admin_tasks = sends_async(calls.admin_tasks)
+    admin_submissions = sends_async(calls.admin_submissions)
+    admin_verify = sends_async(calls.admin_verify)
+    admin_close_phase = sends_async(calls.admin_close_phase)
+    admin_usage = sends_async(calls.admin_usage)
+    admin_channels = sends_async(calls.admin_channels)
+    admin_daily = sends_async(calls.admin_daily)
+    admin_failures = sends_async(calls.admin_failures)
 
 
 @asynccontextmanager

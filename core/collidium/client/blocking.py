@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from copy import copy
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Self
 
 from collidium.client import calls
-from collidium.client.blocking_operation import Operation
 from collidium.client.connection import Connection
-from collidium.client.records import (
-    Account,
-    BestStep,
-    Checked,
-    DatasetEntry,
-    Estimate,
-    EventData,
-    Health,
-    HubModel,
-    Knobs,
-    Page,
-    Place,
-    Preset,
-    Readiness,
-    Receipt,
-    SimulationRequest,
-    Submission,
-    TaskCard,
-    Transaction,
-    Webhook,
-    WebhookDelivery,
-    WebhookRemoved,
-)
+from collidium.client.methods import sends
 from collidium.client.sending import predictions_file
 from collidium.client.transports import BlockingTransport
 from collidium.client.uploads import Progress
 from collidium.client.waiting import PASSING, OnChange, Waiting
+from collidium.records import (
+    Checked,
+    Receipt,
+    SimulationRequest,
+)
 
 if TYPE_CHECKING:
     from collidium.client.sending import Predictions
 
 
-class Client(Operation):
+class Client:
     """Calls a Collidium server. Keep one: it holds its connections open; safe to share by threads.
 
     ``backend`` defaults to ``PLATFORM_BACKEND``, then http://127.0.0.1:8000; ``token`` to ``HF_TOKEN``, then
@@ -93,46 +74,14 @@ class Client(Operation):
 
     # -- the caller's account -------------------------------------------------------------------------
 
-    def me(self) -> Account:
-        """The account behind the token; the first call signs it up."""
-        return self._transport.send(calls.me())
-
-    def transactions(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Transaction]:
-        """A page of the account's ledger, newest first."""
-        return self._transport.send(calls.transactions(limit, cursor))
+    me = sends(calls.me)
+    transactions = sends(calls.transactions)
 
     # -- simulation requests --------------------------------------------------------------------------
 
-    def simulate(
-        self,
-        channel: str | None = None,
-        events: int | None = None,
-        pileup: int | None = None,
-        *,
-        seed: int | None = None,
-        preset: str | None = None,
-        private: bool = False,
-        webhook_url: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> SimulationRequest:
-        """Order events, by the three knobs or a preset; ``cached`` tells that it cost nothing.
-
-        It is safe to be repeated under one ``idempotency_key``; without one the order gets a key of its own,
-        under which a lost connection is tried again.
-        """
-        return self._transport.send(
-            calls.simulate(channel, events, pileup, seed, preset, private, webhook_url, idempotency_key)
-        )
-
-    def request(self, request_id: str) -> SimulationRequest:
-        """A simulation request with its timeline."""
-        return self._transport.send(calls.request(request_id))
-
-    def requests(
-        self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Page[SimulationRequest]:
-        """A page of the account's simulation requests, newest first."""
-        return self._transport.send(calls.requests(state, limit, cursor))
+    simulate = sends(calls.simulate)
+    request = sends(calls.request)
+    requests = sends(calls.requests)
 
     def wait(
         self, request_id: str, *, timeout: float | None = None, on_change: OnChange | None = None
@@ -154,54 +103,22 @@ class Client(Operation):
                 pause = waiting.pause()
             time.sleep(pause)
 
-    def cancel(self, request_id: str) -> SimulationRequest:
-        """Have a request cancelled, which may take a while; Conflict when there is nothing left to stop."""
-        return self._transport.send(calls.cancel(request_id))
-
-    def estimate(self, channel: str, events: int, pileup: int) -> Estimate:
-        """What an order would cost."""
-        return self._transport.send(calls.estimate(channel, events, pileup))
-
-    def knobs(self) -> Knobs:
-        """What may be ordered: channels, and how many events, how much pileup and which seeds."""
-        return self._transport.send(calls.knobs())
-
-    def presets(self) -> Page[Preset]:
-        """Orders that have a name."""
-        return self._transport.send(calls.presets())
+    cancel = sends(calls.cancel)
+    estimate = sends(calls.estimate)
+    knobs = sends(calls.knobs)
+    presets = sends(calls.presets)
 
     # -- webhooks -------------------------------------------------------------------------------------
 
-    def set_webhook(self, url: str | None = None, *, rotate_secret: bool = False) -> Webhook:
-        """Be told at an HTTPS address when a request ends; the answer that makes the secret shows it.
-
-        Without ``url`` the address stays as it is, none at first: that makes only the secret.
-        """
-        return self._transport.send(calls.set_webhook(url, rotate_secret))
-
-    def webhook(self) -> Webhook:
-        """Where the account is told."""
-        return self._transport.send(calls.webhook())
-
-    def remove_webhook(self) -> WebhookRemoved:
-        """Be told nothing more; the secret is forgotten."""
-        return self._transport.send(calls.remove_webhook())
-
-    def webhook_deliveries(
-        self, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[WebhookDelivery]:
-        """A page of what was told, or was not and why, newest first."""
-        return self._transport.send(calls.webhook_deliveries(limit, cursor))
+    set_webhook = sends(calls.set_webhook)
+    webhook = sends(calls.webhook)
+    remove_webhook = sends(calls.remove_webhook)
+    webhook_deliveries = sends(calls.webhook_deliveries)
 
     # -- benchmarks -----------------------------------------------------------------------------------
 
-    def tasks(self) -> Page[TaskCard]:
-        """The tasks that the server lists."""
-        return self._transport.send(calls.tasks())
-
-    def task(self, name: str) -> TaskCard:
-        """What one task asks for."""
-        return self._transport.send(calls.task(name))
+    tasks = sends(calls.tasks)
+    task = sends(calls.task)
 
     def submit(
         self,
@@ -224,100 +141,48 @@ class Client(Operation):
         with predictions_file(path) as file:
             return self._transport.send(calls.check(task, file), progress)
 
-    def leaderboard(
-        self,
-        task: str,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        pareto: bool = False,
-        user: str | None = None,
-        model_repo: str | None = None,
-    ) -> Page[Place]:
-        """A page of the task's leaderboard, best first; with ``pareto`` only the places on its front.
-
-        With ``user`` or ``model_repo`` only theirs, with the ranks that they have among all.
-        """
-        call = calls.leaderboard(task, limit, cursor, pareto=pareto, user=user, model_repo=model_repo)
-        return self._transport.send(call)
-
-    def leaderboard_history(
-        self, task: str, metric: str | None = None, *, limit: int | None = None
-    ) -> Page[BestStep]:
-        """The submissions that were the best in a metric when they came, oldest first.
-
-        The primary metric where none is named; by the scores that count now, with self-reported values that
-        nobody has verified. At most the last ``limit``, or 1,000.
-        """
-        return self._transport.send(calls.leaderboard_history(task, metric, limit))
-
-    def submissions(
-        self, *, task: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Page[Submission]:
-        """A page of the account's submissions, newest first, without their earlier scores."""
-        return self._transport.send(calls.submissions(task, limit, cursor))
-
-    def submission(self, submission_id: str) -> Submission:
-        """A submission as it is kept."""
-        return self._transport.send(calls.submission(submission_id))
-
-    def set_links(self, submission_id: str, **links: Unpack[calls.Links]) -> Submission:
-        """Set links of a submission of the account, or remove them by None; what is not named stays.
-
-        ``model_repo`` is ``namespace/name`` on the hub, ``code_url`` and ``paper_url`` are HTTPS addresses.
-        A model that is named is checked with the token: ``model_claim``. InvalidInput lists all problems.
-        """
-        return self._transport.send(calls.set_links(submission_id, links))
+    leaderboard = sends(calls.leaderboard)
+    leaderboard_history = sends(calls.leaderboard_history)
+    submissions = sends(calls.submissions)
+    submission = sends(calls.submission)
+    set_links = sends(calls.set_links)
 
     # -- datasets -------------------------------------------------------------------------------------
 
-    def datasets(
-        self, *, repo: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Page[DatasetEntry]:
-        """A page of the public datasets that may be looked at, the latest first, by their configs."""
-        return self._transport.send(calls.datasets(repo, limit, cursor))
-
-    def event(
-        self,
-        config: str,
-        event_id: int,
-        *,
-        repo: str | None = None,
-        tables: Sequence[str] | None = None,
-        revision: str | None = None,
-        file_format: Literal["arrow", "phoenix"] = "arrow",
-    ) -> EventData:
-        """One event of a dataset; ``.tables()`` gives its tables.
-
-        ``repo`` may be left out where only one dataset has that config, ``tables`` for all. What made the
-        hits of an event that a task is scored on is not sent.
-        """
-        return self._transport.send(calls.event(config, event_id, repo, tables, revision, file_format))
+    datasets = sends(calls.datasets)
+    event = sends(calls.event)
 
     # -- models on the hub ----------------------------------------------------------------------------
 
-    def models(
-        self,
-        *,
-        search: str = "",
-        tag: str = "",
-        task: str = "",
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page[HubModel]:
-        """A page of the models on the hub that carry the platform's tag, the latest first.
-
-        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` one that they say they are
-        for. A page may be shorter than ``limit`` and still have a next one.
-        """
-        return self._transport.send(calls.models(search, tag, task, limit, cursor))
+    models = sends(calls.models)
 
     # -- the server -----------------------------------------------------------------------------------
 
-    def health(self) -> Health:
-        """Whether the server runs."""
-        return self._transport.send(calls.health())
+    health = sends(calls.health)
+    ready = sends(calls.ready)
 
-    def ready(self) -> Readiness:
-        """Whether the server can do its work, and what is missing."""
-        return self._transport.send(calls.ready())
+    # -- what operators ask, with the admin token -------------------------------------------------------
+
+    # Each action is done once for its `idempotency_key`. Without one it gets a key of its own, and is sent
+    # again where the connection breaks.
+    admin_grant = sends(calls.admin_grant)
+    admin_overview = sends(calls.admin_overview)
+    admin_ban = sends(calls.admin_ban)
+    admin_freeze = sends(calls.admin_freeze)
+    admin_audit = sends(calls.admin_audit)
+    admin_account = sends(calls.admin_account)
+    admin_accounts = sends(calls.admin_accounts)
+    admin_transactions = sends(calls.admin_transactions)
+    admin_requests = sends(calls.admin_requests)
+    admin_request = sends(calls.admin_request)
+    admin_output = sends(calls.admin_output)
+    admin_cancel = sends(calls.admin_cancel)
+    admin_refunds = sends(calls.admin_refunds)
+    admin_tasks = sends(calls.admin_tasks)
+    admin_submissions = sends(calls.admin_submissions)
+    admin_verify = sends(calls.admin_verify)
+    admin_close_phase = sends(calls.admin_close_phase)
+    admin_usage = sends(calls.admin_usage)
+    admin_channels = sends(calls.admin_channels)
+    admin_daily = sends(calls.admin_daily)
+    admin_failures = sends(calls.admin_failures)

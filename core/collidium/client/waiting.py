@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final
 
 from collidium import errors
-from collidium.client.records import SimulationRequest
+from collidium.records import SimulationRequest
 
 #: Called with the request when it is first seen, and whenever something of it has changed.
 OnChange = Callable[[SimulationRequest], None]

@@ -3,7 +3,7 @@
 Nothing is copied here but answers, for a while: of a repository only the bytes are read that hold the event.
 """
 
-from collidium.event_display.datasets import SAMPLE, DatasetConfig
+from collidium.event_display.datasets import SAMPLE
 from collidium.event_display.display import EventDisplay, ShownEvent, Wanted
 
-__all__ = ["SAMPLE", "DatasetConfig", "EventDisplay", "ShownEvent", "Wanted"]
+__all__ = ["SAMPLE", "EventDisplay", "ShownEvent", "Wanted"]

@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
 from typing import Any, ClassVar, Final
@@ -28,6 +27,7 @@ from collidium.event_display.tables import SHOWN
 from collidium.hub.reader import HubReader
 from collidium.hub.repository import Repository, tagged
 from collidium.hub.sources import HubDataset
+from collidium.records import DatasetEntry
 
 #: What stands for a repository's name with the sample: no repository of a hub lacks the slash.
 SAMPLE: Final = "sample"
@@ -59,26 +59,6 @@ _CONFIG: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetConfig:
-    """A config of a dataset; numbers are None where its shards do not tell them."""
-
-    repo: str
-    config: str
-    #: A commit of the repository.
-    revision: str
-    tables: tuple[str, ...]
-    events: int | None
-    first_event: int | None
-    last_event: int | None
-    bytes: int
-    updated_at: datetime | None
-    #: Whether it comes with the platform; then its licence and source are told.
-    sample: bool = False
-    license: str | None = None
-    source: str | None = None
-
-
 class _HastyReader(HubReader):
     """Somebody waits for a page: a hub that does not answer soon is away."""
 
@@ -106,7 +86,7 @@ class PublicDatasets:
             _FILES_KEPT, KEPT_SECONDS, timer=monotonic, getsizeof=lambda found: 1 + len(found.files)
         )
         self._outlines: Outlines = _Locked(_OUTLINE_BYTES)
-        self._listed: LRUCache[tuple[str, str], tuple[DatasetConfig, ...]] = LRUCache(4 * LISTED)
+        self._listed: LRUCache[tuple[str, str], tuple[DatasetEntry, ...]] = LRUCache(4 * LISTED)
 
     def close(self) -> None:
         """End what goes on, and give back connections. Idempotent."""
@@ -114,7 +94,7 @@ class PublicDatasets:
             self._made.stopped.set()
             self._made.__exit__()
 
-    def configs(self) -> list[DatasetConfig]:
+    def configs(self) -> list[DatasetEntry]:
         """All that there are: the sample first, then the repositories that changed last.
 
         Raises Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
@@ -122,14 +102,14 @@ class PublicDatasets:
         until = monotonic() + LISTING_SECONDS
         found = [str(item["repo"]) for item in tagged(self._hub(), self._tag, LISTED)]
 
-        def configs_of(repo: str) -> tuple[DatasetConfig, ...]:
+        def configs_of(repo: str) -> tuple[DatasetEntry, ...]:
             return self.configs_of(repo) if monotonic() < until else ()
 
         with ThreadPoolExecutor(_PARALLEL, "collidium-datasets") as threads:
             listed = list(threads.map(configs_of, [repo for repo in found if _REPO.fullmatch(repo)]))
         return [*self.sample(), *(config for configs in listed for config in configs)]
 
-    def configs_of(self, repo: str) -> tuple[DatasetConfig, ...]:
+    def configs_of(self, repo: str) -> tuple[DatasetEntry, ...]:
         """The configs of a repository; none of one that cannot be looked at. Raises as :meth:`configs`."""
         try:
             repository = self.repository(repo, "main")
@@ -143,19 +123,18 @@ class PublicDatasets:
                 self._listed[repo, repository.commit] = known
         return known
 
-    def sample(self) -> list[DatasetConfig]:
+    def sample(self) -> list[DatasetEntry]:
         """The events that come with the platform."""
         shards = LocalShards(sample.DIRECTORY, sample.CONFIG)
         size = sum(path.stat().st_size for path in sample.DIRECTORY.glob("*.parquet"))
         return [
-            DatasetConfig(
+            DatasetEntry(
                 SAMPLE,
                 sample.CONFIG,
                 "local",
                 shards.tables(),
+                size,
                 *_events(shards),
-                bytes=size,
-                updated_at=None,
                 sample=True,
                 license=sample.LICENSE,
                 source=sample.SOURCE,
@@ -204,7 +183,7 @@ class PublicDatasets:
                 self._made = _HastyReader(self._endpoint, connections=_CONNECTIONS)
             return self._made
 
-    def _configs(self, repository: Repository) -> Iterator[DatasetConfig]:
+    def _configs(self, repository: Repository) -> Iterator[DatasetEntry]:
         names = [name for name in layout.configs(repository.files) if _CONFIG.fullmatch(name)]
         left = _SHARDS_LOOKED_INTO
         for name in names[:_CONFIGS]:
@@ -212,7 +191,7 @@ class PublicDatasets:
             left -= len(_telling(shards))
             yield self._config(repository, shards, looked_into=left >= 0)
 
-    def _config(self, repository: Repository, shards: Shards, *, looked_into: bool) -> DatasetConfig:
+    def _config(self, repository: Repository, shards: Shards, *, looked_into: bool) -> DatasetEntry:
         tables = tuple(table for table in shards.tables() if table in SHOWN)
         paths = [path for table in tables for path in shards.paths(table)]
         try:
@@ -220,13 +199,13 @@ class PublicDatasets:
         except (UnusableDataset, UpstreamError, NotFound, TooLarge, Unauthenticated, Forbidden):
             # Shown all the same: whoever opens it is told what is wrong.
             numbers = (None, None, None)
-        return DatasetConfig(
+        return DatasetEntry(
             repository.repo,
             shards.config,
             repository.commit,
             tables,
+            sum(repository.files[path].size for path in paths),
             *numbers,
-            bytes=sum(repository.files[path].size for path in paths),
             updated_at=_moment(repository.last_modified),
         )
 

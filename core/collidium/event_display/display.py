@@ -28,7 +28,7 @@ from collidium.errors import (
 )
 from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
-from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, DatasetConfig, PublicDatasets
+from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
 from collidium.event_display.decoding import EventJob, Format, Piece
 from collidium.event_display.finding import find, told_range
 from collidium.event_display.shards import LocalShards, Shards
@@ -36,6 +36,7 @@ from collidium.event_display.tables import SHOWN
 from collidium.event_display.workers import Workers
 from collidium.files.durable import is_full
 from collidium.files.held import held_directory
+from collidium.records import DatasetEntry
 from collidium.runtime.threads import in_thread
 
 if TYPE_CHECKING:
@@ -100,10 +101,10 @@ class EventDisplay:
         )
         self._threads = asyncio.Semaphore(_THREADS)
         self._making: dict[_Key, asyncio.Task[ShownEvent]] = {}
-        self._listing: asyncio.Task[list[DatasetConfig]] | None = None
-        self._listed: tuple[float, list[DatasetConfig]] | None = None
+        self._listing: asyncio.Task[list[DatasetEntry]] | None = None
+        self._listed: tuple[float, list[DatasetEntry]] | None = None
 
-    async def datasets(self, repo: str | None = None) -> list[DatasetConfig]:
+    async def datasets(self, repo: str | None = None) -> list[DatasetEntry]:
         """The configs that can be looked at; those of one repository alone where it is named.
 
         Raises Unavailable while the hub is away, and UpstreamError for nonsense.
@@ -149,12 +150,12 @@ class EventDisplay:
 
     # -- the list ---------------------------------------------------------------------------------------
 
-    async def _list(self) -> list[DatasetConfig]:
+    async def _list(self) -> list[DatasetEntry]:
         listed = await self._blocking(self._datasets.configs)
         self._listed = (monotonic(), listed)
         return listed
 
-    def _forget_listing(self, task: asyncio.Task[list[DatasetConfig]]) -> None:
+    def _forget_listing(self, task: asyncio.Task[list[DatasetEntry]]) -> None:
         self._listing = None
         if not task.cancelled():
             task.exception()  # taken as seen, also where every caller has gone

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from collidium.contracts.identity import USERNAME
+from collidium.records import HubModel
 
 #: Characters of a tag or a library's name, of a description, and tags of one model; the rest is left out.
 TAG_LENGTH: Final = 100
@@ -20,25 +20,6 @@ _REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 _TASK: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 #: Numbers beyond these lose digits in JSON.
 _LARGEST_COUNT: Final = 2**53
-
-
-@dataclass(frozen=True, slots=True)
-class HubModel:
-    """A model on the hub; what the hub does not tell, or tells as nonsense, is None."""
-
-    #: ``namespace/name``.
-    model_repo: str
-    author: str
-    updated_at: datetime | None
-    tags: tuple[str, ...]
-    #: Benchmark tasks that it says it is for.
-    tasks: tuple[str, ...]
-    description: str | None
-    library: str | None
-    likes: int | None
-    downloads: int | None
-    #: Its page on the hub.
-    url: str
 
 
 def read_models(items: object, hub: str, platform_tag: str) -> tuple[HubModel, ...]:

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 from cachetools import TTLCache
 
 from collidium.errors import Unavailable, UnknownCursor, UpstreamError
-from collidium.hub.model_cards import HubModel, read_models, task_prefix
+from collidium.hub.model_cards import read_models, task_prefix
+from collidium.records import HubModel
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.shared_calls import SharedCalls
 

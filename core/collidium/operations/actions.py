@@ -9,12 +9,13 @@ from collidium.database import transactional
 from collidium.errors import Conflict
 from collidium.operations import audit
 from collidium.operations.freeze import set_frozen
+from collidium.records import Transaction
 
 
 @transactional
 async def grant(
     hub_username: str, delta: Decimal, note: str, *, actor: str, http_request_id: str
-) -> accounts.Entry:
+) -> Transaction:
     """Give or take credits. Raises NotFound, InvalidInput, and Conflict where it would go below zero."""
     account = await accounts.find(hub_username)
     try:

@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from collidium.operations.models import AuditEntry
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRecord:
-    """One deed."""
-
-    id: int
-    at: datetime
-    actor: str
-    action: str
-    target: str
-    details: Mapping[str, Any]
-    http_request_id: str
+from collidium.operations import models
+from collidium.records import AuditEntry
 
 
 async def record(
     actor: str, action: str, target: str, details: Mapping[str, Any], http_request_id: str
 ) -> None:
     """Write one deed; call it inside the transaction that does it."""
-    await AuditEntry.create(
+    await models.AuditEntry.create(
         actor=actor, action=action, target=target, details=dict(details), http_request_id=http_request_id
     )
 
 
-async def audit_log(*, limit: int, before: int | None = None) -> list[AuditRecord]:
+async def audit_log(*, limit: int, before: int | None = None) -> list[AuditEntry]:
     """Up to ``limit`` deeds, newest first, those with an id below ``before``."""
-    query = AuditEntry.all()
+    query = models.AuditEntry.all()
     if before is not None:
         query = query.filter(id__lt=before)
-    return [
-        AuditRecord(
-            entry.id, entry.at, entry.actor, entry.action, entry.target, entry.details, entry.http_request_id
-        )
-        for entry in await query.order_by("-id").limit(limit)
-    ]
+    return [AuditEntry.of(entry) for entry in await query.order_by("-id").limit(limit)]

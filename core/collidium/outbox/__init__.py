@@ -1,16 +1,14 @@
 """Tells the world what happened: events written in the transaction that makes them true, sent as webhooks."""
 
 from collidium.outbox.deliverer import delivering
-from collidium.outbox.deliveries import DeliveryView, backlog, log_of
+from collidium.outbox.deliveries import backlog, log_of
 from collidium.outbox.events import SIMULATION_COMPLETED, announce
-from collidium.outbox.registration import WebhookView, find, register, remove, require_secret
+from collidium.outbox.registration import find, register, remove, require_secret
 from collidium.outbox.urls import LONGEST_URL, canonical_url, require_reachable, require_url
 
 __all__ = [
     "LONGEST_URL",
     "SIMULATION_COMPLETED",
-    "DeliveryView",
-    "WebhookView",
     "announce",
     "backlog",
     "canonical_url",

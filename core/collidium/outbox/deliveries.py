@@ -18,6 +18,7 @@ from collidium import accounts
 from collidium.database import rows_of, transactional
 from collidium.outbox.models import Delivery, Webhook
 from collidium.outbox.turns import Due, Receiver
+from collidium.records import WebhookDelivery
 
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
@@ -47,24 +48,6 @@ WHERE of_account <= ? ORDER BY of_account, next_attempt_at, id LIMIT ?
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryView:
-    """A delivery, as its owner sees it."""
-
-    id: int
-    event_id: str
-    type: str
-    request_id: str
-    url: str
-    state: str
-    attempts: int
-    last_status: int | None
-    last_error: str | None
-    created_at: datetime
-    next_attempt_at: datetime | None
-    delivered_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class Attempt:
     """One attempt to deliver, taken by this process."""
 
@@ -88,7 +71,7 @@ class Attempt:
         return Receiver(self.account_id, self.host)
 
 
-async def log_of(account_id: int, *, limit: int, before: int | None = None) -> list[DeliveryView]:
+async def log_of(account_id: int, *, limit: int, before: int | None = None) -> list[WebhookDelivery]:
     """Up to ``limit`` deliveries of an account, newest first, those with an id below ``before``."""
     query = Delivery.filter(account_id=account_id).select_related("event")
     if before is not None:
@@ -196,21 +179,8 @@ async def give_up_all(account_id: int, why: str) -> None:
     await pending.update(state=GIVEN_UP, last_error=why, next_attempt_at=None)
 
 
-def _view(row: Delivery) -> DeliveryView:
-    return DeliveryView(
-        id=row.id,
-        event_id=row.event_id,
-        type=row.event.type,
-        request_id=row.event.request_id,
-        url=row.url,
-        state=row.state,
-        attempts=row.attempts,
-        last_status=row.last_status,
-        last_error=row.last_error,
-        created_at=row.created_at,
-        next_attempt_at=row.next_attempt_at,
-        delivered_at=row.delivered_at,
-    )
+def _view(row: Delivery) -> WebhookDelivery:
+    return WebhookDelivery.of(row, type=row.event.type, request_id=row.event.request_id)
 
 
 def _attempt(row: Delivery, secret: str | None, banned: bool) -> Attempt:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import secrets as randomness
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from tortoise.timezone import now
 
+from collidium import records
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, NotFound
 from collidium.outbox import deliveries
@@ -22,16 +21,6 @@ if TYPE_CHECKING:
 SECRET_BYTES: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookView:
-    """An account's webhook; without a URL it is only told of requests that came with one."""
-
-    url: str | None
-    created_at: datetime
-    #: The signing secret, in the answer that made it and never again.
-    secret: str | None = field(default=None, repr=False)
-
-
 @transactional
 async def register(
     account_id: int,
@@ -40,7 +29,7 @@ async def register(
     url: str | None = None,
     keep_url: bool = False,
     rotate_secret: bool = False,
-) -> WebhookView:
+) -> records.Webhook:
     """Set an account's webhook, and make a signing secret when there is none or another one is wanted.
 
     ``url`` must have passed :func:`~collidium.outbox.require_url`; ``keep_url`` leaves the one that is set.
@@ -58,15 +47,15 @@ async def register(
     if not keep_url:
         webhook.url = url
     await webhook.save(update_fields=["secret", "url"])
-    return WebhookView(webhook.url, webhook.created_at, secret if webhook.secret == sealed else None)
+    return records.Webhook(webhook.url, webhook.created_at, secret if webhook.secret == sealed else None)
 
 
-async def find(account_id: int) -> WebhookView:
+async def find(account_id: int) -> records.Webhook:
     """The account's webhook; raises NotFound."""
     webhook = await Webhook.get_or_none(account_id=account_id)
     if webhook is None:
         raise NotFound("there is no webhook: set one with PUT /v1/me/webhook")
-    return WebhookView(webhook.url, webhook.created_at)
+    return records.Webhook(webhook.url, webhook.created_at)
 
 
 @transactional

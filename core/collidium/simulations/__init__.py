@@ -3,8 +3,8 @@
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
 from collidium.simulations.follower import following
-from collidium.simulations.orders import Estimate, Knob, Knobs, estimate, knobs
-from collidium.simulations.placing import Placed, Wishes, place
+from collidium.simulations.orders import estimate, knobs
+from collidium.simulations.placing import Wishes, place
 from collidium.simulations.requests import (
     cancel,
     cancel_as_operator,
@@ -15,22 +15,14 @@ from collidium.simulations.requests import (
 )
 from collidium.simulations.states import State, Step
 from collidium.simulations.totals import TotalMismatch, audit
-from collidium.simulations.views import OperatorView, RequestView, as_json
 
 __all__ = [
     "PRESETS",
-    "Estimate",
-    "Knob",
-    "Knobs",
-    "OperatorView",
     "Order",
-    "Placed",
-    "RequestView",
     "State",
     "Step",
     "TotalMismatch",
     "Wishes",
-    "as_json",
     "audit",
     "cancel",
     "cancel_as_operator",

@@ -6,12 +6,12 @@ import asyncio
 import logging
 import os
 import socket
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from tortoise.timezone import now
 
+from collidium import records
 from collidium.simulations.leases import Lane
 from collidium.simulations.models import Follower
 
@@ -23,18 +23,10 @@ WRITE_SECONDS: Final = 5.0
 REMEMBERED: Final = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class FollowerView:
-    """A process that follows requests; ``looked_at`` is when the last of its lanes looked for work."""
-
-    process: str
-    looked_at: datetime
-
-
-async def followers() -> list[FollowerView]:
+async def followers() -> list[records.Follower]:
     """The processes that follow requests, or did so in the last day and were killed; the latest first."""
     rows = await Follower.filter(looked_at__gt=now() - REMEMBERED).order_by("-looked_at", "process")
-    return [FollowerView(row.process, row.looked_at) for row in rows]
+    return [records.Follower.of(row) for row in rows]
 
 
 class Presence:

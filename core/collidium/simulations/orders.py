@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
 from collidium.order import DEFAULT_SEED, Order, limits
 from collidium.order import check as refuse
+from collidium.records import Estimate, Knob, Knobs
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -21,46 +21,20 @@ OUTPUT_BYTES: Final = 64 * 1024**2
 LEAST: Final = Decimal("0.001")
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What an order takes: ``node_seconds`` on one node; ``node_hours``, which are also its credits."""
-
-    node_seconds: float
-    node_hours: Decimal
-
-
 def estimate(order: Order, settings: Settings) -> Estimate:
     """The price of an order. Raises InvalidInput with everything that is wrong with it."""
     check(order, settings)
     per_event = settings.channels[order.channel] * (1 + order.pileup / DOUBLING_PILEUP)
     seconds = settings.channel_overheads.get(order.channel, 0.0) + per_event * order.events
     hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(LEAST, ROUND_HALF_UP)
-    return Estimate(seconds, max(hours, LEAST))
+    price = max(hours, LEAST)
+    return Estimate(order.channel, order.events, order.pileup, price, price, seconds)
 
 
 def max_output_bytes(order: Order, settings: Settings) -> int:
     """Return how large the output of an order may be, all files together."""
     per_event = settings.output_event_bytes * (1 + order.pileup / DOUBLING_PILEUP)
     return OUTPUT_BYTES + int(per_event * order.events)
-
-
-@dataclass(frozen=True, slots=True)
-class Knob:
-    """The whole numbers that a knob of an order may be set to, both ends included."""
-
-    least: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
-class Knobs:
-    """What may be ordered on this platform; channels by name."""
-
-    channels: tuple[str, ...]
-    events: Knob
-    pileup: Knob
-    seed: Knob
-    default_seed: int
 
 
 def knobs(settings: Settings) -> Knobs:

@@ -8,10 +8,11 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
 from tortoise.expressions import Q
 from tortoise.timezone import now
 
-from collidium import accounts, operations, outbox
+from collidium import accounts, operations, outbox, records
 from collidium.accounts import idempotency
 from collidium.database import on_commit, transactional
 from collidium.errors import Forbidden, Unavailable
@@ -21,7 +22,7 @@ from collidium.simulations import abuse, totals, transitions
 from collidium.simulations.models import Reader, SimulationRequest
 from collidium.simulations.orders import check, estimate
 from collidium.simulations.states import State, Step
-from collidium.simulations.views import RequestView, view
+from collidium.simulations.views import view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -42,15 +43,9 @@ class Wishes:
     idempotency_key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """The answer to an order; ``cached`` when a completed request answered it."""
-
-    request: RequestView
-    cached: bool
-
-
-async def place(platform: Platform, account: AccountView, order: Order, wishes: Wishes) -> Placed:
+async def place(
+    platform: Platform, account: AccountView, order: Order, wishes: Wishes
+) -> records.SimulationRequest:
     """Answer an order with a completed request of the same config, or charge for it and queue it.
 
     Raises, with nothing written: InvalidInput, Forbidden for a banned account and for a token that cannot
@@ -70,7 +65,9 @@ async def place(platform: Platform, account: AccountView, order: Order, wishes: 
 
 
 @transactional
-async def _place(platform: Platform, account: AccountView, order: Order, wishes: Wishes) -> Placed:
+async def _place(
+    platform: Platform, account: AccountView, order: Order, wishes: Wishes
+) -> records.SimulationRequest:
     # First what many read, then the account: everywhere in this order, so that nobody waits in a circle.
     frozen = await operations.is_frozen_until_done()
     await accounts.require_not_banned(account.id)
@@ -101,7 +98,7 @@ async def _place(platform: Platform, account: AccountView, order: Order, wishes:
     await _remember(account, wishes, row, cached=False)
     on_commit(transitions.BELL.ring)
     reached("place.before_commit")
-    return Placed(view(row, [first_line]), cached=False)
+    return view(row, [first_line])
 
 
 def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wishes) -> SimulationRequest:
@@ -137,7 +134,9 @@ def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wis
 # -- answers without charge --------------------------------------------------------------------------
 
 
-async def _answered_before(account: AccountView, order: Order, wishes: Wishes) -> Placed | None:
+async def _answered_before(
+    account: AccountView, order: Order, wishes: Wishes
+) -> records.SimulationRequest | None:
     known = await idempotency.recall(_owner(account), wishes.idempotency_key, _question(order, wishes))
     if known is None:
         return None
@@ -165,16 +164,18 @@ async def _completed(platform: Platform, account: AccountView, order: Order) -> 
     return next((row for row in rows if row.account_id not in banned), None)
 
 
-async def _from_cache(account: AccountView, wishes: Wishes, found: SimulationRequest) -> Placed:
+async def _from_cache(
+    account: AccountView, wishes: Wishes, found: SimulationRequest
+) -> records.SimulationRequest:
     if found.account_id != account.id:
         await Reader.bulk_create([Reader(request_id=found.id, account_id=account.id)], ignore_conflicts=True)
     await _remember(account, wishes, found, cached=True)
     return await _answer(found, cached=True)
 
 
-async def _answer(row: SimulationRequest, *, cached: bool) -> Placed:
+async def _answer(row: SimulationRequest, *, cached: bool) -> records.SimulationRequest:
     request = view(row, await transitions.history_of(row))
-    return Placed(replace(request, credits_charged=Decimal(0)) if cached else request, cached)
+    return structs.replace(request, credits_charged=Decimal(0), cached=True) if cached else request
 
 
 async def _remember(account: AccountView, wishes: Wishes, row: SimulationRequest, *, cached: bool) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final, cast
 
+from msgspec import structs
 from tortoise.expressions import RawSQL
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
@@ -20,6 +21,7 @@ from tortoise.timezone import now
 from collidium import accounts, operations
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput
+from collidium.records import Refund, Refunds
 from collidium.simulations.models import HistoryLine, SimulationRequest
 from collidium.simulations.states import State
 
@@ -59,37 +61,6 @@ class Window:
             raise InvalidInput(told, errors=[{"field": "to", "detail": told}])
 
 
-@dataclass(frozen=True, slots=True)
-class Refund:
-    """What is given back of one request, or would be; credits to three places."""
-
-    request_id: str
-    hub_username: str
-    channel: str
-    failed_at: datetime
-    reason: str | None
-    credits_charged: Decimal
-    #: Before this.
-    credits_refunded: Decimal
-    refund: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class Refunds:
-    """The refunds of a window, oldest failure first; ``digest`` stands for exactly these."""
-
-    requests: tuple[Refund, ...]
-    applied: bool = False
-
-    @property
-    def total(self) -> Decimal:
-        return sum((request.refund for request in self.requests), Decimal(0))
-
-    @property
-    def digest(self) -> str:
-        return _digest(self.requests)
-
-
 async def preview(window: Window) -> Refunds:
     """What would be given back. Raises InvalidInput where that is of more than ``MOST`` requests."""
     return _shown(await _failed(window))
@@ -114,7 +85,7 @@ async def refund(
     # By account, so that two refunds never wait for each other's accounts.
     for row in sorted(rows, key=lambda row: row.account_id):
         await _pay(row, note, actor, http_request_id)
-    return replace(seen, applied=True)
+    return structs.replace(seen, applied=True)
 
 
 def _failed(window: Window) -> QuerySet[SimulationRequest]:
@@ -130,7 +101,9 @@ def _shown(rows: Sequence[SimulationRequest]) -> Refunds:
         last = cast(datetime, rows[MOST].finished_at).isoformat()
         told = f"more than {MOST} requests failed in that time; end it at {last} or before"
         raise InvalidInput(told, errors=[{"field": "to", "detail": told}])
-    return Refunds(tuple(_refund(row) for row in rows))
+    refunds = tuple(_refund(row) for row in rows)
+    total = sum((refund.refund for refund in refunds), Decimal(0))
+    return Refunds(False, _digest(refunds), total, refunds)
 
 
 async def _pay(row: SimulationRequest, note: str | None, actor: str, http_request_id: str) -> None:
@@ -154,17 +127,8 @@ async def _pay(row: SimulationRequest, note: str | None, actor: str, http_reques
 
 
 def _refund(row: SimulationRequest) -> Refund:
-    return Refund(
-        request_id=row.request_id,
-        hub_username=row.hub_username,
-        channel=row.channel,
-        # What has failed has an end.
-        failed_at=cast(datetime, row.finished_at),
-        reason=row.reason,
-        credits_charged=row.credits_charged,
-        credits_refunded=row.credits_refunded,
-        refund=row.credits_charged - row.credits_refunded,
-    )
+    # What has failed has an end.
+    return Refund.of(row, failed_at=row.finished_at, refund=row.credits_charged - row.credits_refunded)
 
 
 def _digest(refunds: Iterable[Refund]) -> str:

@@ -12,57 +12,11 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium.errors import InvalidInput
+from collidium.records import ChannelUsage, DayUsage, Failures, Usage, UserUsage
 from collidium.simulations.models import UsageTotal
 from collidium.simulations.totals import MILLI, day_of, month_of
 
 _MONTH: Final = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
-
-
-@dataclass(frozen=True, slots=True)
-class UserUsage:
-    """What one account ordered in a month; ``node_hours`` used, or estimated where a job has not ended."""
-
-    hub_username: str
-    node_hours: Decimal
-    requests: int
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """A month as a whole and the accounts that used most of it, most first."""
-
-    month: str
-    total_node_hours: Decimal
-    total_requests: int
-    users: tuple[UserUsage, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelUsage:
-    """What was ordered of one channel in a month."""
-
-    channel: str
-    requests: int
-    node_hours: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class DayUsage:
-    """What was ordered on one day (UTC, ``YYYY-MM-DD``)."""
-
-    date: str
-    node_hours: Decimal
-    requests: int
-
-
-@dataclass(frozen=True, slots=True)
-class Failures:
-    """How the requests ended that ended in a month; ``failure_rate`` in percent, 0 when none did."""
-
-    month: str
-    failure_rate: float
-    failed: int
-    finished: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,13 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from collidium import operations
+from collidium import operations, records
 from collidium.database import transactional
-from collidium.datasets.manifest import DatasetFile
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import transitions
 from collidium.simulations.models import Reader, SimulationRequest
 from collidium.simulations.states import State
-from collidium.simulations.views import OperatorView, RequestView, operator_view, view
+from collidium.simulations.views import operator_view, view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
-async def find(request_id: str, account_id: int | None = None) -> RequestView:
+async def find(request_id: str, account_id: int | None = None) -> records.SimulationRequest:
     """A request with its timeline, as ``account_id`` may see it; None: as its owner does.
 
     Raises NotFound where there is none, and where the account neither ordered it nor was answered with it.
@@ -31,13 +30,13 @@ async def find(request_id: str, account_id: int | None = None) -> RequestView:
     return view(row, await transitions.history_of(row))
 
 
-async def find_as_operator(request_id: str) -> OperatorView:
+async def find_as_operator(request_id: str) -> records.OperatedRequest:
     """Anybody's request with its timeline, its job and what is done next for it. Raises NotFound."""
     row = await _visible(request_id, None)
     return operator_view(row, await transitions.history_of(row))
 
 
-async def cancel(platform: Platform, request_id: str, account: AccountView) -> RequestView:
+async def cancel(platform: Platform, request_id: str, account: AccountView) -> records.SimulationRequest:
     """Have the caller's own request cancelled. Raises NotFound, Forbidden and Conflict."""
     row = await _visible(request_id, account.id)
     if row.account_id != account.id:
@@ -48,7 +47,7 @@ async def cancel(platform: Platform, request_id: str, account: AccountView) -> R
 @transactional
 async def cancel_as_operator(
     platform: Platform, request_id: str, *, actor: str, http_request_id: str
-) -> RequestView:
+) -> records.SimulationRequest:
     """Have anybody's request cancelled. Raises NotFound and Conflict."""
     await _visible(request_id, None)
     cancelled = await transitions.ask_to_cancel(request_id, "an operator", platform.settings)
@@ -63,7 +62,7 @@ async def list_requests(
     account_id: int | None = None,
     states: Collection[State] = (),
     channel: str | None = None,
-) -> list[tuple[int, RequestView]]:
+) -> list[tuple[int, records.SimulationRequest]]:
     """Up to ``limit`` requests with their serial numbers, newest first, those with one below ``before``."""
     query = SimulationRequest.all()
     if before is not None:
@@ -77,13 +76,13 @@ async def list_requests(
     return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit)]
 
 
-async def output_of(request_id: str) -> tuple[DatasetFile, ...]:
+async def output_of(request_id: str) -> tuple[records.OutputFile, ...]:
     """The files of a request's output in the storage backend, none before they were collected.
 
     For operators; raises NotFound.
     """
     row = await _visible(request_id, None)
-    return tuple(DatasetFile(**file) for file in row.output or ())
+    return tuple(records.OutputFile(**file) for file in row.output or ())
 
 
 async def _visible(request_id: str, account_id: int | None) -> SimulationRequest:

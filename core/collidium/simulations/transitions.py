@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.expressions import F
 from tortoise.timezone import now
 
-from collidium import accounts, outbox
+from collidium import accounts, outbox, records
 from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict
@@ -33,7 +33,7 @@ from collidium.simulations import totals
 from collidium.simulations.endings import Ending, believable, credits_kept, node_hours_used
 from collidium.simulations.models import HistoryLine, SimulationRequest
 from collidium.simulations.states import CANCELLABLE, TERMINAL, State, Step
-from collidium.simulations.views import RequestView, as_json, view
+from collidium.simulations.views import view
 
 if TYPE_CHECKING:
     from collidium.datasets.manifest import DatasetFile
@@ -163,7 +163,7 @@ async def postponed(claimed: SimulationRequest, trouble: str, *, denied: bool = 
 
 
 @transactional
-async def finish(claimed: SimulationRequest, ending: Ending) -> RequestView:
+async def finish(claimed: SimulationRequest, ending: Ending) -> records.SimulationRequest:
     """End a request: state, refund, totals, history and webhook, all or nothing. Raises LeaseLost."""
     row = await _held(claimed)
     if ending.state == State.COMPLETED and row.state == State.QUEUED:
@@ -188,13 +188,13 @@ async def finish(claimed: SimulationRequest, ending: Ending) -> RequestView:
     await row.save()
     ended = view(row, await history_of(row))
     reached("finish.before_outbox")
-    await outbox.announce(row.account_id, row.webhook_url, as_json(ended))
+    await outbox.announce(row.account_id, row.webhook_url, records.as_json(ended))
     reached("finish.before_commit")
     return ended
 
 
 @transactional
-async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> RequestView:
+async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> records.SimulationRequest:
     """Have a request cancelled by the follower; nothing changes where that is asked already.
 
     Raises Conflict for a request that has ended otherwise, or whose job has.

@@ -10,7 +10,8 @@ from collidium import operations
 from collidium.api.answers import answer
 from collidium.api.authentication import request_id, require_operator
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import BanBody, Banned, FreezeQuery, Frozen, GrantBody, Granted, Text
+from collidium.api.schemas import BanBody, FreezeQuery, GrantBody, Text
+from collidium.records import Banned, Frozen, Granted
 from collidium_plugins.colliderml_compat.names import name_there
 
 

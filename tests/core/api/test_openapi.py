@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import httpx
+from openapi_spec_validator import OpenAPIV31SpecValidator
 from tests.counts import LONG
 
+from collidium.client import calls
 from collidium.testing.server import ServerProcess
 
 CHECKS = (
@@ -52,6 +54,30 @@ def test_no_input_makes_a_5xx_and_every_answer_is_as_documented(platform: Server
         timeout=600,
     )
     assert run.returncode == 0, run.stdout[-6000:]
+
+
+def test_the_document_is_valid_and_names_calls_as_the_client(platform: ServerProcess) -> None:
+    document = httpx.get(f"{platform.base_url}/openapi.json", trust_env=False).json()
+    assert not list(OpenAPIV31SpecValidator(document).iter_errors())
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    names = [operation["operationId"] for operation in operations]
+    called = {name for name in calls.__all__ if name.islower()}
+    assert sorted(names) == sorted(called | {"admin_output_file"})  # a download, which no client has
+    groups = {group["name"] for group in document["tags"]}
+    assert all(operation["tags"] and set(operation["tags"]) <= groups for operation in operations)
+
+
+def test_answers_share_the_schemas_of_records(platform: ServerProcess) -> None:
+    document = httpx.get(f"{platform.base_url}/openapi.json", trust_env=False).json()
+    answers = document["paths"]["/v1/simulate"]["post"]["responses"]
+    for status in ("200", "202"):
+        schema = answers[status]["content"]["application/json"]["schema"]
+        assert schema == {"$ref": "#/components/schemas/SimulationRequest"}
+    account = document["components"]["schemas"]["Account"]
+    assert account["properties"]["credits"]["type"] == "number"
+    assert set(account["required"]) == set(account["properties"])  # answers have every field
+    event = document["paths"]["/v1/datasets/{config}/events/{event_id}"]["get"]["responses"]["200"]
+    assert "application/vnd.apache.arrow.stream" in event["content"]
 
 
 def test_every_operation_says_what_it_is_for(platform: ServerProcess) -> None:

@@ -15,9 +15,10 @@ from toy_task import Toy
 from collidium import database
 from collidium.benchmarks.leaderboard import history, ranks
 from collidium.benchmarks.leaderboard.fronts import Fronts
-from collidium.benchmarks.leaderboard.ranks import Edition, RankedSubmission, Selection
+from collidium.benchmarks.leaderboard.ranks import Edition, Selection
 from collidium.benchmarks.models import Submission
 from collidium.errors import InvalidInput
+from collidium.records import Place
 
 #: Of accuracy more is better, of missing less.
 CARD = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
@@ -25,7 +26,7 @@ EDITION = Edition("traded", "truth", 1)
 SUBMISSIONS = 80
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
-Wanted = Callable[[RankedSubmission], bool]
+Wanted = Callable[[Place], bool]
 
 
 async def fill() -> list[Submission]:
@@ -55,12 +56,10 @@ async def fill() -> list[Submission]:
     return sorted(rows, key=lambda row: (row.submitted_at, row.id))
 
 
-async def all_pages(
-    selection: Selection, *, limit: int = 3, on_front: bool = False
-) -> list[RankedSubmission]:
+async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = False) -> list[Place]:
     front = await Fronts().of(EDITION, CARD)
     assert front is not None
-    found: list[RankedSubmission] = []
+    found: list[Place] = []
     cursor = None
     while True:
         if on_front:
@@ -77,13 +76,11 @@ async def all_pages(
 @pytest.mark.parametrize(
     ("selection", "wanted"),
     [
-        (Selection("user3"), lambda place: place.submission.hub_username == "user3"),
-        (Selection(model_repo="lab/model1"), lambda place: place.submission.model_repo == "lab/model1"),
+        (Selection("user3"), lambda place: place.hub_username == "user3"),
+        (Selection(model_repo="lab/model1"), lambda place: place.model_repo == "lab/model1"),
         (
             Selection("user1", "lab/model2"),
-            lambda place: (
-                (place.submission.hub_username, place.submission.model_repo) == ("user1", "lab/model2")
-            ),
+            lambda place: (place.hub_username, place.model_repo) == ("user1", "lab/model2"),
         ),
         (Selection("nobody"), lambda place: False),
     ],

@@ -17,8 +17,9 @@ from collidium import database
 from collidium.benchmarks.leaderboard import fronts, ranks
 from collidium.benchmarks.leaderboard import fronts as pareto
 from collidium.benchmarks.leaderboard.fronts import Fronts
-from collidium.benchmarks.leaderboard.ranks import Edition, RankedSubmission
+from collidium.benchmarks.leaderboard.ranks import Edition
 from collidium.benchmarks.models import Submission
+from collidium.records import Place
 
 #: Of accuracy more is better, of missing less.
 TRADED = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
@@ -60,9 +61,9 @@ async def compare(url: str) -> None:
         assert front is not None
         board = await pages(front=front)
         scores = {
-            place.submission.submission_id: (
-                place.submission.scores["accuracy"],
-                -place.submission.scores.get("missing", float("inf")),
+            place.submission_id: (
+                place.scores["accuracy"],
+                -place.scores.get("missing", float("inf")),
             )
             for place in board
         }
@@ -72,7 +73,7 @@ async def compare(url: str) -> None:
             if point[1] > -float("inf") and not any(dominates(other, point) for other in scores.values())
         }
         assert 2 < len(wanted) < PLACES / 2
-        assert {place.submission.submission_id for place in board if place.pareto} == wanted
+        assert {place.submission_id for place in board if place.pareto} == wanted
         on_front = [place for place in board if place.pareto]
         assert await pages(on_front=front) == on_front, "with the ranks that they have among all"
         assert await Fronts().of(EDITION, Toy.card) is None
@@ -91,15 +92,15 @@ async def lose_places(url: str) -> None:
         whole = await pages(on_front=front)
         assert len(whole) > 5
         for lost in (whole[-1:], whole[2:3], whole[:3], whole):  # the last of all, of a page, a page, and all
-            ids = {place.submission.submission_id for place in lost}
+            ids = {place.submission_id for place in lost}
             await Submission.filter(id__in=ids).update(rank_score=None)
-            whole = [place for place in whole if place.submission.submission_id not in ids]
+            whole = [place for place in whole if place.submission_id not in ids]
             assert await pages(on_front=front) == whole
 
 
-async def pages(**fronts_by_name: fronts.Front) -> list[RankedSubmission]:
+async def pages(**fronts_by_name: fronts.Front) -> list[Place]:
     """The leaderboard, three places at a time."""
-    found: list[RankedSubmission] = []
+    found: list[Place] = []
     cursor = None
     while True:
         if "on_front" in fronts_by_name:

@@ -9,7 +9,7 @@ import pytest
 
 from collidium import errors
 from collidium.client.answers import Answer, listed, readiness, single
-from collidium.client.records import Account, Transaction
+from collidium.records import Account, Transaction
 
 BACKEND = "http://127.0.0.1:8000"
 
@@ -69,19 +69,19 @@ def test_a_redirect_tells_to_set_the_address() -> None:
         single(Account)(answer(308, b"", "text/html", location="https://elsewhere/"))
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b'{"credits": NaN}', b"[" * 100_000, b"\xff", b"1e" + b"9" * 30])
+@pytest.mark.parametrize("body", [b"", b"{", b'{"credits": NaN}', b'{"a":' * 100_000, b"\xff"])
 def test_a_body_that_is_no_json(body: bytes) -> None:
     with pytest.raises(errors.UpstreamError, match="not an answer of a Collidium server"):
         single(Account)(answer(200, body))
 
 
 def test_json_of_another_shape_names_the_field() -> None:
-    with pytest.raises(errors.UpstreamError, match="does not understand: answer lacks 'hub_username'"):
+    with pytest.raises(errors.UpstreamError, match=r"does not understand: .*required field `hub_username`"):
         single(Account)(answer(200, b"{}"))
 
 
 def test_a_list_that_is_none() -> None:
-    with pytest.raises(errors.UpstreamError, match="not an answer of a Collidium server"):
+    with pytest.raises(errors.UpstreamError, match="does not understand: Expected `array`, got `object`"):
         listed(Transaction)(answer(200, b"{}"))
 
 

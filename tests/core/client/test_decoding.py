@@ -1,23 +1,36 @@
-"""JSON to records."""
+"""JSON to records: what a server of another version, or none of ours, may answer."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-from collidium.client.decoding import UnexpectedAnswer, decode
-from collidium.client.records import Account, PredictionColumn, Receipt, TaskCard
+from collidium.client.answers import Answer, single
+from collidium.errors import UpstreamError
+from collidium.records import Account, AuditEntry, PredictionColumn, Receipt, TaskCard, Webhook
+
+Record = TypeVar("Record")
 
 ACCOUNT: dict[str, Any] = {
     "hub_username": "alice",
-    "credits": Decimal("60.125"),
+    "credits": 60.125,
     "banned": False,
     "created_at": "2026-01-02T03:04:05Z",
     "last_seen_at": None,
 }
+
+
+def decode(kind: type[Record], value: object, **raw: str) -> Record:
+    """The record that is read from ``value``; what is ``raw`` stands in the JSON as it is."""
+    text = json.dumps(value)
+    for name, written in raw.items():
+        text = text.replace(json.dumps({name: ACCOUNT[name]})[1:-1], f'"{name}": {written}')
+    headers = {"content-type": "application/json"}
+    return single(kind)(Answer("http://127.0.0.1:8000", 200, headers, text.encode()))
 
 
 def test_an_account_with_decimal_credits_and_aware_times() -> None:
@@ -45,13 +58,7 @@ def test_nested_records_and_lists() -> None:
             "inputs": ["tracker_hits"],
             "columns": [{"name": "event_id", "kind": "integer", "description": ""}],
             "metrics": [
-                {
-                    "name": "m",
-                    "higher_is_better": True,
-                    "description": "",
-                    "reward": 50,
-                    "floor": Decimal("0.25"),
-                }
+                {"name": "m", "higher_is_better": True, "description": "", "reward": 50, "floor": 0.25}
             ],
             "primary_metric": "m",
             "scorer_version": "1",
@@ -67,58 +74,63 @@ def test_nested_records_and_lists() -> None:
 def test_pairs_have_two_items_of_which_either_may_be_null() -> None:
     column = {"name": "n_params", "kind": "integer", "description": "", "bounds": [1, None]}
     assert decode(PredictionColumn, column).bounds == (1.0, None)
-    with pytest.raises(UnexpectedAnswer, match="bounds has 3 items, not 2"):
+    with pytest.raises(UpstreamError, match=r"Expected `array` of length 2 - at `\$.bounds`"):
         decode(PredictionColumn, column | {"bounds": [1, 2, 3]})
 
 
 def test_scores_are_floats() -> None:
     receipt = decode(
         Receipt,
-        {
-            "submission_id": "x",
-            "scores": {"m": Decimal("0.5"), "n": 1},
-            "credits_earned": 0,
-            "deduplicated": False,
-        },
+        {"submission_id": "x", "scores": {"m": 0.5, "n": 1}, "credits_earned": 0, "deduplicated": False},
     )
     assert receipt.scores == {"m": 0.5, "n": 1.0}
     assert all(isinstance(score, float) for score in receipt.scores.values())
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("raw", "message"),
     [
-        ({"hub_username": None}, "answer.hub_username is null, not str"),
-        ({"hub_username": 7}, "answer.hub_username is int, not str"),
-        ({"credits": "10"}, "answer.credits is str, not Decimal"),
-        ({"credits": True}, "answer.credits is bool, not Decimal"),
-        ({"credits": Decimal("1e999999999")}, "answer.credits is a number beyond all bounds"),
-        ({"credits": 10**400}, "answer.credits is a number beyond all bounds"),
-        ({"banned": 1}, "answer.banned is int, not bool"),
-        ({"created_at": "yesterday"}, "answer.created_at is no RFC 3339 time: 'yesterday'"),
-        ({"created_at": "2026-01-02T03:04:05"}, "answer.created_at is a time without a zone"),
+        ({"hub_username": "null"}, r"Expected `str`, got `null` - at `\$.hub_username`"),
+        ({"hub_username": "7"}, r"Expected `str`, got `int` - at `\$.hub_username`"),
+        ({"credits": '"NaN"'}, "`credits` is a number beyond all bounds"),
+        ({"credits": '"many"'}, r"Invalid decimal string - at `\$.credits`"),
+        ({"credits": "true"}, r"Expected `decimal`, got `bool` - at `\$.credits`"),
+        ({"credits": "1e999999999"}, "`credits` is a number beyond all bounds"),
+        ({"credits": "1" * 401}, "`credits` is a number beyond all bounds"),
+        ({"banned": "1"}, r"Expected `bool`, got `int` - at `\$.banned`"),
+        ({"created_at": '"yesterday"'}, r"Invalid RFC3339 encoded datetime - at `\$.created_at`"),
+        ({"created_at": '"2026-01-02T03:04:05"'}, r"with a timezone component - at `\$.created_at`"),
     ],
 )
-def test_what_is_wrong_is_named(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(UnexpectedAnswer, match=message):
-        decode(Account, ACCOUNT | change)
+def test_what_is_wrong_is_named(raw: dict[str, str], message: str) -> None:
+    with pytest.raises(UpstreamError, match=message):
+        decode(Account, ACCOUNT, **raw)
+
+
+def test_integers_beyond_all_bounds_are_named() -> None:
+    entry = {"at": ACCOUNT["created_at"], "actor": "", "action": "", "target": ""}
+    for digits in (400, 4000):
+        with pytest.raises(UpstreamError, match=r"`id` is a number beyond|out of range - at `\$.id`"):
+            decode(AuditEntry, entry | {"id": int("1" * digits)})
 
 
 def test_a_missing_field_is_named() -> None:
     without = {name: value for name, value in ACCOUNT.items() if name != "credits"}
-    with pytest.raises(UnexpectedAnswer, match="answer lacks 'credits'"):
+    with pytest.raises(UpstreamError, match="missing required field `credits`"):
         decode(Account, without)
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 3])
 def test_something_that_is_no_record(value: object) -> None:
-    with pytest.raises(UnexpectedAnswer, match="not dict"):
+    with pytest.raises(UpstreamError, match="Expected `object`"):
         decode(Account, value)
 
 
 def test_whole_credits_print_without_zeros() -> None:
-    assert [str(decode(Decimal, Decimal(text))) for text in ("18.000", "0.125", "100")] == [
-        "18",
-        "0.125",
-        "100",
-    ]
+    printed = {"18.000": "18", "0.1250": "0.125", "100": "100", "1e2": "100", "0.0": "0"}
+    assert {text: str(decode(Account, ACCOUNT, credits=text).credits) for text in printed} == printed
+
+
+def test_a_secret_is_not_in_what_is_logged_of_a_webhook() -> None:
+    webhook = Webhook("https://a.example", datetime(2026, 1, 2, tzinfo=UTC), "whsec_hidden")
+    assert "hidden" not in repr(webhook)

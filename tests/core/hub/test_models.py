@@ -13,8 +13,8 @@ import pytest
 from tests.waiting import until
 
 from collidium.errors import Unavailable, UnknownCursor, UpstreamError
-from collidium.hub.model_cards import HubModel
 from collidium.hub.models import ModelZoo, Question
+from collidium.records import HubModel
 
 GOOD: dict[str, Any] = {"id": "ada/helix", "tags": ["collidium"]}
 

@@ -17,6 +17,7 @@ from collidium import outbox, settings
 from collidium.outbox.deliverer import Deliverer
 from collidium.outbox.look_ups import Resolve
 from collidium.outbox.sending import Sender
+from collidium.records import WebhookDelivery
 from collidium.secrets import Secrets
 
 #: A name that only the tests' resolver knows.
@@ -73,7 +74,7 @@ class Post:
         async with self.deliverer(resolve, **overrides) as deliverer:
             return await deliverer.deliver_due()
 
-    async def log(self, account_id: int = 1) -> list[outbox.DeliveryView]:
+    async def log(self, account_id: int = 1) -> list[WebhookDelivery]:
         """The deliveries, oldest first."""
         return (await outbox.log_of(account_id, limit=1000))[::-1]
 

@@ -11,11 +11,11 @@ import pytest
 from tests.core.simulations.scripted import Bringing
 from tests.waiting import eventually_async
 
-from collidium import accounts, plugins, settings, simulations
+from collidium import accounts, plugins, records, settings, simulations
 from collidium.accounts import AccountView
 from collidium.contracts.runner import Runner
 from collidium.platform import Platform
-from collidium.simulations import Order, RequestView, Wishes
+from collidium.simulations import Order, Wishes
 
 OpenPlatform = Callable[..., AbstractAsyncContextManager[Platform]]
 
@@ -58,15 +58,15 @@ async def order(platform: Platform, account: AccountView, ordered: Order = ORDER
     """Place an order that nothing answers yet; its request's id."""
     placed = await simulations.place(platform, account, ordered, WISHES)
     assert not placed.cached
-    return placed.request.request_id
+    return placed.request_id
 
 
-async def ended(request_id: str) -> RequestView:
+async def ended(request_id: str) -> records.SimulationRequest:
     """The request once it has ended."""
     return await reached(request_id, "completed", "failed", "cancelled")
 
 
-async def reached(request_id: str, *states: str) -> RequestView:
+async def reached(request_id: str, *states: str) -> records.SimulationRequest:
     """The request once it is in one of the states."""
 
     async def there() -> bool:

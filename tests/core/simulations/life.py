@@ -120,9 +120,9 @@ async def _live(number: int, life: Life, plan: Mapping[str, Any]) -> None:
         async with simulations.following(platform):
             placed = await simulations.place(platform, account, *order(number, life, plan["token"]))
             if life.cancelled:
-                await reached(placed.request.request_id, "running")
-                await simulations.cancel(platform, placed.request.request_id, account)
-            await ended(placed.request.request_id)
+                await reached(placed.request_id, "running")
+                await simulations.cancel(platform, placed.request_id, account)
+            await ended(placed.request_id)
 
 
 async def _follow(plan: Mapping[str, Any]) -> None:

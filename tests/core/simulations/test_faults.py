@@ -244,7 +244,7 @@ async def test_a_hub_that_was_down_gets_the_dataset_once(
     own_hub.end(signal.SIGKILL)
     async with open_platform(Scripted(), hub_url=own_hub.url) as platform:
         ada = await sign_up("ada")
-        request_id = (await simulations.place(platform, ada, ORDER, wishes)).request.request_id
+        request_id = (await simulations.place(platform, ada, ORDER, wishes)).request_id
         async with simulations.following(platform):
             await until_put_off(request_id)
         own_hub.start()
@@ -265,7 +265,7 @@ async def test_a_hub_that_stays_down_costs_nothing_and_operators_have_the_output
     own_hub.end(signal.SIGKILL)
     async with open_platform(Scripted(), hub_url=own_hub.url) as platform:
         ada = await sign_up("ada")
-        request_id = (await simulations.place(platform, ada, ORDER, wishes)).request.request_id
+        request_id = (await simulations.place(platform, ada, ORDER, wishes)).request_id
         async with simulations.following(platform):
             await until_put_off(request_id)
             await SimulationRequest.all().update(due_at=now(), deadline_at=now())
@@ -317,7 +317,7 @@ async def test_two_processes_that_follow_do_nothing_twice(
                 await simulations.place(platform, grace, Order(channel, 2, 0, seed), wishes)
                 for seed, channel in enumerate(channels)
             ]
-            requests = [await ended(one.request.request_id) for one in placed]
+            requests = [await ended(one.request_id) for one in placed]
             assert [request.state for request in requests] == ["completed", "failed"] * 5
             for request in requests:
                 told = [moment.state for moment in request.timeline]

@@ -24,11 +24,11 @@ from tests.core.simulations.conftest import (
 from tests.core.simulations.scripted import COMPLETED, Scripted
 from tortoise.timezone import now
 
-from collidium import accounts, operations, simulations
+from collidium import accounts, operations, records, simulations
 from collidium.contracts.runner import JobState, JobStatus, RunnerUnavailable
 from collidium.errors import CollidiumError, Conflict, Forbidden, NotFound, Unavailable
 from collidium.platform import Platform
-from collidium.simulations import RequestView, leases, steps
+from collidium.simulations import leases, steps
 from collidium.simulations.leases import Lane
 from collidium.simulations.models import SimulationRequest
 
@@ -127,14 +127,13 @@ class World:
             assert not isinstance(placed, Unavailable) or self.frozen or ("freeze", True) in at_once
             assert not isinstance(placed, Forbidden) or self.touched(person, True, at_once)
             return
-        request = placed.request
-        again = request.request_id in self.ids
+        again = placed.request_id in self.ids
         assert person not in self.banned or ("ban", person, False) in at_once
         assert again or placed.cached or not self.frozen or ("freeze", False) in at_once
-        assert request.hub_username == account.hub_username or (placed.cached and not request.private)
-        assert (await simulations.find(request.request_id, account.id)).request_id == request.request_id
-        if request.request_id not in self.ids:
-            self.ids.append(request.request_id)
+        assert placed.hub_username == account.hub_username or (placed.cached and not placed.private)
+        assert (await simulations.find(placed.request_id, account.id)).request_id == placed.request_id
+        if placed.request_id not in self.ids:
+            self.ids.append(placed.request_id)
 
     def seed(self, seed: int) -> int:
         """Examples share a database and must not answer each other's orders."""
@@ -147,7 +146,7 @@ class World:
         if request_id := self.newest(which):
             told = await answer(simulations.cancel(self.platform, request_id, self.people[person]))
             if await self.owner(request_id) == self.names[person]:
-                assert isinstance(told, RequestView | Conflict)
+                assert isinstance(told, records.SimulationRequest | Conflict)
             else:
                 assert isinstance(told, NotFound | Forbidden)
 
@@ -192,7 +191,7 @@ class World:
         granted = operations.grant(
             self.names[person], Decimal(delta), "", actor="test", http_request_id=reference
         )
-        assert isinstance(await answer(granted), accounts.Entry | Conflict)
+        assert isinstance(await answer(granted), records.Transaction | Conflict)
 
     def newest(self, which: int) -> str | None:
         return self.ids[-1 - which] if which < len(self.ids) else None
@@ -202,7 +201,7 @@ class World:
         self.frozen = await operations.is_frozen()
         self.banned = {n for n, name in enumerate(self.names) if (await accounts.find(name)).banned}
 
-    async def follow_to_the_end(self) -> list[RequestView]:
+    async def follow_to_the_end(self) -> list[records.SimulationRequest]:
         self.runner.away = False
         for request_id in self.ids:
             self.runner.told.setdefault(request_id, FAILED)

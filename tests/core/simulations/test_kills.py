@@ -15,11 +15,10 @@ from tests.core.simulations.life import NAME, Life
 from tests.hub import HubServer, own_hub
 from tortoise.timezone import now
 
-from collidium import accounts, outbox, simulations
+from collidium import accounts, outbox, records, simulations
 from collidium.outbox.models import OutboxEvent
 from collidium.platform import Platform
 from collidium.runtime import failpoints
-from collidium.simulations import RequestView
 from collidium.simulations.models import HistoryLine, SimulationRequest
 
 __all__ = ["own_hub"]
@@ -86,15 +85,15 @@ async def test_whoever_is_killed_wherever_nothing_is_lost_or_paid_or_published_t
         assert_published_once(own_hub, requests)
 
 
-async def recover(platform: Platform, token: str) -> list[RequestView]:
+async def recover(platform: Platform, token: str) -> list[records.SimulationRequest]:
     """Order everything again, cancel what runs for ever, and follow until all has ended."""
     account = await accounts.find(NAME)
     ids = []
     for number, one in enumerate(LIVES):
         placed = await simulations.place(platform, account, *life.order(number, one, token))
-        ids.append(placed.request.request_id)
-        if one.channel == "jets" and placed.request.state in ("queued", "running"):
-            await simulations.cancel(platform, placed.request.request_id, account)
+        ids.append(placed.request_id)
+        if one.channel == "jets" and placed.state in ("queued", "running"):
+            await simulations.cancel(platform, placed.request_id, account)
     async with simulations.following(platform):
         return [await ended(request_id) for request_id in ids]
 
@@ -104,7 +103,7 @@ async def expire_leases() -> None:
     await SimulationRequest.exclude(lease="").update(leased_until=now())
 
 
-async def assert_paid_once(account_id: int, requests: list[RequestView]) -> None:
+async def assert_paid_once(account_id: int, requests: list[records.SimulationRequest]) -> None:
     entries = await accounts.entries(account_id, limit=1000)
     moved = {(entry.reason, entry.reference): entry.delta for entry in entries}
     expected = {("signup_grant", "signup"): GRANT}
@@ -136,7 +135,7 @@ async def assert_nothing_left(outputs: Path, jobs: Filed) -> None:
     assert sorted(outputs.rglob("*")) == []
 
 
-def assert_published_once(hub: HubServer, requests: list[RequestView]) -> None:
+def assert_published_once(hub: HubServer, requests: list[records.SimulationRequest]) -> None:
     api = hub.api(NAME)
     published = {
         request.output_hub_repo: request.request_id for request in requests if request.state == "completed"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from collidium.client import BestStep, EvalEvents, Metric, Place, TaskCard
 from collidium_plugins.webapps.leaderboard import drawings

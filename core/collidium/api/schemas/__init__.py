@@ -1,156 +1,60 @@
-"""The shapes of requests and answers, as the OpenAPI document shows them."""
+"""The shapes of requests, all problems of which are reported at once; answers are records."""
 
-from collidium.api.schemas.accounts import Me, Transaction
-from collidium.api.schemas.admin import (
-    AccountsQuery,
-    AuditModel,
-    BanBody,
-    Banned,
-    FreezeQuery,
-    Frozen,
-    GrantBody,
-    Granted,
-)
-from collidium.api.schemas.admin_benchmarks import SubmissionsQuery, TaskStatusModel
-from collidium.api.schemas.base import Amount, Answer, Body, Credits, HubUsername, IdempotencyHeaders, Text
+from collidium.api.schemas.admin import AccountsQuery, BanBody, FreezeQuery, GrantBody
+from collidium.api.schemas.admin_benchmarks import SubmissionsQuery
+from collidium.api.schemas.base import Amount, Body, HubUsername, IdempotencyHeaders, Text
 from collidium.api.schemas.benchmarks import (
-    BestStepModel,
-    Checked,
-    Closed,
-    ColumnModel,
-    EarlierScoresModel,
-    Events,
     HistoryQuery,
     LeaderboardQuery,
     LinksBody,
-    MetricModel,
     MySubmissionsQuery,
-    Place,
-    Receipt,
-    SubmissionModel,
     SubmitQuery,
-    TaskModel,
 )
-from collidium.api.schemas.datasets import DatasetModel, DatasetsQuery, EventQuery
-from collidium.api.schemas.health import Health, Readiness
-from collidium.api.schemas.models import HubModelModel, ModelsQuery
-from collidium.api.schemas.overview import FollowerModel, OverviewModel, SilentTask
+from collidium.api.schemas.datasets import DatasetsQuery, EventQuery
+from collidium.api.schemas.models import ModelsQuery
 from collidium.api.schemas.problems import FieldProblem, Problem
-from collidium.api.schemas.refunds import RefundModel, RefundsBody, RefundsModel
-from collidium.api.schemas.reports import (
-    ChannelUsageModel,
-    DaysQuery,
-    DayUsageModel,
-    FailuresModel,
-    MonthQuery,
-    UsageModel,
-    UsageQuery,
-    UserUsageModel,
-)
+from collidium.api.schemas.refunds import RefundsBody
+from collidium.api.schemas.reports import DaysQuery, MonthQuery, UsageQuery
 from collidium.api.schemas.simulations import (
     AllRequestsQuery,
-    EstimateModel,
     EstimateQuery,
-    KnobModel,
     KnobsBody,
-    KnobsModel,
-    MomentModel,
-    OperatedSimulation,
-    Ordered,
-    OutputModel,
     PresetBody,
-    PresetModel,
     RequestsQuery,
     SimulateBody,
-    SimulationModel,
-    SimulationSummary,
 )
-from collidium.api.schemas.webhooks import (
-    DeliveryModel,
-    WebhookBody,
-    WebhookModel,
-    WebhookRemoved,
-    WebhookSet,
-)
+from collidium.api.schemas.webhooks import WebhookBody
 
 __all__ = [
     "AccountsQuery",
     "AllRequestsQuery",
     "Amount",
-    "Answer",
-    "AuditModel",
     "BanBody",
-    "Banned",
-    "BestStepModel",
     "Body",
-    "ChannelUsageModel",
-    "Checked",
-    "Closed",
-    "ColumnModel",
-    "Credits",
-    "DatasetModel",
     "DatasetsQuery",
-    "DayUsageModel",
     "DaysQuery",
-    "DeliveryModel",
-    "EarlierScoresModel",
-    "EstimateModel",
     "EstimateQuery",
     "EventQuery",
-    "Events",
-    "FailuresModel",
     "FieldProblem",
-    "FollowerModel",
     "FreezeQuery",
-    "Frozen",
     "GrantBody",
-    "Granted",
-    "Health",
     "HistoryQuery",
-    "HubModelModel",
     "HubUsername",
     "IdempotencyHeaders",
-    "KnobModel",
     "KnobsBody",
-    "KnobsModel",
     "LeaderboardQuery",
     "LinksBody",
-    "Me",
-    "MetricModel",
     "ModelsQuery",
-    "MomentModel",
     "MonthQuery",
     "MySubmissionsQuery",
-    "OperatedSimulation",
-    "Ordered",
-    "OutputModel",
-    "OverviewModel",
-    "Place",
     "PresetBody",
-    "PresetModel",
     "Problem",
-    "Readiness",
-    "Receipt",
-    "RefundModel",
     "RefundsBody",
-    "RefundsModel",
     "RequestsQuery",
-    "SilentTask",
     "SimulateBody",
-    "SimulationModel",
-    "SimulationSummary",
-    "SubmissionModel",
     "SubmissionsQuery",
     "SubmitQuery",
-    "TaskModel",
-    "TaskStatusModel",
     "Text",
-    "Transaction",
-    "UsageModel",
     "UsageQuery",
-    "UserUsageModel",
     "WebhookBody",
-    "WebhookModel",
-    "WebhookRemoved",
-    "WebhookSet",
 ]

@@ -1,15 +1,12 @@
-"""Shapes of what operators ask and are answered."""
+"""Shapes of what operators ask."""
 
 from __future__ import annotations
-
-from datetime import datetime
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from collidium.accounts import Sort
 from collidium.api.answers import Page
-from collidium.api.schemas.base import Amount, Answer, Body, Credits, HubUsername, Text
+from collidium.api.schemas.base import Amount, Body, HubUsername, Text
 
 
 class GrantBody(Body):
@@ -18,14 +15,6 @@ class GrantBody(Body):
     hub_username: HubUsername
     delta: Amount = Field(description="Credits, to three decimal places.")
     reason: Text = Field(description="Kept as the entry's note.")
-
-
-class Granted(Answer):
-    """What a grant did."""
-
-    hub_username: str
-    new_balance: Credits
-    transaction_id: int
 
 
 class BanBody(Body):
@@ -38,36 +27,11 @@ class BanBody(Body):
     note: Text | None = Field(None, description="Kept in the audit log.")
 
 
-class Banned(Answer):
-    """Whether the account is banned now."""
-
-    hub_username: str
-    banned: bool
-
-
 class FreezeQuery(BaseModel):
     """Whether to freeze."""
 
     frozen: bool
     note: Text | None = Field(None, description="What for; operators see it while submissions are frozen.")
-
-
-class Frozen(BaseModel):
-    """Whether submissions of simulation requests are frozen now."""
-
-    submissions_frozen: bool
-
-
-class AuditModel(Answer):
-    """A line of the audit log."""
-
-    id: int
-    at: datetime
-    actor: str
-    action: str
-    target: str
-    details: dict[str, Any]
-    http_request_id: str
 
 
 class AccountsQuery(Page):

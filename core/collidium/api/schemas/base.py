@@ -1,4 +1,4 @@
-"""What the shapes of requests and answers are made of."""
+"""What the shapes of requests are made of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
     StringConstraints,
     WithJsonSchema,
 )
@@ -24,9 +23,6 @@ def _number(value: object) -> object:
     return value
 
 
-#: Credits leave as JSON numbers; three decimal places survive a float64 up to 10^12.
-Credits = Annotated[Decimal, PlainSerializer(float, return_type=float), WithJsonSchema({"type": "number"})]
-
 #: Credits as they come in: a JSON number; text that looks like one is refused.
 Amount = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
 
@@ -35,12 +31,6 @@ HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", 
 
 #: What a person typed: PostgreSQL stores no null character.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
-
-
-class Answer(BaseModel):
-    """Base of answers, read from the domain's own records."""
-
-    model_config = ConfigDict(from_attributes=True)
 
 
 class Body(BaseModel):

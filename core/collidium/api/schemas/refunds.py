@@ -1,14 +1,13 @@
-"""Shapes of refunds that operators decide on."""
+"""How a refund is asked for."""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import Annotated, Final
 
 from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
 
-from collidium.api.schemas.base import Answer, Body, Credits, Text
+from collidium.api.schemas.base import Body, Text
 
 _RFC3339: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -34,25 +33,3 @@ class RefundsBody(Body):
     apply: bool = Field(False, strict=True, description="Without it, nothing is paid: a preview.")
     digest: str | None = Field(None, max_length=64, description="To apply: that of the preview.")
     note: Text | None = Field(None, description="Kept as the entries' note, and in the audit log.")
-
-
-class RefundModel(Answer):
-    """What is given back of one request, or would be; `credits_refunded` is what was before."""
-
-    request_id: str
-    hub_username: str
-    channel: str
-    failed_at: datetime
-    reason: str | None
-    credits_charged: Credits
-    credits_refunded: Credits
-    refund: Credits
-
-
-class RefundsModel(Answer):
-    """What would be given back, or was (`applied`), oldest failure first; `digest` stands for these alone."""
-
-    applied: bool
-    digest: str
-    total: Credits
-    requests: list[RefundModel]

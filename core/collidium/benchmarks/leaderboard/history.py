@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tortoise.backends.sqlite.client import SqliteClient
@@ -11,12 +10,10 @@ from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions.submitting import claim_of
 from collidium.database import connection, rows_of
 from collidium.errors import InvalidInput
+from collidium.records import BestStep
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from collidium.benchmarks.leaderboard.ranks import Edition
-    from collidium.benchmarks.submissions.links import Claim
     from collidium.contracts.task import Card, Metric
 
 #: Of what was submitted at one moment, ids decide, as on the leaderboard.
@@ -36,22 +33,6 @@ ORDER BY submitted_at DESC, id DESC LIMIT ?
 """
 
 
-@dataclass(frozen=True, slots=True)
-class BestStep:
-    """A submission that was better than all before it."""
-
-    submission_id: str
-    hub_username: str
-    #: Since when it was the best.
-    submitted_at: datetime
-    value: float
-    #: Standard error of the value; None where it is not known.
-    uncertainty: float | None
-    model_repo: str | None
-    model_claim: Claim | None
-    verified_at: datetime | None
-
-
 async def steps(edition: Edition, card: Card, metric_name: str | None, *, limit: int) -> list[BestStep]:
     """The last ``limit`` steps of the best value of a metric (the primary one where None), oldest first.
 
@@ -69,15 +50,12 @@ async def steps(edition: Edition, card: Card, metric_name: str | None, *, limit:
 
 
 def _step(row: Submission, metric: str) -> BestStep:
-    return BestStep(
+    return BestStep.of(
+        row,
         submission_id=row.id,
-        hub_username=row.hub_username,
-        submitted_at=row.submitted_at,
         value=row.scores[metric],
         uncertainty=(row.uncertainties or {}).get(metric),
-        model_repo=row.model_repo,
         model_claim=claim_of(row),
-        verified_at=row.verified_at,
     )
 
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 from tortoise.expressions import Q
 
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions.submitting import SUBMISSION_ID, SubmissionView, view
+from collidium.benchmarks.submissions.submitting import SUBMISSION_ID, derived
 from collidium.benchmarks.tasks import tasklist
 from collidium.database import rows_of
 from collidium.errors import UnknownCursor
+from collidium.records import Place
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
@@ -54,16 +55,6 @@ class Selection:
 
 
 EVERYBODY: Final = Selection()
-
-
-@dataclass(frozen=True, slots=True)
-class RankedSubmission:
-    """A place on the leaderboard."""
-
-    rank: int
-    submission: SubmissionView
-    #: Whether it is on the Pareto front of the leaderboard; None where that has none.
-    pareto: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +125,7 @@ async def places(
     cursor: str | None = None,
     front: Front | None = None,
     selection: Selection = EVERYBODY,
-) -> tuple[list[RankedSubmission], str | None]:
+) -> tuple[list[Place], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
     Those of a ``selection`` have the ranks that they have among all. ``front`` is the edition's own, where
@@ -156,9 +147,7 @@ async def places(
     else:
         ranks = await _ranks(edition, page)
         page = [row for row in page if row.id in ranks]
-    found = [
-        RankedSubmission(ranks[row.id], view(row), None if front is None else row.id in front) for row in page
-    ]
+    found = [_place(row, ranks[row.id], None if front is None else row.id in front) for row in page]
     if len(rows) <= limit or not found:
         return found, None
     return found, _cursor(found[-1].rank, page[-1])
@@ -176,14 +165,14 @@ async def _ranks(edition: Edition, rows: Sequence[Submission]) -> dict[str, int]
 
 async def places_on_front(
     front: Front, *, limit: int, cursor: str | None = None, selection: Selection = EVERYBODY
-) -> tuple[list[RankedSubmission], str | None]:
+) -> tuple[list[Place], str | None]:
     """The same of the submissions on a front alone; their ranks are those among all."""
     after = Cursor.decode(cursor) if cursor else None
     # Ranks may have changed since the last page; that of its last place is looked up.
     begin = front.get(after.id, after.rank) if after else 0
     ids = [id_ for id_, rank in front.items() if rank > begin]
     rows = await _still_ranked(ids, limit + 1, selection)
-    found = [RankedSubmission(front[row.id], view(row), True) for row in rows[:limit]]
+    found = [_place(row, front[row.id], True) for row in rows[:limit]]
     if len(rows) <= limit:
         return found, None
     return found, _cursor(found[-1].rank, rows[limit - 1])
@@ -201,6 +190,10 @@ async def _still_ranked(ids: Sequence[str], most: int, selection: Selection) -> 
         if len(found) >= most:
             break
     return found[:most]
+
+
+def _place(row: Submission, rank: int, pareto: bool | None) -> Place:
+    return Place.of(row, rank=rank, pareto=pareto, **derived(row))
 
 
 def _cursor(rank: int, row: Submission) -> str:

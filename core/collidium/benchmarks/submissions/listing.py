@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from tortoise.expressions import Q
 
+from collidium import records
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import submitting
-from collidium.benchmarks.submissions.submitting import SUBMISSION_ID, SubmissionView
+from collidium.benchmarks.submissions.submitting import SUBMISSION_ID
 from collidium.benchmarks.tasks import tasklist
 from collidium.errors import UnknownCursor
 
@@ -24,7 +25,7 @@ async def list_submissions(
     account_id: int | None = None,
     unverified: bool = False,
     after: str | None = None,
-) -> list[SubmissionView]:
+) -> list[records.Submission]:
     """Up to ``limit`` submissions, newest first, those that come after the submission ``after``.
 
     ``unverified``: only what reports metrics of itself that nobody has verified. Raises NotFound for a task

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from collidium.benchmarks.models import Scoring, Submission
+from collidium.records import EarlierScores
 from collidium.scoring.parts import Part
 from collidium.scoring.uncertainty import Replicates
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Card
     from collidium.scoring.engine import Evaluation
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierScores:
-    """Scores that once counted."""
-
-    scores: Mapping[str, float]
-    uncertainties: Mapping[str, float]
-    scorer_version: str
-    truth_version: str
-    scored_at: datetime
 
 
 def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
@@ -88,9 +77,7 @@ async def earlier(submission: Submission) -> list[EarlierScores]:
     rows = await Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
     current = submission.scorer_version, submission.truth_version
     return [
-        EarlierScores(
-            row.scores, row.uncertainties or {}, row.scorer_version, row.truth_version, row.scored_at
-        )
+        EarlierScores.of(row, uncertainties=row.uncertainties or {})
         for row in rows
         if (row.scorer_version, row.truth_version) != current
     ]

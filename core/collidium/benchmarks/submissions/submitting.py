@@ -7,21 +7,17 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pydantic_core import to_jsonable_python
 from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
-from collidium import accounts
+from collidium import accounts, records
 from collidium.benchmarks import quotas
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import links, prediction_files, scorings
-from collidium.benchmarks.submissions.scorings import EarlierScores
 from collidium.benchmarks.tasks import tasklist
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
@@ -52,42 +48,10 @@ class Predictions:
 
 
 @dataclass(frozen=True, slots=True)
-class SubmissionView:
-    """A submission as everybody may see it; nothing of any single event."""
-
-    submission_id: str
-    task: str
-    hub_username: str
-    submitted_at: datetime
-    scores: Mapping[str, float]
-    #: Standard errors by metric; empty where they are not known.
-    uncertainties: Mapping[str, float]
-    credits_earned: Decimal
-    warnings: Sequence[str]
-    model_repo: str | None
-    #: What is known of the submitter's claim to that repository; None where there is none.
-    model_claim: Claim | None
-    code_url: str | None
-    paper_url: str | None
-    rows: int
-    size_bytes: int
-    sha256: str
-    scorer_version: str
-    truth_version: str
-    #: When an operator verified what the submitter measured; None: nobody has.
-    verified_at: datetime | None
-    #: What the truth is from; for who asks for one submission alone, as what follows.
-    dataset: str | None = None
-    dataset_revision: str | None = None
-    #: What other scorers and truths made of the file before, the latest first.
-    earlier_scores: Sequence[EarlierScores] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """The answer to a submission; ``deduplicated`` when this account sent the same file before."""
 
-    submission: SubmissionView
+    submission: records.Submission
     deduplicated: bool
 
 
@@ -159,11 +123,13 @@ async def submit(
     await platform.storage.put(prediction_files.storage_key(predictions.sha256), predictions.path)
     outcome = await _keep(platform, task, submission, evaluation)
     if not outcome.deduplicated:
-        platform.plugins.announce("collidium_submission_scored", submission=as_json(outcome.submission))
+        platform.plugins.announce(
+            "collidium_submission_scored", submission=records.as_json(outcome.submission)
+        )
     return outcome
 
 
-async def find(submission_id: str) -> SubmissionView:
+async def find(submission_id: str) -> records.Submission:
     """The submission of that id; raises NotFound."""
     row = await _row(submission_id)
     truth = await truth_versions.find(row.task, row.truth_version)
@@ -175,7 +141,7 @@ async def set_links(
     submission_id: str,
     changes: Mapping[str, str | None],
     check_claim: CheckClaim,
-) -> SubmissionView:
+) -> records.Submission:
     """Set or, by None, remove links of one's own submission; those that are not named stay.
 
     A model that is named is checked, also where it is the one that is linked already. Raises InvalidInput
@@ -298,44 +264,27 @@ async def _same_file(submission: Submission) -> Submission | None:
     )
 
 
-def as_mapping(submission: SubmissionView) -> dict[str, Any]:
-    """The fields of a submission, unconverted."""
-    return {name: getattr(submission, name) for name in SubmissionView.__slots__}
-
-
-def as_json(submission: SubmissionView) -> dict[str, Any]:
-    """The same as JSON: what ``GET /v1/submissions/{id}`` shows."""
-    record: dict[str, Any] = to_jsonable_python(as_mapping(submission))
-    return {**record, "credits_earned": float(submission.credits_earned)}
-
-
 def view(
-    row: Submission, truth: TruthRecord | None = None, earlier: Sequence[EarlierScores] = ()
-) -> SubmissionView:
+    row: Submission, truth: TruthRecord | None = None, earlier: Sequence[records.EarlierScores] = ()
+) -> records.Submission:
     """What everybody may see of a row."""
-    return SubmissionView(
-        submission_id=row.id,
-        task=row.task,
-        hub_username=row.hub_username,
-        submitted_at=row.submitted_at,
-        scores=row.scores,
-        uncertainties=row.uncertainties or {},
-        credits_earned=row.credits_earned,
-        warnings=row.warnings,
-        model_repo=row.model_repo,
-        model_claim=claim_of(row),
-        code_url=row.code_url,
-        paper_url=row.paper_url,
-        rows=row.rows,
-        size_bytes=row.size_bytes,
-        sha256=row.sha256,
-        scorer_version=row.scorer_version,
-        truth_version=row.truth_version,
-        verified_at=row.verified_at,
+    return records.Submission.of(
+        row,
+        **derived(row),
+        warnings=tuple(row.warnings),
         dataset=truth.dataset if truth else None,
         dataset_revision=truth.revision if truth else None,
-        earlier_scores=earlier,
+        earlier_scores=tuple(earlier),
     )
+
+
+def derived(row: Submission) -> dict[str, Any]:
+    """The fields of records that a row has under another name, or may lack."""
+    return {
+        "submission_id": row.id,
+        "uncertainties": row.uncertainties or {},
+        "model_claim": claim_of(row),
+    }
 
 
 def claim_of(row: Submission) -> Claim | None:

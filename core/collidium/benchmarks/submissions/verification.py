@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
 
-from collidium import accounts, operations
+from collidium import accounts, operations, records
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import scorings, submitting
-from collidium.benchmarks.submissions.submitting import SubmissionView
 from collidium.benchmarks.tasks import tasklist
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 async def verify(
     platform: Platform, submission_id: str, *, actor: str, http_request_id: str
-) -> SubmissionView:
+) -> records.Submission:
     """Believe what a submission reports of itself, and pay for the bests that it thereby holds.
 
     Done once, however often it is asked for. What is not on the leaderboard of today raises no best and

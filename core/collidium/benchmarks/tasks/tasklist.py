@@ -6,7 +6,6 @@ tasks are listed the first time they are seen; an operator who removes one is no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from collidium.benchmarks.models import ListedTask
@@ -14,6 +13,8 @@ from collidium.database import transactional
 from collidium.database.row_by_key import RowByKey
 from collidium.errors import NotFound, Unavailable
 from collidium.plugins import DISTRIBUTION
+from collidium.records import TaskStatus
+from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -24,21 +25,6 @@ if TYPE_CHECKING:
 MAX_NAME: Final = 64
 
 _by_name: Final = RowByKey(ListedTask, "name")
-
-
-@dataclass(frozen=True, slots=True)
-class TaskStatus:
-    """A task that is installed, or listed, or both."""
-
-    name: str
-    title: str
-    installed: bool
-    listed: bool
-    distribution: str | None
-    scorer_version: str | None
-    truth_version: str | None
-    #: Why it takes no submissions; None when it does.
-    reason: str | None
 
 
 async def list_tasks(platform: Platform) -> list[TaskStatus]:
@@ -118,6 +104,7 @@ def _status(platform: Platform, name: str, row: ListedTask | None) -> TaskStatus
     task = platform.tasks.things.get(name)
     listed = row is not None and row.listed
     truth = row.truth_version if row is not None else None
+    part = Part.of(truth)
     reason = None
     if not listed:
         reason = f"not listed (collidium task add {name})"
@@ -133,5 +120,7 @@ def _status(platform: Platform, name: str, row: ListedTask | None) -> TaskStatus
         distribution=platform.plugins.distribution_of(platform.tasks.origins[name]) if task else None,
         scorer_version=task.version if task else None,
         truth_version=truth,
+        phase=part.kind if part else None,
+        public_percent=part.public_percent if part else None,
         reason=reason,
     )

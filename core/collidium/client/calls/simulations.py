@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, filtered, keyed, segment
-from collidium.client.records import Estimate, Knobs, Page, Preset, SimulationRequest
+from collidium.records import Estimate, Knobs, Page, Preset, SimulationRequest
 
 
 def simulate(
-    channel: str | None,
-    events: int | None,
-    pileup: int | None,
-    seed: int | None,
-    preset: str | None,
-    private: bool,
-    webhook_url: str | None,
-    idempotency_key: str | None,
+    channel: str | None = None,
+    events: int | None = None,
+    pileup: int | None = None,
+    *,
+    seed: int | None = None,
+    preset: str | None = None,
+    private: bool = False,
+    webhook_url: str | None = None,
+    idempotency_key: str | None = None,
 ) -> Call[SimulationRequest]:
+    """Order events, by the three knobs or a preset; ``cached`` tells that it cost nothing.
+
+    It is safe to be repeated under one ``idempotency_key``; without one the order gets a key of its own,
+    under which a lost connection is tried again.
+    """
     asked = {
         "channel": channel,
         "events": events,
@@ -31,26 +37,34 @@ def simulate(
 
 
 def request(request_id: str) -> Call[SimulationRequest]:
+    """A simulation request with its timeline."""
     return Call("GET", f"/v1/requests/{segment(request_id)}", single(SimulationRequest))
 
 
-def requests(state: str | None, limit: int | None, cursor: str | None) -> Call[Page[SimulationRequest]]:
+def requests(
+    *, state: str | None = None, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[SimulationRequest]]:
+    """A page of the account's simulation requests, newest first."""
     query = filtered(limit, cursor, state=state)
     return Call("GET", "/v1/requests", listed(SimulationRequest), query=query)
 
 
 def cancel(request_id: str) -> Call[SimulationRequest]:
+    """Have a request cancelled, which may take a while; Conflict when there is nothing left to stop."""
     return Call("POST", f"/v1/requests/{segment(request_id)}/cancel", single(SimulationRequest))
 
 
 def estimate(channel: str, events: int, pileup: int) -> Call[Estimate]:
+    """What an order would cost."""
     query = {"channel": channel, "events": str(events), "pileup": str(pileup)}
     return Call("GET", "/v1/estimate", single(Estimate), Credential.NONE, query=query)
 
 
 def knobs() -> Call[Knobs]:
+    """What may be ordered: channels, and how many events, how much pileup and which seeds."""
     return Call("GET", "/v1/knobs", single(Knobs), Credential.NONE)
 
 
 def presets() -> Call[Page[Preset]]:
+    """Orders that have a name."""
     return Call("GET", "/v1/presets", listed(Preset), Credential.NONE)

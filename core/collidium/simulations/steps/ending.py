@@ -7,13 +7,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from collidium import records
 from collidium.contracts.runner import Runner
 from collidium.runtime.failpoints import reached
 from collidium.simulations import output, transitions
 from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.states import CANCELLABLE, Step
-from collidium.simulations.views import as_json
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -39,7 +39,7 @@ async def end(platform: Platform, row: SimulationRequest, ending: Ending) -> Non
     reached("finish.cleared")
     ended = await transitions.finish(row, ending)
     reached("finish.after_commit")
-    platform.plugins.announce("collidium_request_finished", request=as_json(ended))
+    platform.plugins.announce("collidium_request_finished", request=records.as_json(ended))
     if row.step == Step.SUBMIT:
         # Somebody who lost the lease may have handed the job over after it was looked for. Whoever does so
         # from now on sees that the request has ended.

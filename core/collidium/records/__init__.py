@@ -1,10 +1,8 @@
-"""What the server answers, as frozen records. Credits are decimals, times are aware datetimes.
+"""What the API answers, each thing once: domains return records, the API writes them, clients read them."""
 
-Fields that a newer server adds are ignored; one that is missing and has no default is an error.
-"""
-
-from collidium.client.records.accounts import Account, Transaction
-from collidium.client.records.benchmarks import (
+from collidium.records.accounts import Account, Transaction
+from collidium.records.base import Record, as_json, encode
+from collidium.records.benchmarks import (
     BestStep,
     Checked,
     Closed,
@@ -16,27 +14,30 @@ from collidium.client.records.benchmarks import (
     Receipt,
     Submission,
     TaskCard,
+    TaskStatus,
 )
-from collidium.client.records.datasets import DatasetEntry, EventData
-from collidium.client.records.models import HubModel
-from collidium.client.records.operation import (
+from collidium.records.datasets import DatasetEntry
+from collidium.records.health import Health, Readiness
+from collidium.records.models import HubModel
+from collidium.records.operations import (
     AuditEntry,
     Banned,
     ChannelUsage,
     DayUsage,
     Failures,
+    Follower,
     Frozen,
     Granted,
-    Health,
-    Readiness,
-    TaskStatus,
+    Overview,
+    Refund,
+    Refunds,
+    SilentTask,
     Usage,
     UserUsage,
 )
-from collidium.client.records.overview import Follower, Overview, SilentTask
-from collidium.client.records.pages import Page
-from collidium.client.records.refunds import Refund, Refunds
-from collidium.client.records.simulations import (
+from collidium.records.pages import Page
+from collidium.records.simulations import (
+    TERMINAL_STATES,
     Estimate,
     Knob,
     Knobs,
@@ -46,9 +47,10 @@ from collidium.client.records.simulations import (
     Preset,
     SimulationRequest,
 )
-from collidium.client.records.webhooks import Webhook, WebhookDelivery, WebhookRemoved
+from collidium.records.webhooks import Webhook, WebhookDelivery, WebhookRemoved
 
 __all__ = [
+    "TERMINAL_STATES",
     "Account",
     "AuditEntry",
     "Banned",
@@ -61,7 +63,6 @@ __all__ = [
     "EarlierScores",
     "Estimate",
     "EvalEvents",
-    "EventData",
     "Failures",
     "Follower",
     "Frozen",
@@ -81,6 +82,7 @@ __all__ = [
     "Preset",
     "Readiness",
     "Receipt",
+    "Record",
     "Refund",
     "Refunds",
     "SilentTask",
@@ -94,4 +96,6 @@ __all__ = [
     "Webhook",
     "WebhookDelivery",
     "WebhookRemoved",
+    "as_json",
+    "encode",
 ]

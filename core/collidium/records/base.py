@@ -1,0 +1,80 @@
+"""What records are made of: the base class, the types of their fields, and how they are written as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from math import isfinite
+from typing import Annotated, Any, Final, Self
+
+import msgspec
+from msgspec import Meta
+
+#: An amount of credits or node-hours, to three decimal places; a number in JSON.
+Credits = Annotated[Decimal, Meta(description="To three decimal places.")]
+
+#: A moment with its time zone; RFC 3339 in JSON.
+Time = Annotated[datetime, Meta(tz=True)]
+
+
+class Record(msgspec.Struct, frozen=True):
+    """Base of records: immutable, equal when their fields are.
+
+    Decimals carry no trailing zeros. Unknown fields are ignored when a record is decoded, so that a client
+    understands a newer server.
+
+    Raises
+    ------
+    ValueError
+        For a number that no float64 holds; decoding reports it as ``msgspec.ValidationError``.
+    """
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            kind = type(value)
+            if kind is Decimal:
+                _require_float(name, value)
+                msgspec.structs.force_setattr(self, name, _without_zeros(value))
+            elif kind is int:
+                _require_float(name, value)
+
+    @classmethod
+    def of(cls, source: object, **more: Any) -> Self:
+        """Build a record from the attributes of ``source`` that have its fields' names, and ``more``."""
+        for name in cls.__struct_fields__:
+            if name not in more and (value := getattr(source, name, _NOTHING)) is not _NOTHING:
+                more[name] = value
+        return cls(**more)
+
+
+_NOTHING: Final = object()
+_ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
+
+
+def encode(value: Record | Sequence[Record]) -> bytes:
+    """Return a record, or a list of them, as JSON; infinity and NaN become null."""
+    return _ENCODER.encode(value)
+
+
+def as_json(record: Record) -> dict[str, Any]:
+    """Return a record in JSON's own types."""
+    found: dict[str, Any] = msgspec.json.decode(encode(record))
+    return found
+
+
+def _require_float(name: str, number: Decimal | int) -> None:
+    """Raise ValueError for what fits no memory when it is written out."""
+    try:
+        if isfinite(float(number)):
+            return
+    except OverflowError:
+        pass
+    raise ValueError(f"`{name}` is a number beyond all bounds")
+
+
+def _without_zeros(number: Decimal) -> Decimal:
+    """18 and not 18.0 or 1.8E+1: programs print credits as they are."""
+    whole = number.to_integral_value()
+    return Decimal(int(whole)) if whole == number else number.normalize()

@@ -1,0 +1,247 @@
+"""Tasks, submissions and leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from collidium.records.base import Credits, Record, Time
+
+#: Score by metric.
+Scores = Mapping[str, float]
+
+#: Standard error by metric.
+StandardErrors = Annotated[
+    Mapping[str, float],
+    Meta(description="Standard errors of the scores, by a bootstrap over events; empty where unknown."),
+]
+
+VerifiedAt = Annotated[
+    Time | None,
+    Meta(description="When an operator verified what was self-reported; null: nobody has."),
+]
+
+ModelClaim = Annotated[
+    Annotated[str, Meta(extra_json_schema={"enum": ["verified", "unverified", "missing"]})] | None,
+    Meta(
+        description="When it was set, `verified`: the submitter or an organisation of theirs owned it; "
+        "`unverified`: another did, or the hub could not be asked; `missing`: the submitter saw no such "
+        "repository; null: there is no model."
+    ),
+]
+
+#: Which events count now.
+Phase = Annotated[
+    Annotated[str, Meta(extra_json_schema={"enum": ["public", "final"]})] | None,
+    Meta(description="Part of the events that counts now; null: all."),
+]
+
+PublicPercent = Annotated[
+    int | None, Meta(description="How much of the events is public, where they are split.")
+]
+
+
+class EvalEvents(Record, frozen=True):
+    """The half-open range of events that are scored: ``start <= event_id < stop``."""
+
+    start: int
+    stop: int
+
+
+class PredictionColumn(Record, frozen=True):
+    """A column that predictions must have."""
+
+    name: str
+    kind: Annotated[str, Meta(extra_json_schema={"enum": ["integer", "float"]})]
+    description: str
+    bounds: Annotated[
+        tuple[int | float | None, int | float | None],
+        Meta(description="The lowest and the highest value that is accepted; null: there is none."),
+    ] = (None, None)
+    one_per: Annotated[
+        Annotated[str, Meta(extra_json_schema={"enum": ["event", "file"]})] | None,
+        Meta(
+            description="All rows of an event, or of the file, must have the same value; null: they need not."
+        ),
+    ] = None
+
+
+class Metric(Record, frozen=True):
+    """A metric of a task; ``reward`` is what a new best earns, ``floor`` what a first best must beat.
+
+    What is self-reported was measured by the submitter, and earns nothing until an operator has verified it.
+    """
+
+    name: str
+    higher_is_better: bool
+    description: str
+    reward: Credits | None = None
+    floor: float | None = None
+    self_reported: bool = False
+    missing_when: Annotated[
+        str, Meta(description="When a submission has no such score; empty: it always has one.")
+    ] = ""
+    formula: Annotated[str, Meta(description="How it is computed, in plain text; may be empty.")] = ""
+    source: Annotated[
+        str, Meta(description="The publication that defines it; empty where the task does.")
+    ] = ""
+
+
+class TaskCard(Record, frozen=True):
+    """A benchmark task."""
+
+    name: str
+    title: str
+    description: str
+    dataset: str
+    eval_events: EvalEvents
+    inputs: tuple[str, ...]
+    columns: tuple[PredictionColumn, ...]
+    metrics: tuple[Metric, ...]
+    primary_metric: str
+    scorer_version: str
+    accepts_submissions: bool
+    truth_version: str | None = None
+    phase: Phase = None
+    public_percent: PublicPercent = None
+    left_out: Annotated[
+        str, Meta(description="What becomes of rows that are not submitted; may be empty.")
+    ] = ""
+    pareto: Annotated[
+        tuple[str, str] | None,
+        Meta(
+            description="Two metrics that are traded for each other: the leaderboard marks their Pareto "
+            "front."
+        ),
+    ] = None
+    largest_file_bytes: Annotated[
+        int | None,
+        Meta(description="Bytes that a file of predictions may have; null while there is no truth."),
+    ] = None
+
+
+class Closed(Record, frozen=True):
+    """A task whose public phase is over."""
+
+    task: str
+    truth_version: str
+    phase: Annotated[str, Meta(extra_json_schema={"enum": ["final"]})] = "final"
+
+
+class Receipt(Record, frozen=True):
+    """The answer to a submission."""
+
+    submission_id: str
+    scores: Scores
+    credits_earned: Credits
+    deduplicated: bool
+    warnings: tuple[str, ...] = ()
+    rows: int | None = None
+    sha256: str | None = None
+    scorer_version: str | None = None
+    truth_version: str | None = None
+    uncertainties: StandardErrors = field(default_factory=dict)
+    model_repo: str | None = None
+    model_claim: ModelClaim = None
+
+
+class Checked(Record, frozen=True):
+    """The answer to predictions that were only checked; problems are an error (422) instead."""
+
+    valid: Annotated[bool, Meta(extra_json_schema={"enum": [True]})]
+    rows: int
+    warnings: tuple[str, ...] = ()
+
+
+class EarlierScores(Record, frozen=True):
+    """Scores of a submission that once counted, by another scorer or against other truth."""
+
+    scores: Scores
+    scorer_version: str
+    truth_version: str
+    scored_at: Time
+    uncertainties: StandardErrors = field(default_factory=dict)
+
+
+class Submission(Record, frozen=True):
+    """A submission, as everybody may see it; earlier scores the latest first."""
+
+    submission_id: str
+    task: str
+    hub_username: str
+    submitted_at: Time
+    scores: Scores
+    credits_earned: Credits
+    model_repo: str | None = None
+    rows: int | None = None
+    size_bytes: int | None = None
+    sha256: str | None = None
+    scorer_version: str | None = None
+    truth_version: str | None = None
+    uncertainties: StandardErrors = field(default_factory=dict)
+    dataset: Annotated[str | None, Meta(description="What the truth is from; null in lists.")] = None
+    dataset_revision: Annotated[
+        str | None, Meta(description="That dataset's revision on the hub, or `local`; null in lists.")
+    ] = None
+    verified_at: VerifiedAt = None
+    earlier_scores: tuple[EarlierScores, ...] = ()
+    warnings: tuple[str, ...] = ()
+    model_claim: ModelClaim = None
+    code_url: str | None = None
+    paper_url: str | None = None
+
+
+class Place(Record, frozen=True):
+    """A place on a leaderboard."""
+
+    rank: int
+    submission_id: str
+    hub_username: str
+    submitted_at: Time
+    scores: Scores
+    credits_earned: Credits
+    model_repo: str | None = None
+    scorer_version: str | None = None
+    truth_version: str | None = None
+    uncertainties: StandardErrors = field(default_factory=dict)
+    verified_at: VerifiedAt = None
+    pareto: Annotated[
+        bool | None,
+        Meta(
+            description="Whether no other place beats it in one of the task's two `pareto` metrics without "
+            "being worse in the other; null where the task names none."
+        ),
+    ] = None
+    model_claim: ModelClaim = None
+
+
+class BestStep(Record, frozen=True):
+    """A submission that was better in a metric than all before it."""
+
+    submission_id: str
+    hub_username: str
+    submitted_at: Time
+    value: float
+    uncertainty: Annotated[
+        float | None, Meta(description="Standard error of the value; null where it is not known.")
+    ] = None
+    model_repo: str | None = None
+    verified_at: VerifiedAt = None
+    model_claim: ModelClaim = None
+
+
+class TaskStatus(Record, frozen=True):
+    """A task that is installed, or listed, or both; ``reason`` is why it takes no submissions."""
+
+    name: str
+    title: str
+    installed: bool
+    listed: bool
+    distribution: str | None = None
+    scorer_version: str | None = None
+    truth_version: str | None = None
+    phase: Phase = None
+    public_percent: PublicPercent = None
+    reason: str | None = None
