@@ -10,7 +10,7 @@ from collidium.errors import ConfigurationError
 BACKLOG = 1024
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, advice: str = "choose another with --port, or 0 for any") -> socket.socket:
     """A listening socket; port 0 takes a free one. Raises ConfigurationError when it cannot be had."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -23,10 +23,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(BACKLOG)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         listener.close()
-        raise ConfigurationError(
-            f"cannot listen on port {port} of {host}: {error.strerror or error} "
-            "(choose another with --port, or 0 for any)"
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"cannot listen on port {port} of {host}: {reason} ({advice})") from error
     return listener

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from contextlib import suppress
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 
 import click
 
@@ -22,18 +24,32 @@ def run(settings: Settings) -> None:
     logs.configure(settings.log_level, settings.log_format)
     settings = ensure_admin_token(settings)
     _allow_many_connections()
-    with listen(settings.host, settings.port) as listener:
-        # The real port: the local hub's address is made from it.
-        settings = settings.model_copy(update={"port": listener.getsockname()[1]})
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(listener) for listener in _listeners(settings)]
+        # The real ports: the local hub's addresses are made from them.
+        port, *hub_port = [listener.getsockname()[1] for listener in listeners]
+        settings = settings.model_copy(update={"port": port, "hub_port": hub_port[0] if hub_port else 0})
 
         def announce() -> None:
-            click.echo(f"Collidium is at {settings.base_url}")
+            hub = f"\nIts hub is at {settings.hub_root_url}" if settings.hub_root_url else ""
+            click.echo(f"Collidium is at {settings.base_url}{hub}")
 
         if settings.workers == 1:
-            serve_here(settings, listener, announce)
+            serve_here(settings, listeners, announce)
         else:
             asyncio.run(_rehearse(settings))
-            supervise(settings, listener, announce)
+            supervise(settings, listeners, announce)
+
+
+def _listeners(settings: Settings) -> Iterator[socket.socket]:
+    """The server's socket, and the one at whose root the local hub is, unless there is none."""
+    yield listen(settings.host, settings.port)
+    if settings.hub_port == 0 or settings.hub_url:
+        return
+    port = settings.hub_port or (settings.port and settings.port + 1)
+    yield listen(
+        settings.host, port, "for the local hub; choose another with PLATFORM_HUB_PORT, or 0 for none"
+    )
 
 
 def _allow_many_connections() -> None:

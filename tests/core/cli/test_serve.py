@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -85,11 +85,13 @@ def listens(server: ServerProcess) -> bool:
 # -- a fresh machine ---------------------------------------------------------------------------------
 
 
-def test_the_first_line_is_the_address_and_nothing_else_is_printed(serve: StartServe) -> None:
+def test_the_addresses_and_nothing_else_are_printed(serve: StartServe) -> None:
     server = serve()
     assert get(server, "/readyz").json()["status"] == "ready"
     assert server.stop() == 0
-    assert (server.directory / "server.out").read_text() == f"Collidium is at {server.base_url}\n"
+    assert (server.directory / "server.out").read_text() == (
+        f"Collidium is at {server.base_url}\nIts hub is at {server.hub_url}\n"
+    )
 
 
 def test_a_fresh_machine_gets_an_admin_token_that_is_told_to_nobody(serve: StartServe) -> None:
@@ -151,6 +153,30 @@ def test_logs_go_to_stderr_in_the_format_that_is_set(serve: StartServe) -> None:
     assert f'"request_id": "{request_id}"' in server.log()
 
 
+# -- the hub's own port ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def two_ports() -> Iterator[tuple[int, int]]:
+    """A free port and the one after it."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as first:
+            port = first.getsockname()[1]
+            with suppress(OSError, OverflowError), socket.create_server(("127.0.0.1", port + 1)):
+                break
+    yield port, port + 1
+
+
+def test_the_hub_needs_no_port(serve: StartServe) -> None:
+    server = serve(PLATFORM_HUB_PORT="0")
+    assert get(server, "/hub/api/models").status_code == 200
+    assert server.hub_url == ""
+
+
+def test_another_hub_needs_no_port(serve: StartServe) -> None:
+    assert serve(PLATFORM_HUB_URL="http://127.0.0.1:9/hub").hub_url == ""
+
+
 # -- what stops it from starting -----------------------------------------------------------------------
 
 
@@ -174,6 +200,19 @@ def test_a_port_that_is_taken(isolated_environment: dict[str, str]) -> None:
         port = taken.getsockname()[1]
         told = fails(("--port", str(port)), isolated_environment)
     assert f"cannot listen on port {port} of 127.0.0.1" in told
+
+
+@pytest.mark.parametrize("chosen", [True, False], ids=["chosen", "next"])
+def test_a_port_of_the_hub_that_is_taken(isolated_environment: dict[str, str], chosen: bool) -> None:
+    with two_ports() as (port, taken), socket.create_server(("127.0.0.1", taken)):
+        variables = {"PLATFORM_HUB_PORT": str(taken)} if chosen else {}
+        told = fails(("--port", "0" if chosen else str(port)), isolated_environment | variables)
+    assert f"cannot listen on port {taken} of 127.0.0.1" in told
+    assert "PLATFORM_HUB_PORT" in told
+
+
+def test_the_last_port_has_none_after_it(isolated_environment: dict[str, str]) -> None:
+    assert "PLATFORM_HUB_PORT" in fails(("--port", "65535"), isolated_environment)
 
 
 def test_a_host_that_is_none(isolated_environment: dict[str, str]) -> None:
@@ -237,8 +276,12 @@ def test_workers_share_the_port_and_one_that_dies_is_replaced(serve: StartServe)
     eventually(lambda: not alive(first))
     eventually(lambda: f"worker {first} ended with -9 and is replaced" in server.log())
     assert first not in pids(server, 2)
+    statuses = {httpx.get(f"{server.hub_url}/api/models", trust_env=False).status_code for _ in range(20)}
+    assert statuses == {200}
     assert server.stop() == 0
     assert not alive(second)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(server.hub_url, trust_env=False)
 
 
 def test_a_replacement_that_dies_before_it_is_ready_is_tried_again(serve: StartServe, site: Path) -> None:
