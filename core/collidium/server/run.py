@@ -47,9 +47,7 @@ def _listeners(settings: Settings) -> Iterator[socket.socket]:
     if settings.hub_port == 0 or settings.hub_url:
         return
     port = settings.hub_port or (settings.port and settings.port + 1)
-    yield listen(
-        settings.host, port, "for the local hub; choose another with PLATFORM_HUB_PORT, or 0 for none"
-    )
+    yield listen(settings.host, port, "the hub's; choose another with PLATFORM_HUB_PORT, or 0 for none")
 
 
 def _allow_many_connections() -> None:

@@ -148,9 +148,7 @@ def rename(db: sqlite3.Connection, address: Address, namespace: str, name: str) 
     """Give the repository another name of the same account; its old name is free then."""
     repo = writable(db, address, "manage-repos")
     if namespace.lower() != repo.namespace.lower():
-        raise HubError(
-            501, f"This hub cannot give repositories to others: {repo.namespace}/… can be its name"
-        )
+        raise HubError(501, f"This hub cannot give repositories to others than {repo.namespace}")
     if not is_name(name):
         raise invalid(_BAD_NAME)
     made = db.execute("UPDATE OR IGNORE repos SET name = ? WHERE id = ?", (name, repo.id))

@@ -150,7 +150,7 @@ def base_url() -> str:
 
 
 def pages_url() -> str:
-    """The address of the pages that share the hub's port, as the caller reached it; none at a port of its own."""
+    """The address of the pages at the same port, as the caller reached it; none at the hub's own port."""
     return _server_url() if hub_path() else ""
 
 
