@@ -1,7 +1,7 @@
-"""What people do with ``huggingface_hub``, whichever version; run by the tests on that version's interpreter.
+"""What people do with ``huggingface_hub``, whichever version; run by that version's interpreter.
 
-Arguments: a prefix of repository names, a directory, and which of the functions ``do_*`` to call. Prints, as a
-JSON object, what each raised, or null.
+Arguments: a prefix of repository names, a directory, and which of the functions ``do_*`` to call. Prints
+what each raised, or null, as a JSON object.
 """
 
 from __future__ import annotations

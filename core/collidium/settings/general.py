@@ -31,8 +31,8 @@ class GeneralSettings(BaseSettings):
         None,
         ge=0,
         le=65535,
-        description="Port of its own at whose root `collidium serve` has the local hub, too; 0: none; not set: "
-        "the server's port + 1.",
+        description="Port at whose root `collidium serve` has the local hub, too; 0: none; not set: the "
+        "server's port + 1.",
     )
     workers: int = Field(1, ge=1, le=64, description="Server processes that share the ports.")
     hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")

@@ -159,10 +159,7 @@ async def _nothing(**_: Any) -> Response:
     match raw_segments():
         case ["api", "xet", _]:
             # Xet's client would retry a 5xx for minutes.
-            status, message = (
-                400,
-                "This hub takes no uploads by Xet: set HF_HUB_DISABLE_XET=1",
-            )
+            status, message = 400, "This hub takes no uploads by Xet: set HF_HUB_DISABLE_XET=1"
         case ["api", kind, _, _, verb, *_] if kind in KINDS:
             status, message = _UNSUPPORTED.get(verb, _NO_SPACES if kind == "spaces" else (status, message))
     raise HubError(status, message)
