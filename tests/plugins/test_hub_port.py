@@ -23,11 +23,7 @@ LFS = {"operation": "upload", "objects": [{"oid": "a" * 64, "size": 3}]}
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    environment = {
-        "PLATFORM_WORKERS": "2",
-        "PLATFORM_TRUSTED_PROXIES": "1",
-        "PLATFORM_OAUTH_REDIRECT_URIS": ELSEWHERE,
-    }
+    environment = {"PLATFORM_TRUSTED_PROXIES": "1", "PLATFORM_OAUTH_REDIRECT_URIS": ELSEWHERE}
     with ServerProcess(tmp_path_factory.mktemp("platform"), env=environment) as server:
         yield server
 
@@ -126,9 +122,22 @@ def test_only_the_hub_is_at_its_port(platform: ServerProcess, token: str) -> Non
     assert get(f"{platform.hub_url}/api/models/ada%2Ffirst").status_code == 200
 
 
-def test_a_whole_address_is_taken(platform: ServerProcess, token: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("{hub}/api/models/ada/first/tree/main", 200),
+        ("http://[::1/api/models", 200),
+        ("/../v1/channels", 404),
+        ("*", 404),
+        ("x", 404),
+        ("http://x", 404),
+    ],
+)
+def test_a_target_of_any_form_is_the_hubs(
+    platform: ServerProcess, token: str, target: str, status: int
+) -> None:
     host, port = urlsplit(platform.hub_url).netloc.split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
-        target = f"{platform.hub_url}/api/models/ada/first/tree/main"
-        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-        assert b" 200 " in connection.makefile("rb").readline()
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        line = f"GET {target.format(hub=platform.hub_url)} HTTP/1.1"
+        connection.sendall(f"{line}\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        assert int(connection.makefile("rb").readline().split()[1]) == status

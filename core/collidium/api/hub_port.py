@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
 
 from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallable, Scope
 from quart import request
@@ -36,11 +35,14 @@ class HubPort:
 
 def _below_hub(scope: Scope) -> Scope:
     changed = cast(dict[str, Any], scope) | {_AT_ROOT: True}
-    # A client may send a whole address (RFC 9112, section 3.2.2).
-    path, raw_path = changed["path"], changed["raw_path"].decode("latin-1")
-    path, raw_path = (text if text.startswith("/") else urlsplit(text).path for text in (path, raw_path))
-    changed |= {"path": HUB_PATH + path, "raw_path": (HUB_PATH + raw_path).encode("latin-1")}
+    changed["path"] = HUB_PATH + _path(changed["path"])
+    changed["raw_path"] = HUB_PATH.encode() + _path(changed["raw_path"].decode("latin-1")).encode("latin-1")
     return cast(Scope, changed)
+
+
+def _path(target: str) -> str:
+    """The path of a request's target, which may be a whole address (RFC 9112, section 3.2.2)."""
+    return target if target.startswith("/") else "/" + target.partition("://")[2].partition("/")[2]
 
 
 def hub_path() -> str:

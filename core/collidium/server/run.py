@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import socket
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import click
@@ -13,7 +11,7 @@ import click
 from collidium.platform import Platform
 from collidium.runtime import logs
 from collidium.server.admin_token import ensure_admin_token
-from collidium.server.listener import listen
+from collidium.server.listener import listeners_of
 from collidium.server.supervisor import supervise
 from collidium.server.worker import serve_here
 from collidium.settings import Settings
@@ -25,7 +23,7 @@ def run(settings: Settings) -> None:
     settings = ensure_admin_token(settings)
     _allow_many_connections()
     with ExitStack() as stack:
-        listeners = [stack.enter_context(listener) for listener in _listeners(settings)]
+        listeners = [stack.enter_context(listener) for listener in listeners_of(settings)]
         # The real ports: the local hub's addresses are made from them.
         port, *hub_port = [listener.getsockname()[1] for listener in listeners]
         settings = settings.model_copy(update={"port": port, "hub_port": hub_port[0] if hub_port else 0})
@@ -39,15 +37,6 @@ def run(settings: Settings) -> None:
         else:
             asyncio.run(_rehearse(settings))
             supervise(settings, listeners, announce)
-
-
-def _listeners(settings: Settings) -> Iterator[socket.socket]:
-    """The server's socket, and the one at whose root the local hub is, unless there is none."""
-    yield listen(settings.host, settings.port)
-    if settings.hub_port == 0 or settings.hub_url:
-        return
-    port = settings.hub_port or (settings.port and settings.port + 1)
-    yield listen(settings.host, port, "the hub's; choose another with PLATFORM_HUB_PORT, or 0 for none")
 
 
 def _allow_many_connections() -> None:

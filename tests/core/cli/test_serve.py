@@ -19,7 +19,10 @@ import pytest
 from tests.distributions import install
 from tests.waiting import eventually
 
+from collidium import settings
+from collidium.errors import ConfigurationError
 from collidium.files.held import DIRECTORY, FILE, PREFIX, held_directory
+from collidium.server.listener import listeners_of
 from collidium.testing.server import ServerProcess
 
 #: A request that is in flight for as long as a test wants, and one that tells which process answers.
@@ -167,14 +170,35 @@ def two_ports() -> Iterator[tuple[int, int]]:
     yield port, port + 1
 
 
-def test_the_hub_needs_no_port(serve: StartServe) -> None:
-    server = serve(PLATFORM_HUB_PORT="0")
-    assert get(server, "/hub/api/models").status_code == 200
-    assert server.hub_url == ""
+def ports_of(**options: object) -> list[int]:
+    """Where a server with these settings listens."""
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(listener) for listener in listeners_of(settings.load(**options))]
+        return [listener.getsockname()[1] for listener in listeners]
 
 
-def test_another_hub_needs_no_port(serve: StartServe) -> None:
-    assert serve(PLATFORM_HUB_URL="http://127.0.0.1:9/hub").hub_url == ""
+def test_the_hub_has_the_port_after_the_servers() -> None:
+    with two_ports() as (port, following):
+        assert ports_of(port=port) == [port, following]
+        assert ports_of(port=0, hub_port=following)[1:] == [following]
+        assert len(set(ports_of(port=0))) == 2
+
+
+def test_the_hub_needs_no_port() -> None:
+    for options in ({"hub_port": 0}, {"hub_url": "https://hub.example.org"}):
+        assert len(ports_of(port=0, **options)) == 1
+
+
+def test_a_port_of_the_hub_that_is_taken() -> None:
+    with two_ports() as (port, taken), socket.create_server(("127.0.0.1", taken)):
+        for options in ({"port": port}, {"port": 0, "hub_port": taken}):
+            with pytest.raises(ConfigurationError, match=f"on port {taken} .*PLATFORM_HUB_PORT"):
+                ports_of(**options)
+
+
+def test_the_last_port_has_none_after_it() -> None:
+    with pytest.raises(ConfigurationError, match="PLATFORM_HUB_PORT"):
+        ports_of(port=65535)
 
 
 # -- what stops it from starting -----------------------------------------------------------------------
@@ -200,19 +224,6 @@ def test_a_port_that_is_taken(isolated_environment: dict[str, str]) -> None:
         port = taken.getsockname()[1]
         told = fails(("--port", str(port)), isolated_environment)
     assert f"cannot listen on port {port} of 127.0.0.1" in told
-
-
-@pytest.mark.parametrize("chosen", [True, False], ids=["chosen", "next"])
-def test_a_port_of_the_hub_that_is_taken(isolated_environment: dict[str, str], chosen: bool) -> None:
-    with two_ports() as (port, taken), socket.create_server(("127.0.0.1", taken)):
-        variables = {"PLATFORM_HUB_PORT": str(taken)} if chosen else {}
-        told = fails(("--port", "0" if chosen else str(port)), isolated_environment | variables)
-    assert f"cannot listen on port {taken} of 127.0.0.1" in told
-    assert "PLATFORM_HUB_PORT" in told
-
-
-def test_the_last_port_has_none_after_it(isolated_environment: dict[str, str]) -> None:
-    assert "PLATFORM_HUB_PORT" in fails(("--port", "65535"), isolated_environment)
 
 
 def test_a_host_that_is_none(isolated_environment: dict[str, str]) -> None:
