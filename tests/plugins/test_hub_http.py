@@ -155,7 +155,13 @@ def test_the_headers_of_a_file(hub: HubServer, file_url: str) -> None:
         ("ada", "/api/models?search=%00%ff%27", 200, None),
         ("ada", "/api/models?" + "&".join(f"filter={n}" for n in range(50)), 400, None),
         ("ada", "/api/models/ada/ranges/commits/main?cursor=" + "0" * 40, 404, "RevisionNotFound"),
-        ("ada", "/api/models/ada/ranges/xet-write-token/main", 404, None),
+        ("ada", "/api/xet/x", 400, None),
+        ("ada", "/api/models/ada/ranges/discussions", 501, None),
+        ("ada", "/api/models/ada/ranges/lfs-files?cursor=x", 400, None),
+        (None, "/api/models/ada/none/lfs-files", 401, "RepoNotFound"),
+        ("ada", "/api/models/ada/ranges/auth-check/write", 200, None),
+        ("grace", "/api/models/ada/ranges/auth-check/write", 403, None),
+        ("ada", "/api/spaces/ada/none/runtime", 501, None),
         ("ada", "/api/kernels", 404, None),
         ("ada", "/", 404, None),
         ("ada", "//", 404, None),
@@ -190,6 +196,12 @@ def test_bad_tokens_are_401(hub: HubServer, file_url: str, header: str) -> None:
 def test_other_methods_are_404(hub: HubServer, method: str) -> None:
     with hub.http() as client:
         assert client.request(method, "/api/whoami-v2").status_code == 404
+
+
+def test_a_scheme_of_strangers_is_not_believed(hub: HubServer) -> None:
+    with hub.http() as client:
+        answer = client.get("/.well-known/openid-configuration", headers={"X-Forwarded-Proto": "https"})
+    assert answer.json()["issuer"] == hub.url
 
 
 @pytest.mark.parametrize("host", ["", "x", "a b", "[::1", "x:99999999", "ü", 'a">b', "a/b", "a@b"])

@@ -1,4 +1,4 @@
-"""From where a request comes."""
+"""From where a request comes, and how."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ def caller_address(proxies: int) -> str:
 
     ``X-Forwarded-For`` is anybody's to write, but for the entries that our proxies added: the last ones.
     """
-    passed = ",".join(request.headers.getlist("X-Forwarded-For")).split(",") if proxies else []
-    if len(passed) >= proxies > 0:
-        return passed[-proxies].strip()
-    return request.remote_addr or ""
+    return _passed_on("X-Forwarded-For", proxies) or request.remote_addr or ""
+
+
+def caller_scheme(proxies: int) -> str:
+    """Return ``http`` or ``https``: how the caller reached the outermost of that many proxies of ours."""
+    passed = _passed_on("X-Forwarded-Proto", proxies)
+    return passed if passed in {"http", "https"} else request.scheme
+
+
+def _passed_on(header: str, proxies: int) -> str | None:
+    passed = ",".join(request.headers.getlist(header)).split(",") if proxies else []
+    return passed[-proxies].strip() if len(passed) >= proxies > 0 else None

@@ -135,6 +135,7 @@ def _show(outcome: Outcome) -> None:
 def _stay(outcome: Outcome) -> None:
     note(f"Collidium is at {outcome.url} until you press Ctrl-C. In another shell, for example:")
     note(f"  export PLATFORM_BACKEND={outcome.url} HF_TOKEN=$(cat {outcome.tokens['alice']})")
+    note(f"  export HF_ENDPOINT={outcome.hub_url}")
     note("  collidium me")
     note("  collidium requests")
     with suppress(KeyboardInterrupt):

@@ -59,8 +59,8 @@ class Machine:
         return done.stdout
 
     @contextmanager
-    def server(self, port: int) -> Iterator[str]:
-        """Run ``collidium serve``; gives its URL once it answers, and ends it gracefully."""
+    def server(self, port: int) -> Iterator[tuple[str, str]]:
+        """Run ``collidium serve``; gives its URL and its hub's once it answers, and ends it gracefully."""
         log = self.data_dir / "server.log"
         with log.open("wb") as errors:
             process = subprocess.Popen(  # noqa: S603 -- ourselves
@@ -72,7 +72,7 @@ class Machine:
                 stderr=errors,
             )
         try:
-            yield _url(process, log)
+            yield _urls(process, log)
         finally:
             _end(process)
 
@@ -89,15 +89,17 @@ def _collidium(arguments: Sequence[str]) -> list[str]:
     return [sys.executable, "-P", "-m", "collidium", *arguments]
 
 
-def _url(process: subprocess.Popen[bytes], log: Path) -> str:
-    """The address on the server's first line; raises CollidiumError when there is none."""
+def _urls(process: subprocess.Popen[bytes], log: Path) -> tuple[str, str]:
+    """The addresses on the server's first two lines; raises CollidiumError when there are none."""
     assert process.stdout is not None  # noqa: S101 -- a pipe, see above
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
-        line = process.stdout.readline().decode() if selector.select(START_SECONDS) else ""
-    if not line:
+        ready = selector.select(START_SECONDS)
+    lines = [process.stdout.readline().decode() for _ in range(2)] if ready else []
+    if not all(lines) or not lines:
         raise CollidiumError(f"the server did not start: {_reason(log)}")
-    return line.split()[-1]
+    url, hub = (line.split()[-1] for line in lines)
+    return url, hub
 
 
 def _reason(log: Path) -> str:

@@ -49,6 +49,8 @@ class Outcome:
     """What the demo shows."""
 
     url: str
+    #: The local hub at the root of its own port.
+    hub_url: str
     card: TaskCard
     submissions: tuple[Submitted, ...]
     orders: tuple[Ordered, ...]
@@ -70,8 +72,7 @@ def demonstrated(
     say("Making two accounts on the local hub")
     tokens = {name: _add_user(machine, name) for name in ("collidium", "alice")}
     say("Starting the server on embedded defaults")
-    with machine.server(port) as url:
-        hub = f"{url}/hub"
+    with machine.server(port) as (url, hub):
         say(f"Publishing five real events as {REPO} on the local hub, {EVALUATION} without truth")
         truth = data_dir / "withheld"
         publish(EVENTS_DIRECTORY, REPO, CONFIG, EVALUATION, truth, endpoint=hub, token=tokens["collidium"])
@@ -95,7 +96,7 @@ def demonstrated(
         orders = order_events(url, tokens, say, computing)
         say("Auditing the ledger and the totals of usage")
         machine.command("ledger", "audit")
-        yield _outcome(url, tokens, submissions, orders, data_dir)
+        yield _outcome(url, hub, tokens, submissions, orders, data_dir)
 
 
 def _add_user(machine: Machine, name: str) -> str:
@@ -142,6 +143,7 @@ def _submit_baselines(
 
 def _outcome(
     url: str,
+    hub_url: str,
     tokens: dict[str, str],
     submissions: tuple[Submitted, ...],
     orders: tuple[Ordered, ...],
@@ -156,6 +158,7 @@ def _outcome(
         card, board = client.task(TASK), client.leaderboard(TASK)
     return Outcome(
         url=url,
+        hub_url=hub_url,
         card=card,
         submissions=submissions,
         orders=orders,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import click
 
 from collidium.platform import Platform
 from collidium.runtime import logs
 from collidium.server.admin_token import ensure_admin_token
-from collidium.server.listener import listen
+from collidium.server.listener import listeners_of
 from collidium.server.supervisor import supervise
 from collidium.server.worker import serve_here
 from collidium.settings import Settings
@@ -22,18 +22,21 @@ def run(settings: Settings) -> None:
     logs.configure(settings.log_level, settings.log_format)
     settings = ensure_admin_token(settings)
     _allow_many_connections()
-    with listen(settings.host, settings.port) as listener:
-        # The real port: the local hub's address is made from it.
-        settings = settings.model_copy(update={"port": listener.getsockname()[1]})
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(listener) for listener in listeners_of(settings)]
+        # The real ports: the local hub's addresses are made from them.
+        port, *hub_port = [listener.getsockname()[1] for listener in listeners]
+        settings = settings.model_copy(update={"port": port, "hub_port": hub_port[0] if hub_port else 0})
 
         def announce() -> None:
-            click.echo(f"Collidium is at {settings.base_url}")
+            hub = f"\nIts hub is at {settings.hub_root_url}" if settings.hub_root_url else ""
+            click.echo(f"Collidium is at {settings.base_url}{hub}")
 
         if settings.workers == 1:
-            serve_here(settings, listener, announce)
+            serve_here(settings, listeners, announce)
         else:
             asyncio.run(_rehearse(settings))
-            supervise(settings, listener, announce)
+            supervise(settings, listeners, announce)
 
 
 def _allow_many_connections() -> None:

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -34,10 +34,10 @@ _spawn = multiprocessing.get_context("spawn")
 class Worker:
     """A server process and the end of a pipe on which it says that it is ready."""
 
-    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+    def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
         self.news, its_end = _spawn.Pipe(duplex=False)
         self.ready = False
-        self.process: SpawnProcess = _spawn.Process(target=_work, args=(settings, listener, its_end))
+        self.process: SpawnProcess = _spawn.Process(target=_work, args=(settings, listeners, its_end))
         self.process.start()
         its_end.close()
 
@@ -128,7 +128,7 @@ class Place:
         logger.error("%s; the next is tried in %g s", reason, seconds)
 
 
-def supervise(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
+def supervise(settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]) -> None:
     """Keep ``settings.workers`` processes serving until SIGTERM or SIGINT; ``announce`` when all are ready.
 
     A worker that dies later is replaced, again and again if need be. Until all were ready once, one that dies
@@ -138,7 +138,7 @@ def supervise(settings: Settings, listener: socket.socket, announce: Callable[[]
         places: list[Place] = []
         announced = False
         try:
-            places += (Place(lambda: Worker(settings, listener)) for _ in range(settings.workers))
+            places += (Place(lambda: Worker(settings, listeners)) for _ in range(settings.workers))
             while not _wait(places, stopped):
                 for place in places:
                     place.look_after(proven=announced)
@@ -147,7 +147,8 @@ def supervise(settings: Settings, listener: socket.socket, announce: Callable[[]
                     announce()
         finally:
             # With the workers' copies the last of it: from now on new connections are refused.
-            listener.close()
+            for listener in listeners:
+                listener.close()
             workers = [place.worker for place in places if place.worker is not None]
             for worker in workers:
                 worker.stop()
@@ -194,13 +195,13 @@ def _stop_signal() -> Iterator[int]:
         os.close(writing)
 
 
-def _work(settings: Settings, listener: socket.socket, ready: Connection) -> None:
+def _work(settings: Settings, listeners: Sequence[socket.socket], ready: Connection) -> None:
     """A worker's main function."""
     # Ctrl-C reaches the whole group of processes; the supervisor passes it on as SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logs.configure(settings.log_level, settings.log_format)
     try:
-        serve_here(settings, listener, lambda: ready.send(True))
+        serve_here(settings, listeners, lambda: ready.send(True))
     except CollidiumError as error:
         logger.error("%s", error.detail)
         raise SystemExit(error.exit_code) from None

@@ -8,7 +8,7 @@ import logging
 import multiprocessing
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from hypercorn.asyncio import serve
@@ -16,6 +16,7 @@ from hypercorn.config import Config
 
 from collidium.api import context
 from collidium.api.app import create_app
+from collidium.api.hub_port import HubPort
 from collidium.platform import Platform
 from collidium.server.background import background_work
 from collidium.settings import Settings
@@ -27,17 +28,19 @@ GRACE_SECONDS = 30.0
 KEEP_ALIVE_SECONDS = 75.0
 
 
-def serve_here(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
-    """Serve from this process; ``announce`` is called when it is ready. Takes the listener over.
+def serve_here(settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]) -> None:
+    """Serve from this process; ``announce`` is called when it is ready. Takes the listeners over.
 
     Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
     ConfigurationError when it cannot start.
     """
     tell_of_plugins()
-    asyncio.run(_serve(settings, listener, announce))
+    asyncio.run(_serve(settings, listeners, announce))
 
 
-async def _serve(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
+async def _serve(
+    settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
+) -> None:
     async def until_stopped() -> None:
         _spare_the_collector()
         announce()
@@ -49,7 +52,9 @@ async def _serve(settings: Settings, listener: socket.socket, announce: Callable
         context.give(app, platform)
         if settings.follow_requests:
             await stack.enter_async_context(background_work(platform))
-        await serve(app, hypercorn_config(listener, settings.log_level), shutdown_trigger=until_stopped)
+        served = HubPort(app, settings.hub_port) if settings.hub_port else app
+        config = hypercorn_config(listeners, settings.log_level)
+        await serve(served, config, shutdown_trigger=until_stopped)
 
 
 def _spare_the_collector() -> None:
@@ -63,11 +68,11 @@ def tell_of_plugins() -> None:
     logging.getLogger("collidium.plugins").setLevel(logging.NOTSET)
 
 
-def hypercorn_config(listener: socket.socket, log_level: str) -> Config:
-    """Hypercorn on a socket that listens already; its log lines go with all others."""
+def hypercorn_config(listeners: Sequence[socket.socket], log_level: str) -> Config:
+    """Hypercorn on sockets that listen already; its log lines go with all others."""
     config = Config()
-    # Not a duplicate: when Hypercorn closes it, new connections are refused, not left waiting.
-    config.bind = [f"fd://{listener.detach()}"]
+    # Not duplicates: when Hypercorn closes them, new connections are refused, not left waiting.
+    config.bind = [f"fd://{listener.detach()}" for listener in listeners]
     config.graceful_timeout = GRACE_SECONDS
     config.keep_alive_timeout = KEEP_ALIVE_SECONDS
     config.include_server_header = False

@@ -27,7 +27,14 @@ class GeneralSettings(BaseSettings):
     )
     host: str = Field("127.0.0.1", description="Address that `collidium serve` listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port that `collidium serve` listens on.")
-    workers: int = Field(1, ge=1, le=64, description="Server processes that share the port.")
+    hub_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="Port at whose root `collidium serve` has the local hub, too; 0: none; not set: the "
+        "server's port + 1.",
+    )
+    workers: int = Field(1, ge=1, le=64, description="Server processes that share the ports.")
     hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")
     identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
     storage: str = Field("local", description="Storage backend that keeps files.")
@@ -119,5 +126,13 @@ class GeneralSettings(BaseSettings):
     @property
     def base_url(self) -> str:
         """Where this server is reached from this machine."""
+        return self._url(self.port)
+
+    @property
+    def hub_root_url(self) -> str:
+        """Where the local hub is reached at the root of its own port; empty where it has none."""
+        return self._url(self.hub_port) if self.hub_port else ""
+
+    def _url(self, port: int) -> str:
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104 -- compared, not bound
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -39,6 +39,8 @@ class ServerProcess:
 
     #: Where it listens; empty until it was started.
     base_url: str = ""
+    #: Where its hub is at the root of a port of its own; empty where it has none.
+    hub_url: str = ""
 
     def __init__(
         self,
@@ -71,10 +73,14 @@ class ServerProcess:
     # -- life -----------------------------------------------------------------------------------------
 
     def start(self, *options: str, port: int = 0) -> None:
-        """Start it and return when ``/readyz`` says yes; ``options`` go to ``collidium serve``."""
+        """Start it and return when ``/readyz`` says yes; ``options`` go to ``collidium serve``.
+
+        Where ``port`` is given, the hub has no port of its own: the next one may be anybody's.
+        """
         command = [*self.program, "serve", "--port", str(port), *options]
+        environment = ({"PLATFORM_HUB_PORT": "0"} if port else {}) | self.environment
         with self._output.open("wb") as output, self._errors.open("ab") as errors:
-            self._process = _start(command, self.environment, self.directory, output, errors)
+            self._process = _start(command, environment, self.directory, output, errors)
         try:
             wait_until(self._announced, self._process, _START_SECONDS, self.log)
             wait_until(self._ready, self._process, _START_SECONDS, self.log)
@@ -149,12 +155,12 @@ class ServerProcess:
         return self._process
 
     def _announced(self) -> bool:
-        """The first line on stdout tells the address, which was not known before (port 0)."""
-        first_line, newline, _ = self._output.read_text().partition("\n")
-        found = _URL.search(first_line)
-        if not newline or found is None:
+        """What it prints are its addresses, which were not known before (port 0)."""
+        printed = self._output.read_text()
+        found = _URL.findall(printed)
+        if not printed.endswith("\n") or not found:
             return False
-        self.base_url = found[0]
+        self.base_url, self.hub_url = found[0], "".join(found[1:])
         return True
 
     def _ready(self) -> bool:

@@ -95,6 +95,18 @@ def entry_document(path: Path, entry: Entry, last: Commit | None = None) -> dict
     return document
 
 
+def lfs_file_document(path: Path, entry: Entry, commit: Commit) -> dict[str, Any]:
+    """A content by LFS, and the commit that brought it."""
+    return {
+        "fileOid": entry.sha256,
+        "oid": entry.sha256,
+        "filename": "/".join(path),
+        "size": entry.size,
+        "pushedAt": commit.created_at,
+        "ref": None,
+    }
+
+
 def commit_document(commit: Commit) -> dict[str, Any]:
     """A commit in a history."""
     return {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from collidium_plugins.local_hub.database import now
-from collidium_plugins.local_hub.trees import Path, Trees, commit_oid
+from collidium_plugins.local_hub.trees import Entry, Path, Trees, commit_oid
 
 _COLUMNS = "oid, parent, tree, title, description, author, created_at"
 
@@ -26,6 +26,20 @@ class Commit:
     description: str
     author: str
     created_at: str
+
+
+def lfs_files(db: sqlite3.Connection, repo_id: int) -> Iterator[tuple[Path, Entry, Commit]]:
+    """Every content that ever was in the repository by LFS: once, where and when it first came."""
+    trees, walked, found = Trees(db, repo_id), set[str](), set[str | None]()
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM commits WHERE repo_id = ? ORDER BY created_at, oid",  # noqa: S608 -- fixed columns
+        (repo_id,),
+    )
+    for commit in (Commit(*row) for row in rows):
+        for path, entry in trees.walk(commit.tree, skipping=walked):
+            if entry.lfs and entry.sha256 not in found:
+                found.add(entry.sha256)
+                yield path, entry, commit
 
 
 def get_commit(db: sqlite3.Connection, repo_id: int, oid: str) -> Commit | None:

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from collidium_plugins.local_hub.accounts import Caller
-from collidium_plugins.local_hub.documents import repo_document
+from collidium_plugins.local_hub.documents import repo_document, sibling_documents
 from collidium_plugins.local_hub.failures import invalid
 from collidium_plugins.local_hub.names import Kind
 from collidium_plugins.local_hub.repositories import MAIN, branch_head, repo_of_row, sees_private_of, select
+from collidium_plugins.local_hub.trees import Trees
 
 PAGE: Final = 1000
+#: Of repositories with their files, a page ends with the first that has it exceed so many of them.
+FILES: Final = 20_000
 FILTERS: Final = 20
 TEXT_LENGTH: Final = 200
 
@@ -40,6 +43,7 @@ class Query:
     sort: str = "lastModified"
     limit: int = PAGE
     cursor: str = ""
+    with_files: bool = False
 
 
 def list_repos(
@@ -60,14 +64,22 @@ def list_repos(
         values += _read_cursor(query.cursor)
     tail = f"WHERE {' AND '.join(conditions)} ORDER BY {key} DESC, r.id DESC LIMIT ?"
     rows = db.execute(select(tail), (*values, query.limit + 1)).fetchall()
-    repos = [repo_of_row(row) for row in rows]
-    page, more = repos[: query.limit], repos[query.limit :]
+    documents: list[dict[str, Any]] = []
+    files = 0
+    for repo in map(repo_of_row, rows[: query.limit]):
+        commit = branch_head(db, repo, MAIN)
+        documents.append(repo_document(db, repo, commit))
+        if query.with_files:
+            siblings = sibling_documents(Trees(db, repo.id), commit, details=False)
+            documents[-1]["siblings"] = siblings
+            files += len(siblings)
+        if files > FILES:
+            break
     cursor = None
-    if more and page:
-        last = page[-1]
-        shown = {"lastModified": last.modified_at, "createdAt": last.created_at}
-        cursor = _make_cursor(shown.get(query.sort, ""), last.id)
-    return [repo_document(db, repo, branch_head(db, repo, MAIN)) for repo in page], cursor
+    if documents and len(rows) > len(documents):
+        shown = {"lastModified": repo.modified_at, "createdAt": repo.created_at}
+        cursor = _make_cursor(shown.get(query.sort, ""), repo.id)
+    return documents, cursor
 
 
 def _conditions(caller: Caller | None, query: Query) -> tuple[list[str], list[Any]]:

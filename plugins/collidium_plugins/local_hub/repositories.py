@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collidium_plugins.local_hub.accounts import Caller
 from collidium_plugins.local_hub.database import now
@@ -18,6 +18,8 @@ from collidium_plugins.local_hub.history import Commit, first_commit, get_commit
 from collidium_plugins.local_hub.names import KINDS, OID, Kind, check_ref_name, is_name, is_revision
 
 MAIN = "main"
+
+_BAD_NAME = "A repository needs another name: letters, digits and single - _ . inside"
 
 _COLUMNS = "r.id, r.kind, a.name, r.name, r.private, r.created_at, r.modified_at, r.card, r.owner_id"
 
@@ -124,7 +126,7 @@ def create(
     if kind not in KINDS:
         raise invalid("A repository is of type model, dataset or space")
     if not is_name(name):
-        raise invalid("A repository needs another name: letters, digits and single - _ . inside")
+        raise invalid(_BAD_NAME)
     if namespace and (not isinstance(namespace, str) or namespace.lower() != caller.name.lower()):
         raise HubError(403, f"{caller.name} cannot make repositories for others")
     _check_scope(caller, "manage-repos")
@@ -140,6 +142,28 @@ def create(
         first = first_commit(db, repo.id, caller.name)
         db.execute("INSERT INTO refs VALUES (?, 'branch', ?, ?)", (repo.id, MAIN, first.oid))
     return repo, bool(made.rowcount)
+
+
+def rename(db: sqlite3.Connection, address: Address, namespace: str, name: str) -> Repo:
+    """Give the repository another name of the same account; its old name is free then."""
+    repo = writable(db, address, "manage-repos")
+    if namespace.lower() != repo.namespace.lower():
+        raise HubError(501, f"This hub cannot give repositories to others than {repo.namespace}")
+    if not is_name(name):
+        raise invalid(_BAD_NAME)
+    made = db.execute("UPDATE OR IGNORE repos SET name = ? WHERE id = ?", (name, repo.id))
+    if not made.rowcount:
+        raise HubError(409, f"There is a repository {repo.namespace}/{name} already")
+    return replace(repo, name=name)
+
+
+def set_private(db: sqlite3.Connection, address: Address, private: bool | None) -> Repo:
+    """Hide the repository from others, or show it to them; None leaves it as it is."""
+    repo = writable(db, address, "manage-repos")
+    if private is None:
+        return repo
+    db.execute("UPDATE repos SET private = ? WHERE id = ?", (private, repo.id))
+    return replace(repo, private=private)
 
 
 def delete(db: sqlite3.Connection, address: Address) -> list[str]:

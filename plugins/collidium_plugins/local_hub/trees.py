@@ -88,9 +88,22 @@ class Trees:
         return entry
 
     def walk(
-        self, oid: str, prefix: Path = (), *, after: Path = (), recursive: bool = True
+        self,
+        oid: str,
+        prefix: Path = (),
+        *,
+        after: Path = (),
+        recursive: bool = True,
+        skipping: set[str] | None = None,
     ) -> Iterator[tuple[Path, Entry]]:
-        """What is below a directory, in the order of the paths, from behind ``after`` on."""
+        """What is below a directory, in the order of the paths, from behind ``after`` on.
+
+        Directories in ``skipping`` are left out; those that were walked are added to it.
+        """
+        if skipping is not None:
+            if oid in skipping:
+                return
+            skipping.add(oid)
         for name, entry in sorted(self.read(oid).items()):
             path = (*prefix, name)
             if path > after:
@@ -98,7 +111,7 @@ class Trees:
             elif after[: len(path)] != path:
                 continue
             if recursive and entry.is_directory:
-                yield from self.walk(entry.oid, path, after=after)
+                yield from self.walk(entry.oid, path, after=after, skipping=skipping)
 
     def files(self, root: str) -> Iterator[tuple[Path, Entry]]:
         """Every file."""

@@ -34,7 +34,7 @@ def run(settings: Settings, backend: str | None) -> None:
             click.echo(f"The pages of {address} are at {settings.base_url}")
             await stop_requested()
 
-        config = hypercorn_config(listener, settings.log_level)
+        config = hypercorn_config([listener], settings.log_level)
         asyncio.run(serve(make_app(settings, address), config, shutdown_trigger=until_stopped))
 
 

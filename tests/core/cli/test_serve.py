@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -19,7 +19,10 @@ import pytest
 from tests.distributions import install
 from tests.waiting import eventually
 
+from collidium import settings
+from collidium.errors import ConfigurationError
 from collidium.files.held import DIRECTORY, FILE, PREFIX, held_directory
+from collidium.server.listener import listeners_of
 from collidium.testing.server import ServerProcess
 
 #: A request that is in flight for as long as a test wants, and one that tells which process answers.
@@ -85,11 +88,13 @@ def listens(server: ServerProcess) -> bool:
 # -- a fresh machine ---------------------------------------------------------------------------------
 
 
-def test_the_first_line_is_the_address_and_nothing_else_is_printed(serve: StartServe) -> None:
+def test_the_addresses_and_nothing_else_are_printed(serve: StartServe) -> None:
     server = serve()
     assert get(server, "/readyz").json()["status"] == "ready"
     assert server.stop() == 0
-    assert (server.directory / "server.out").read_text() == f"Collidium is at {server.base_url}\n"
+    assert (server.directory / "server.out").read_text() == (
+        f"Collidium is at {server.base_url}\nIts hub is at {server.hub_url}\n"
+    )
 
 
 def test_a_fresh_machine_gets_an_admin_token_that_is_told_to_nobody(serve: StartServe) -> None:
@@ -149,6 +154,51 @@ def test_logs_go_to_stderr_in_the_format_that_is_set(serve: StartServe) -> None:
     request_id = get(server, "/healthz").headers["X-Request-ID"]
     server.stop()
     assert f'"request_id": "{request_id}"' in server.log()
+
+
+# -- the hub's own port ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def two_ports() -> Iterator[tuple[int, int]]:
+    """A free port and the one after it."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as first:
+            port = first.getsockname()[1]
+            with suppress(OSError, OverflowError), socket.create_server(("127.0.0.1", port + 1)):
+                break
+    yield port, port + 1
+
+
+def ports_of(**options: object) -> list[int]:
+    """Where a server with these settings listens."""
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(listener) for listener in listeners_of(settings.load(**options))]
+        return [listener.getsockname()[1] for listener in listeners]
+
+
+def test_the_hub_has_the_port_after_the_servers() -> None:
+    with two_ports() as (port, following):
+        assert ports_of(port=port) == [port, following]
+        assert ports_of(port=0, hub_port=following)[1:] == [following]
+        assert len(set(ports_of(port=0))) == 2
+
+
+def test_the_hub_needs_no_port() -> None:
+    for options in ({"hub_port": 0}, {"hub_url": "https://hub.example.org"}):
+        assert len(ports_of(port=0, **options)) == 1
+
+
+def test_a_port_of_the_hub_that_is_taken() -> None:
+    with two_ports() as (port, taken), socket.create_server(("127.0.0.1", taken)):
+        for options in ({"port": port}, {"port": 0, "hub_port": taken}):
+            with pytest.raises(ConfigurationError, match=f"on port {taken} .*PLATFORM_HUB_PORT"):
+                ports_of(**options)
+
+
+def test_the_last_port_has_none_after_it() -> None:
+    with pytest.raises(ConfigurationError, match="PLATFORM_HUB_PORT"):
+        ports_of(port=65535)
 
 
 # -- what stops it from starting -----------------------------------------------------------------------
@@ -237,8 +287,12 @@ def test_workers_share_the_port_and_one_that_dies_is_replaced(serve: StartServe)
     eventually(lambda: not alive(first))
     eventually(lambda: f"worker {first} ended with -9 and is replaced" in server.log())
     assert first not in pids(server, 2)
+    statuses = {httpx.get(f"{server.hub_url}/api/models", trust_env=False).status_code for _ in range(20)}
+    assert statuses == {200}
     assert server.stop() == 0
     assert not alive(second)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(server.hub_url, trust_env=False)
 
 
 def test_a_replacement_that_dies_before_it_is_ready_is_tried_again(serve: StartServe, site: Path) -> None:

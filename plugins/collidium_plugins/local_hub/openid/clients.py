@@ -29,7 +29,7 @@ class Client:
     redirect_uris: tuple[str, ...] = ()
 
     def may_return_to(self, address: str, own: str) -> bool:
-        """Whether people may be sent to an address; ``own`` is where they reach this server at the moment.
+        """Whether people may be sent to an address; ``own`` is where they reach our pages, if at all.
 
         Addresses are equal or not (RFC 9700, section 2.1). Names of one machine are not: somebody else of
         that machine may listen on another of them.

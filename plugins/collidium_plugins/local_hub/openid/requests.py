@@ -53,7 +53,7 @@ class AuthorizationRequest:
 
 
 def read_request(sent: Parameters, client: Client, own: str) -> AuthorizationRequest:
-    """The request of an address's query; ``own`` is where people reach this server.
+    """The request of an address's query; ``own`` is where people reach its pages.
 
     Raises NoWayBack for an unknown application or address to return to, Refusal for whatever else is wrong.
     """

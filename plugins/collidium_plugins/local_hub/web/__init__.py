@@ -16,8 +16,10 @@ from quart import Blueprint, Response, current_app
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter
 
+from collidium.api.hub_port import HUB_PATH
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.failures import HubError
+from collidium_plugins.local_hub.names import KINDS
 from collidium_plugins.local_hub.openid.attempts import Attempts
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.store import Store
@@ -36,13 +38,14 @@ from collidium_plugins.local_hub.web.context import (
     ATTEMPTS,
     CLIENT,
     EXTENSION,
-    PREFIX,
+    PROXIES,
     READERS,
     TOKEN_PATH,
     WRITERS,
     authenticate,
     failure,
     open_threads,
+    raw_segments,
 )
 
 logger = logging.getLogger(__name__)
@@ -57,10 +60,15 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("GET", "/api/whoami-v2", account.whoami),
     ("POST", "/api/validate-yaml", account.validate_yaml),
     ("POST", "/api/repos/create", repos.create),
+    ("POST", "/api/repos/move", repos.move),
     ("DELETE", "/api/repos/delete", repos.delete),
     ("GET", f"/api/{_KIND}", repos.list_),
     ("GET", _REPO, repos.info),
     ("GET", f"{_REPO}/revision/<anything:rest>", repos.info),
+    ("PUT", f"{_REPO}/settings", repos.change_settings),
+    ("GET", f"{_REPO}/auth-check", repos.check_access),
+    ("GET", f"{_REPO}/auth-check/write", repos.check_write_access),
+    ("GET", f"{_REPO}/lfs-files", files.lfs_files),
     ("GET", f"{_REPO}/refs", repos.refs),
     ("GET", f"{_REPO}/commits/<anything:rest>", repos.commits),
     ("POST", f"{_REPO}/branch/<anything:rest>", repos.add_branch),
@@ -75,6 +83,7 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("GET", f"/{_PAGES}/<namespace>/<name>/resolve/<anything:rest>", files.resolve),
     ("POST", f"{_REPO}/preupload/<anything:rest>", uploads.preupload),
     ("POST", f"{_REPO}/commit/<anything:rest>", uploads.commit),
+    ("GET", f"{_REPO}/xet-write-token/<anything:rest>", uploads.refuse_xet),
     ("POST", f"{_LFS}/objects/batch", uploads.lfs_batch_model),
     ("POST", f"/{_PAGES}{_LFS}/objects/batch", uploads.lfs_batch),
     ("POST", f"{_LFS}/verify", uploads.lfs_verify_model),
@@ -98,12 +107,12 @@ class Anything(BaseConverter):
     part_isolating = False
 
 
-def make_blueprint(directory: Path, client: Client) -> Blueprint:
+def make_blueprint(directory: Path, client: Client, proxies: int = 0) -> Blueprint:
     """The hub, keeping its files below ``directory``, which it makes when the server starts.
 
-    ``client`` is the application that may ask people to sign in.
+    ``client`` is the application that may ask people to sign in; ``proxies`` of ours are in front of it.
     """
-    blueprint = Blueprint("local_hub", __name__, url_prefix=PREFIX, template_folder="templates")
+    blueprint = Blueprint("local_hub", __name__, url_prefix=HUB_PATH, template_folder="templates")
     blueprint.record(lambda state: state.app.url_map.converters.update(anything=Anything))
     for number, (method, rule, handler) in enumerate(ROUTES):
         endpoint = f"{handler.__name__}_{number}"
@@ -124,7 +133,7 @@ def make_blueprint(directory: Path, client: Client) -> Blueprint:
         await asyncio.to_thread(opened.tidy)
         current_app.extensions[EXTENSION] = opened
         current_app.extensions.update(open_threads())
-        current_app.extensions.update({CLIENT: client, ATTEMPTS: Attempts()})
+        current_app.extensions.update({CLIENT: client, ATTEMPTS: Attempts(), PROXIES: proxies})
 
     @blueprint.after_app_serving
     async def close_store() -> None:
@@ -136,8 +145,24 @@ def make_blueprint(directory: Path, client: Client) -> Blueprint:
     return blueprint
 
 
+#: What clients ask for of a repository that this hub does not do.
+_UNSUPPORTED: Final = {
+    "discussions": (501, "This hub has no discussions or pull requests: commit to a branch"),
+    "super-squash": (501, "This hub keeps all history: it cannot be squashed"),
+    "lfs-files": (501, "This hub keeps all history: files are deleted for good with their repository alone"),
+}
+_NO_SPACES: Final = (501, "This hub keeps Spaces as files and runs none of them")
+
+
 async def _nothing(**_: Any) -> Response:
-    raise HubError(404, "This hub has no such address")
+    status, message = 404, "This hub has no such address"
+    match raw_segments():
+        case ["api", "xet", _]:
+            # Xet's client would retry a 5xx for minutes.
+            status, message = 400, "This hub takes no uploads by Xet: set HF_HUB_DISABLE_XET=1"
+        case ["api", kind, _, _, verb, *_] if kind in KINDS:
+            status, message = _UNSUPPORTED.get(verb, _NO_SPACES if kind == "spaces" else (status, message))
+    raise HubError(status, message)
 
 
 async def _refuse(error: HubError) -> Response:

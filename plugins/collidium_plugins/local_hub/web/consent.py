@@ -28,7 +28,7 @@ from collidium_plugins.local_hub.openid.requests import (
 )
 from collidium_plugins.local_hub.openid.tickets import seal, unseal
 from collidium_plugins.local_hub.scopes import SCOPES
-from collidium_plugins.local_hub.web.context import attempts, client, own_url, sent_form, store, writing
+from collidium_plugins.local_hub.web.context import attempts, client, pages_url, sent_form, store, writing
 from collidium_plugins.local_hub.web.pages import page
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def for_people(handler: Handler) -> Handler:
 async def ask() -> Response:
     """``GET /oauth/authorize``"""
     sent = {name: request.args.getlist(name) for name in request.args}
-    return await _consent(read_request(sent, client(), own_url()))
+    return await _consent(read_request(sent, client(), pages_url()))
 
 
 @for_people
@@ -76,7 +76,7 @@ async def answer() -> Response:
     form = await sent_form()
     wanted = unseal(store().ticket_key, form.get("ticket", ""))
     # Settings may have changed, and the ticket may have been given under another name of this machine.
-    check_way_back(wanted.client_id, wanted.redirect_uri, client(), own_url())
+    check_way_back(wanted.client_id, wanted.redirect_uri, client(), pages_url())
     if form.get("decision") != "allow":
         description = "The person did not allow it"
         raise Refusal("access_denied", description, wanted.redirect_uri, wanted.state)

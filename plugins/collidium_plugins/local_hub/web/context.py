@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlencode, urlsplit
 
 from quart import Response, current_app, g, request
 
+from collidium.api.callers import caller_scheme
+from collidium.api.hub_port import HUB_PATH, hub_path
 from collidium_plugins.local_hub.accounts import Caller, owner_of
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
 from collidium_plugins.local_hub.names import Kind
@@ -22,10 +24,10 @@ from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store
 
-PREFIX: Final = "/hub"
 EXTENSION: Final = "collidium_local_hub"
 CLIENT: Final = "collidium_local_hub.client"
 ATTEMPTS: Final = "collidium_local_hub.attempts"
+PROXIES: Final = "collidium_local_hub.proxies"
 #: Here applications give credentials of their own, where others give a token.
 TOKEN_PATH: Final = "/oauth/token"  # noqa: S105 -- an address
 #: Largest JSON document or form: 256 files with their beginnings, or some thousand paths.
@@ -123,7 +125,7 @@ async def authenticate() -> None:
     """Find out who calls; a token that is not valid is refused everywhere."""
     header = request.headers.get("Authorization", "")
     g.hub_caller = None
-    if header and request.path != f"{PREFIX}{TOKEN_PATH}":
+    if header and request.path != f"{HUB_PATH}{TOKEN_PATH}":
         scheme, _, token = header.partition(" ")
         caller = await reading(lambda db: owner_of(db, token.strip()))
         if scheme.lower() != "bearer" or caller is None:
@@ -144,12 +146,17 @@ def address(kind: Kind, namespace: str, name: str) -> Address:
 
 def base_url() -> str:
     """The hub's own address, as the caller reached it."""
-    return f"{own_url()}{PREFIX}"
+    return f"{_server_url()}{hub_path()}"
 
 
-def own_url() -> str:
-    """The server's own address, as the caller reached it."""
-    return f"{request.scheme}://{request.host}{request.root_path}"
+def pages_url() -> str:
+    """The address of the pages at the same port, as the caller reached it; none at the hub's own port."""
+    return _server_url() if hub_path() else ""
+
+
+def _server_url() -> str:
+    scheme = caller_scheme(current_app.extensions[PROXIES])
+    return f"{scheme}://{request.host}{request.root_path}"
 
 
 def next_address(cursor: str) -> str:
@@ -163,7 +170,7 @@ def raw_segments() -> list[str]:
     """The path below the hub, split before anything is decoded: ``%2F`` is no separator."""
     raw = request.scope["raw_path"].decode("latin-1")
     path = raw if raw.startswith("/") else urlsplit(raw).path
-    return path.removeprefix(request.root_path).removeprefix(PREFIX + "/").split("/")
+    return path.removeprefix(request.root_path).removeprefix(HUB_PATH + "/").split("/")
 
 
 def revision_and_path(verb: str, position: int) -> tuple[str, str]:

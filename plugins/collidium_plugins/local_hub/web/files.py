@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, Final
 from quart import Response, request
 from quart.wrappers.response import ResponseBody
 
-from collidium_plugins.local_hub import repositories
-from collidium_plugins.local_hub.documents import entry_document
+from collidium_plugins.local_hub import history, repositories
+from collidium_plugins.local_hub.documents import entry_document, lfs_file_document
 from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
 from collidium_plugins.local_hub.history import Commit, last_changes
 from collidium_plugins.local_hub.names import Kind, is_path
@@ -64,6 +64,23 @@ async def tree(kind: Kind, namespace: str, name: str, rest: str) -> Response:
         last = last_changes(db, repo.id, commit, [path for path, _ in shown]) if expand else {}
         cursor = "/".join(shown[-1][0]) if len(found) > number else None
         return [entry_document(path, entry, last.get(path)) for path, entry in shown], cursor
+
+    return await read_page(page)
+
+
+async def lfs_files(kind: Kind, namespace: str, name: str) -> Response:
+    """``GET …/lfs-files``: the contents by LFS of all commits"""
+    place = address(kind, namespace, name)
+    cursor = request.args.get("cursor", "0")
+    if not cursor.isascii() or not cursor.isdigit():
+        raise invalid("The cursor is not one of this list")
+    start = int(cursor[:9])
+
+    def page(db: sqlite3.Connection) -> tuple[list[dict[str, Any]], str | None]:
+        repo = readable(db, place)
+        found = list(islice(history.lfs_files(db, repo.id), start, start + PAGE + 1))
+        following = str(start + PAGE) if len(found) > PAGE else None
+        return [lfs_file_document(*file) for file in found[:PAGE]], following
 
     return await read_page(page)
 

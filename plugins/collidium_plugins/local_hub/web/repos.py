@@ -26,6 +26,7 @@ from collidium_plugins.local_hub.web.context import (
     limit,
     read_document,
     read_page,
+    reading,
     revision_and_path,
     sent_document,
     store,
@@ -46,7 +47,7 @@ async def create() -> Response:
             db, caller(), kind, wanted.get("organization"), wanted.get("name"), private
         )
     )
-    document = {"url": page_url(repo), "name": repo.full_name, "id": repo.full_name}
+    document = _naming(repo)
     if not is_new:
         raise HubError(409, f"You already have {repo.full_name}", body=document)
     return json_response(json.dumps(document))
@@ -67,6 +68,57 @@ async def delete() -> Response:
     return json_response("{}")
 
 
+async def move() -> Response:
+    """``POST /api/repos/move``: another name for a repository"""
+    wanted = await sent_document()
+    kind = _kind(wanted)
+    (namespace, name), (new_namespace, new_name) = _halves(wanted, "fromRepo"), _halves(wanted, "toRepo")
+    place = address(kind, namespace, name)
+    repo = await writing(lambda db: repositories.rename(db, place, new_namespace, new_name))
+    return json_response(json.dumps(_naming(repo)))
+
+
+def _halves(wanted: dict[str, Any], field: str) -> list[str]:
+    halves = str(wanted.get(field)).split("/")
+    if len(halves) != 2:
+        raise invalid(f"{field} is a repository as namespace/name")
+    return halves
+
+
+def _naming(repo: Repo) -> dict[str, str]:
+    return {"url": page_url(repo), "name": repo.full_name, "id": repo.full_name}
+
+
+async def change_settings(kind: Kind, namespace: str, name: str) -> Response:
+    """``PUT /api/{kind}/{namespace}/{name}/settings``: private or public"""
+    wanted = await sent_document()
+    if wanted.pop("gated", False) is not False:
+        raise HubError(501, "This hub has no gated repositories: make it private instead")
+    # Newer clients send the first, older ones the second.
+    visibility, private = wanted.pop("visibility", None), wanted.pop("private", None)
+    if visibility is not None:
+        private = {"private": True, "public": False}.get(str(visibility), visibility)
+    if wanted or not isinstance(private, bool | None):
+        raise HubError(501, "Of a repository's settings, this hub has private and public alone")
+    place = address(kind, namespace, name)
+    repo = await writing(lambda db: repositories.set_private(db, place, private))
+    return json_response(json.dumps({"private": repo.private, "gated": False}))
+
+
+async def check_access(kind: Kind, namespace: str, name: str) -> Response:
+    """``GET …/auth-check``: may the caller see it?"""
+    place = address(kind, namespace, name)
+    await reading(lambda db: readable(db, place))
+    return json_response("{}")
+
+
+async def check_write_access(kind: Kind, namespace: str, name: str) -> Response:
+    """``GET …/auth-check/write``: may the caller change it?"""
+    place = address(kind, namespace, name)
+    await reading(lambda db: writable(db, place))
+    return json_response("{}")
+
+
 async def list_(kind: Kind) -> Response:
     """``GET /api/{kind}``"""
     query = Query(
@@ -77,6 +129,7 @@ async def list_(kind: Kind) -> Response:
         sort=request.args.get("sort", "lastModified"),
         limit=limit(PAGE, PAGE),
         cursor=request.args.get("cursor", ""),
+        with_files=flag(request.args.get("full", "")),
     )
     account = caller()
     return await read_page(lambda db: list_repos(db, account, query))

@@ -42,6 +42,7 @@ from collidium_plugins.local_hub.web.repos import page_url
 
 FILES_PER_QUESTION: Final = 256
 OBJECTS_PER_QUESTION: Final = 1000
+XET_ADVICE: Final = "this-hub-takes-no-uploads-by-Xet;set-HF_HUB_DISABLE_XET=1"
 COMMIT_BYTES: Final = 2 * 1024**3
 
 
@@ -81,6 +82,14 @@ def _sent_files(files: object) -> list[tuple[str, int]]:
 def _mode(path: str, size: int) -> str:
     is_large = size >= REGULAR_BYTES or path.lower().endswith(".parquet")
     return "lfs" if is_large and size > 0 else "regular"
+
+
+async def refuse_xet(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+    """``GET …/xet-write-token/{revision}``: the newest huggingface_hub uploads by Xet, whatever we answer.
+
+    Of an error it shows the address alone, so that this is what says what to do.
+    """
+    return Response("", 307, {"Location": f"{base_url()}/api/xet/{XET_ADVICE}"})
 
 
 # -- contents ------------------------------------------------------------------------------------------------
@@ -186,7 +195,7 @@ async def commit(kind: Kind, namespace: str, name: str, rest: str) -> Response:
     place = address(kind, namespace, name)
     branch, _ = revision_and_path("commit", 4)
     if flag(request.args.get("create_pr", "")):
-        raise HubError(403, "This hub has no pull requests: commit to a branch")
+        raise HubError(501, "This hub has no discussions or pull requests: commit to a branch")
     await reading(lambda db: branch_head(db, writable(db, place), branch))
     uploads = store().blobs.uploads
     async with receive_to_file(request, uploads, COMMIT_BYTES, part=None, media_types=None) as received:

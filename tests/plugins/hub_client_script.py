@@ -1,0 +1,175 @@
+"""What people do with ``huggingface_hub``, whichever version; run by that version's interpreter.
+
+Arguments: a prefix of repository names, a directory, and which of the functions ``do_*`` to call. Prints
+what each raised, or null, as a JSON object.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+
+# By path: a buffer is never sent by Xet, so that it would show nothing of how this is avoided.
+LARGE_BYTES = 11 * 1024**2
+
+api = HfApi()
+anonymous = HfApi(token=False)
+prefix, directory = f"ada/{sys.argv[1]}", Path(sys.argv[2])
+directory.mkdir(exist_ok=True)
+
+
+def make(name: str, repo_type: str = "model", **options: bool) -> str:
+    url = api.create_repo(f"{prefix}-{name}", repo_type=repo_type, **options)
+    assert str(url).startswith(f"{api.endpoint}/"), url
+    assert url.repo_id == f"{prefix}-{name}", url
+    return url.repo_id
+
+
+def error_of(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def refused(call: Callable[[], object], *sentences: str) -> None:
+    error = error_of(call)
+    assert error.startswith(("HfHubHTTPError", "BadRequestError")), error
+    assert all(sentence in error for sentence in sentences), error
+    assert "permission" not in error, error
+
+
+def do_smoke() -> None:
+    """What everybody does, and each kind of upload."""
+    make("model")
+    repo = make("smoke", "dataset")
+    folder = directory / "folder"
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    (folder / "data" / "hits.parquet").write_bytes(b"PAR1" * 100)
+    (folder / "a b, 100%.txt").write_text("plain")
+    done = api.upload_folder(repo_id=repo, repo_type="dataset", folder_path=folder)
+    assert done.commit_url.startswith(f"{api.endpoint}/datasets/{repo}/commit/"), done
+    api.upload_file(path_or_fileobj=b"one", path_in_repo="one.txt", repo_id=repo, repo_type="dataset")
+    assert api.list_repo_files(repo, repo_type="dataset") == [
+        "a b, 100%.txt", "data/hits.parquet", "one.txt",
+    ]  # fmt: skip
+    down = Path(snapshot_download(repo, repo_type="dataset", cache_dir=directory / "cache"))
+    assert (down / "data" / "hits.parquet").read_bytes() == b"PAR1" * 100
+    one = hf_hub_download(repo, "one.txt", repo_type="dataset", cache_dir=directory / "cache")
+    assert Path(one).read_text() == "one"
+    api.delete_file("one.txt", repo, repo_type="dataset")
+    assert "one.txt" not in api.list_repo_files(repo, repo_type="dataset")
+    api.delete_repo(repo, repo_type="dataset")
+    assert not api.repo_exists(repo, repo_type="dataset")
+
+
+def do_large() -> None:
+    """A file that goes by LFS, and the list of such files."""
+    repo = make("large")
+    path = directory / "weights.bin"
+    path.write_bytes(bytes(range(256)) * (LARGE_BYTES // 256))
+    for _ in range(2):
+        api.upload_file(path_or_fileobj=path, path_in_repo="weights.bin", repo_id=repo)
+    api.upload_file(path_or_fileobj=b"small", path_in_repo="small.bin", repo_id=repo)
+    down = Path(hf_hub_download(repo, "weights.bin", cache_dir=directory / "cache"))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert hashlib.sha256(down.read_bytes()).hexdigest() == digest
+    (listed,) = api.list_lfs_files(repo)
+    assert (listed.file_oid, listed.oid, listed.size) == (digest, digest, LARGE_BYTES)
+    assert listed.filename == "weights.bin"
+    api.delete_file("weights.bin", repo)
+    (listed,) = api.list_lfs_files(repo)
+    assert listed.oid == digest
+    refused(lambda: api.permanently_delete_lfs_files(repo, [listed]), "501", "keeps all history")
+
+
+def do_xet() -> None:
+    """Where this version uploads by Xet alone, its error says what to set."""
+    repo = make("xet")
+    path = directory / "hits.parquet"
+    path.write_bytes(b"PAR1" * 100)
+    error = error_of(lambda: api.upload_file(path_or_fileobj=path, path_in_repo="hits.parquet", repo_id=repo))
+    assert "HF_HUB_DISABLE_XET=1" in error or (not error and api.file_exists(repo, "hits.parquet")), error
+
+
+def do_settings() -> None:
+    """Private and back."""
+    repo = make("settings")
+    for private in (True, False, True):
+        api.update_repo_settings(repo, private=private)
+        assert api.model_info(repo).private is private
+        assert anonymous.repo_exists(repo) is not private
+    refused(lambda: api.update_repo_settings(repo, gated="auto"), "no gated repositories")
+    api.update_repo_settings(repo, gated=False)
+
+
+def do_move() -> None:
+    repo, other = make("move"), make("taken")
+    api.upload_file(path_or_fileobj=b"x", path_in_repo="x", repo_id=repo)
+    refused(lambda: api.move_repo(repo, other), "409", "already")
+    refused(lambda: api.move_repo(repo, "grace/hers"), "501", "cannot give repositories to others than ada")
+    refused(lambda: api.move_repo(repo, f"{prefix}--bad"), "another name")
+    api.move_repo(repo, f"{repo}-away")
+    assert api.list_repo_files(f"{repo}-away") == ["x"]
+    assert not api.repo_exists(repo)
+    make("move")
+
+
+def do_access() -> None:
+    repo = make("access", private=True)
+    api.auth_check(repo)
+    assert error_of(lambda: anonymous.auth_check(repo)).startswith("RepositoryNotFoundError")
+
+
+def do_listings() -> None:
+    repo = make("listed", "dataset")
+    api.upload_file(path_or_fileobj=b"x", path_in_repo="a/x", repo_id=repo, repo_type="dataset")
+    found = {dataset.id: dataset for dataset in api.list_datasets(author="ada", full=True)}
+    assert [file.rfilename for file in found[repo].siblings or ()] == ["a/x"], found[repo]
+    assert [file.rfilename for file in api.dataset_info(repo).siblings or ()] == ["a/x"]
+    empty = make("listed")
+    (model,) = (model for model in api.list_models(full=True) if model.id == empty)
+    assert model.siblings == []
+    assert all(dataset.siblings is None for dataset in api.list_datasets(author="ada"))
+
+
+def do_branches() -> None:
+    repo = make("branches")
+    api.create_branch(repo, branch="next")
+    api.upload_file(path_or_fileobj=b"x", path_in_repo="x", repo_id=repo, revision="next")
+    assert (api.list_repo_files(repo), api.list_repo_files(repo, revision="next")) == ([], ["x"])
+    api.create_tag(repo, tag="v1", revision="next")
+    assert api.list_repo_files(repo, revision="v1") == ["x"]
+
+
+def do_unsupported() -> None:
+    """What this hub does not do is said as that."""
+    repo = make("unsupported")
+    refused(
+        lambda: api.upload_file(path_or_fileobj=b"1", path_in_repo="a", repo_id=repo, create_pr=True),
+        "501", "This hub has no discussions or pull requests: commit to a branch",
+    )  # fmt: skip
+    refused(lambda: api.create_pull_request(repo, title="x"), "501", "no discussions or pull requests")
+    refused(lambda: list(api.get_repo_discussions(repo)), "501", "no discussions or pull requests")
+    refused(lambda: api.super_squash_history(repo), "501", "keeps all history")
+    refused(lambda: api.get_space_runtime(repo), "501", "keeps Spaces as files and runs none")
+    refused(api.list_webhooks, "404", "This hub has no such address")
+
+
+if __name__ == "__main__":
+    results = {}
+    for name in sys.argv[3:]:
+        try:
+            globals()[f"do_{name}"]()
+        except BaseException:
+            results[name] = traceback.format_exc()
+        else:
+            results[name] = None
+    sys.stdout.write(json.dumps(results))
