@@ -17,7 +17,7 @@ from collidium import database
 from collidium.benchmarks.leaderboard import fronts, ranks
 from collidium.benchmarks.leaderboard import fronts as pareto
 from collidium.benchmarks.leaderboard.fronts import Fronts
-from collidium.benchmarks.leaderboard.ranks import Edition, RankedSubmission
+from collidium.benchmarks.leaderboard.ranks import Edition, Front, RankedSubmission
 from collidium.benchmarks.models import Submission
 
 #: Of accuracy more is better, of missing less.
@@ -97,7 +97,7 @@ async def lose_places(url: str) -> None:
             assert await pages(on_front=front) == whole
 
 
-async def pages(**fronts_by_name: fronts.Front) -> list[RankedSubmission]:
+async def pages(**fronts_by_name: Front) -> list[RankedSubmission]:
     """The leaderboard, three places at a time."""
     found: list[RankedSubmission] = []
     cursor = None
