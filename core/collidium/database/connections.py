@@ -8,7 +8,6 @@ is locked from the start).
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import functools
 import os
 import re
@@ -34,6 +33,7 @@ from tortoise.transactions import in_transaction
 
 from collidium.database.errors import is_away
 from collidium.errors import ConfigurationError
+from collidium.files.locks import lock
 from collidium.files.write_ahead_log import use_write_ahead_log
 from collidium.settings import sqlite_path
 
@@ -244,7 +244,7 @@ async def _migration_lock() -> AsyncIterator[None]:
         # A file's lock is waited for as long as it takes, SQLite's own for BUSY_TIMEOUT_MS.
         file = os.open(f"{client.filename}.migration-lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
+            await asyncio.to_thread(lock, file, wait=True)
             yield
         finally:
             os.close(file)
