@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from collidium.files.locks import lock
+from collidium.runtime.subprocesses import signal_group
 from collidium_runners.local.log import Log
 from collidium_runners.local.processes import Process
 from collidium_runners.local.records import Ended, Orders, Record, Started
@@ -141,8 +142,7 @@ class Herd:
         """Ask the pipeline to end; soon it is ended by force, with all that it started."""
         self._stopped = True
         if self._pipeline is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._pipeline.pid, signal.SIGTERM)
+            signal_group(self._pipeline.pid, signal.SIGTERM)
             force = threading.Timer(STOP_SECONDS, self._kill)
             force.daemon = True
             force.start()
