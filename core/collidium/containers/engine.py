@@ -13,6 +13,7 @@ from typing import Final
 
 from collidium.containers.states import Container, ContainerState, container_of
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
+from collidium.runtime import subprocesses
 from collidium.runtime.text import last_line, one_line
 
 #: Tried in this order.
@@ -178,18 +179,7 @@ def _silent(program: str, complaint: str) -> EngineUnavailable:
 
 def _run(words: Sequence[str], seconds: float, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     try:
-        # A session of its own: an interrupt at the server's terminal must not end it half-way.
-        return subprocess.run(  # noqa: S603 -- a list of words, never a shell
-            words,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=seconds,
-            check=False,
-            cwd=cwd,
-            start_new_session=True,
-        )
+        return subprocesses.run(words, seconds, directory=cwd)
     except subprocess.TimeoutExpired:
         raise EngineUnavailable(f"{words[0]} {words[1]} did not answer in {seconds:.0f} s") from None
     except OSError as error:

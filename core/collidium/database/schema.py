@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ from tortoise.transactions import in_transaction
 from collidium.database.connections import APP, config, connected, connection, ping, rows_of
 from collidium.database.errors import is_away
 from collidium.errors import ConfigurationError
+from collidium.files.locks import lock
 
 #: Tortoise's table of the migrations that were applied.
 RECORDS = "tortoise_migrations"
@@ -142,7 +142,7 @@ async def _migration_lock() -> AsyncIterator[None]:
         # A file's lock is waited for as long as it takes, SQLite's own for BUSY_TIMEOUT_MS.
         file = os.open(f"{client.filename}.migration-lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
+            await asyncio.to_thread(lock, file, wait=True)
             yield
         finally:
             os.close(file)

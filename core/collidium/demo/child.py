@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collidium.errors import CollidiumError
+from collidium.runtime import subprocesses
 
 START_SECONDS = 60.0
 STOP_SECONDS = 45.0
@@ -44,15 +45,9 @@ class Machine:
 
     def command(self, *arguments: str) -> str:
         """Run ``collidium`` to its end and return what it printed; raises CollidiumError when it fails."""
-        done = subprocess.run(  # noqa: S603 -- ourselves
-            _collidium(arguments),
-            env=self.environment(),
-            # No .env file of the caller's directory is read.
-            cwd=self.data_dir,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
+        # In the data directory no .env file of the caller's is read.
+        done = subprocesses.run(
+            _collidium(arguments), None, directory=self.data_dir, environment=self.environment()
         )
         if done.returncode:
             raise CollidiumError(f"`collidium {' '.join(arguments)}` failed: {done.stderr.strip()}")

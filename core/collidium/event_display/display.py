@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 
 from collidium.contracts.executor import Executor
 from collidium.datasets import sample
 from collidium.errors import (
-    CollidiumError,
     Conflict,
     Forbidden,
     InvalidInput,
@@ -37,6 +34,7 @@ from collidium.event_display.workers import Workers
 from collidium.files.durable import is_full
 from collidium.files.held import held_directory
 from collidium.records import DatasetEntry
+from collidium.runtime.shared_calls import SharedCalls
 from collidium.runtime.threads import in_thread
 
 if TYPE_CHECKING:
@@ -96,13 +94,15 @@ class EventDisplay:
         self._event_bytes = settings.event_bytes
         self._read_bytes = settings.event_read_bytes
         self._datasets = PublicDatasets(settings.hub, settings.platform_tag, self._workers.outline)
-        self._answers: LRUCache[_Key, ShownEvent] = LRUCache(
+        self._threads = asyncio.Semaphore(_THREADS)
+        kept: LRUCache[_Key, ShownEvent] = LRUCache(
             settings.event_cache_bytes, lambda event: len(event.content)
         )
-        self._threads = asyncio.Semaphore(_THREADS)
-        self._making: dict[_Key, asyncio.Task[ShownEvent]] = {}
-        self._listing: asyncio.Task[list[DatasetEntry]] | None = None
-        self._listed: tuple[float, list[DatasetEntry]] | None = None
+        # Threads cannot be called off: what is begun is finished, and kept for the next who asks.
+        self._events = SharedCalls(kept, finish=True)
+        self._lists: SharedCalls[None, list[DatasetEntry]] = SharedCalls(
+            TTLCache(1, KEPT_SECONDS), finish=True
+        )
 
     async def datasets(self, repo: str | None = None) -> list[DatasetEntry]:
         """The configs that can be looked at; those of one repository alone where it is named.
@@ -113,15 +113,7 @@ class EventDisplay:
             return await asyncio.to_thread(self._datasets.sample)
         if repo is not None:
             return list(await self._blocking(partial(self._datasets.configs_of, repo)))
-        if self._listed is None or monotonic() - self._listed[0] > KEPT_SECONDS:
-            if self._listing is None:
-                self._listing = asyncio.create_task(self._list())
-                self._listing.add_done_callback(self._forget_listing)
-            # Shielded: one caller that gives up must not take the answer from the others.
-            listed = await asyncio.shield(self._listing)
-        else:
-            listed = self._listed[1]
-        return listed
+        return await self._lists.run(None, partial(self._blocking, self._datasets.configs))
 
     async def event(self, wanted: Wanted, *, withheld: bool) -> ShownEvent:
         """An event, with or ``withheld`` its truth.
@@ -135,30 +127,14 @@ class EventDisplay:
             found = await self._blocking(partial(self._datasets.repository, repo, wanted.revision))
             commit = found.commit
         key = _Key(repo, commit, replace(wanted, repo=repo, revision=commit), withheld)
-        if (known := self._answers.get(key)) is not None:
-            return known
-        return await asyncio.shield(self._making.get(key) or self._start(key))
+        return await self._events.run(key, partial(self._start, key))
 
     async def close(self) -> None:
         """End what goes on, and give back connections. Idempotent."""
-        going = [*self._making.values(), *([self._listing] if self._listing else [])]
-        for task in going:
-            task.cancel()
-            with suppress(asyncio.CancelledError, CollidiumError):
-                await task
+        await asyncio.gather(self._events.close(), self._lists.close())
         await asyncio.to_thread(self._datasets.close)
 
     # -- the list ---------------------------------------------------------------------------------------
-
-    async def _list(self) -> list[DatasetEntry]:
-        listed = await self._blocking(self._datasets.configs)
-        self._listed = (monotonic(), listed)
-        return listed
-
-    def _forget_listing(self, task: asyncio.Task[list[DatasetEntry]]) -> None:
-        self._listing = None
-        if not task.cancelled():
-            task.exception()  # taken as seen, also where every caller has gone
 
     async def _only(self, config: str) -> str:
         repos = [found.repo for found in await self.datasets() if found.config == config]
@@ -175,19 +151,10 @@ class EventDisplay:
 
     # -- events -----------------------------------------------------------------------------------------
 
-    def _start(self, key: _Key) -> asyncio.Task[ShownEvent]:
-        if len(self._making) >= _WAITING:
+    def _start(self, key: _Key) -> Awaitable[ShownEvent]:
+        if len(self._events) >= _WAITING:
             raise Unavailable("many events are asked for just now; try again in a moment", retry_after=2)
-        task = self._making[key] = asyncio.create_task(self._make(key))
-        task.add_done_callback(lambda done: self._finish(key, done))
-        return task
-
-    def _finish(self, key: _Key, task: asyncio.Task[ShownEvent]) -> None:
-        del self._making[key]
-        if not task.cancelled() and task.exception() is None:
-            event = task.result()
-            if len(event.content) <= self._answers.maxsize:
-                self._answers[key] = event
+        return self._make(key)
 
     async def _make(self, key: _Key) -> ShownEvent:
         context = held_directory(self._scratch)

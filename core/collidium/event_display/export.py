@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ from collidium.datasets.reading.dataset import Dataset
 from collidium.errors import UnusableDataset
 from collidium.event_display import phoenix
 from collidium.event_display.tables import shown
-from collidium.files.durable import is_full, sync_directory
+from collidium.files.durable import is_full, replacing
 from collidium.hub.sources import HubDataset
 
 #: Bytes of a table that are in memory at once, unless one event has more.
@@ -92,28 +90,9 @@ def _events(dataset: Dataset, names: list[str], events: EventRange) -> Iterator[
 def _whole(file: Path) -> Iterator[BinaryIO]:
     """A file beside ``file`` that gets its name in the end; gone where something goes wrong before."""
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    except OSError as error:
-        raise UnusableDataset(f"{file} cannot be written: {error.strerror}") from error
-    beside = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as output:
+        with replacing(file) as output:
             yield output
-            output.flush()
-            os.fsync(output.fileno())
-        beside.chmod(0o666 & ~_umask())
-        beside.replace(file)
     except OSError as error:
         if is_full(error):
             raise NoRoom(f"there is no room left for {file}") from error
         raise UnusableDataset(f"{file} cannot be written: {error.strerror}") from error
-    finally:
-        beside.unlink(missing_ok=True)
-    sync_directory(file.parent)
-
-
-def _umask() -> int:
-    """What this process keeps others from; asking for it means setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Final
+from secrets import token_hex
+from typing import BinaryIO, Final
 
 #: No space, none in the quota, or files may not be as large.
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -25,38 +28,42 @@ def write_once(path: Path, text: str) -> bool:
     """
     if path.exists():
         return False
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    beside = Path(name)
+    # Unlike a rename, a link never replaces what is there already.
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        # Unlike a rename, a link never replaces what is there already.
-        path.hardlink_to(beside)
+        with _new_file(path, path.hardlink_to, 0o600) as file:
+            file.write(text.encode())
     except FileExistsError:
         return False
-    finally:
-        beside.unlink()
-    sync_directory(path.parent)
     return True
 
 
-def replace(path: Path, text: str) -> None:
-    """Write a file in place of whatever there is: afterwards it is that or this, whole.
+def replace(path: Path, text: str, mode: int = 0o666) -> None:
+    """Write a file in place of whatever there is, as :func:`replacing` does."""
+    with replacing(path, mode) as file:
+        file.write(text.encode())
 
-    For whoever is alone in writing it. Blocks on the disk.
+
+def replacing(path: Path, mode: int = 0o666) -> AbstractContextManager[BinaryIO]:
+    """Open a new file that takes the place of ``path`` when the context ends, whole and safe on disk.
+
+    Where the context or the disk fails, what was at ``path`` stays. ``mode`` is less the umask. Blocks on the
+    disk.
     """
-    beside = path.with_name(f"{path.name}.unfinished")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
+    return _new_file(path, lambda new: new.replace(path), mode)
+
+
+@contextmanager
+def _new_file(path: Path, name: Callable[[Path], object], mode: int) -> Iterator[BinaryIO]:
+    """A file next to ``path``, which ``name`` gives its name once it is on disk."""
+    new = path.with_name(f".{path.name}.{token_hex(8)}")
+    with open(new, "xb", opener=partial(os.open, mode=mode)) as file:
+        try:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:  # a full disk, or an interrupt
-        beside.unlink(missing_ok=True)
-        raise
+            name(new)
+        finally:
+            new.unlink(missing_ok=True)
     sync_directory(path.parent)
 
 

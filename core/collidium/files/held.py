@@ -7,7 +7,6 @@ Whoever grows something below a directory that outlives the process takes a :cla
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import shutil
@@ -20,6 +19,7 @@ from typing import Final, Self
 
 from collidium.errors import TooLarge, Unavailable
 from collidium.files.durable import is_full, sync_directory
+from collidium.files.locks import lock
 
 PREFIX: Final = "held-"
 FILE: Final = ".part"
@@ -117,7 +117,7 @@ def sweep(directory: Path) -> int:
         except FileNotFoundError:
             continue
         try:
-            if _lock(descriptor):
+            if lock(descriptor):
                 swept += _delete(path)
         finally:
             os.close(descriptor)
@@ -129,7 +129,7 @@ def _make(directory: Path) -> tuple[Path, int]:
     while True:
         descriptor, name = tempfile.mkstemp(prefix=PREFIX, suffix=FILE, dir=directory)
         # A sweep may have seen the file before it was held: then it is gone, or about to be.
-        if _lock(descriptor) and os.fstat(descriptor).st_nlink:
+        if lock(descriptor) and os.fstat(descriptor).st_nlink:
             return Path(name), descriptor
         os.close(descriptor)
         Path(name).unlink(missing_ok=True)
@@ -149,14 +149,6 @@ def _delete(file: Path) -> bool:
     if directory.exists():
         return False
     file.unlink(missing_ok=True)
-    return True
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
     return True
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Final
+
+from collidium.files.locks import locked
 
 #: Bytes 18 and 19 of a database say how it is written and read: 2 is by a write-ahead log.
 #: Source: the SQLite documentation, "Database File Format", 1.3.
@@ -21,14 +21,10 @@ def use_write_ahead_log(path: Path) -> None:
     Two processes that switch at once meet "database is locked", whatever their busy timeouts: SQLite does
     not wait there. So only one at a time does it, held by a lock on the directory.
     """
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(directory, fcntl.LOCK_EX)
+    with locked(path.parent):
         if not _is_switched(path):
             with closing(sqlite3.connect(path)) as database:
                 database.execute("PRAGMA journal_mode = WAL")
-    finally:
-        os.close(directory)
 
 
 def _is_switched(path: Path) -> bool:

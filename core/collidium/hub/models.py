@@ -71,23 +71,19 @@ class ModelZoo:
         self._hub = hub
         self._tag = tag
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
-        self._asking: SharedCalls[Question, Found] = SharedCalls()
-        self._known: TTLCache[Question, Found] = TTLCache[Question, Found](
-            KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight
-        )
+        kept: TTLCache[Question, Found] = TTLCache(KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight)
+        self._pages = SharedCalls(kept)
 
     async def models(self, question: Question) -> Found:
         """A page of models; it may have fewer than asked for and still not be the last.
 
         Raises Unavailable while the hub is away, UpstreamError for nonsense, UnknownCursor.
         """
-        if (known := self._known.get(question)) is not None:
-            return known
-        return await self._asking.run(question, lambda: self._ask(question))
+        return await self._pages.run(question, lambda: self._ask(question))
 
     async def close(self) -> None:
         """Give back connections. Idempotent."""
-        await self._asking.close()
+        await self._pages.close()
         await self._http.close()
 
     async def _ask(self, question: Question) -> Found:
@@ -99,8 +95,7 @@ class ModelZoo:
             raise Unavailable(f"the hub {self._hub} {error}: try again later") from None
         self._refuse(response, question)
         # Thousands of models are too many to be read between other requests.
-        found = self._known[question] = await asyncio.to_thread(self._found, response)
-        return found
+        return await asyncio.to_thread(self._found, response)
 
     def _query(self, question: Question) -> tuple[tuple[str, str], ...]:
         tags = [self._tag, question.tag, question.task and task_prefix(self._tag) + question.task]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from collidium.errors import ConfigurationError
+from collidium.files import durable
 
 #: The server of who names none.
 DEFAULT_BACKEND: Final = "http://127.0.0.1:8000"
@@ -30,12 +31,7 @@ def save_token(backend: str, token: str) -> Path:
     path = login_file()
     tokens = {**_read(), backend: token}
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    # Made with its mode, and put in place whole: never readable by others, never half written.
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(tokens, file, indent=2)
-    beside.replace(path)
+    durable.replace(path, json.dumps(tokens, indent=2), mode=0o600)
     return path
 
 
@@ -44,7 +40,7 @@ def forget_token(backend: str) -> bool:
     tokens = _read()
     if tokens.pop(backend, None) is None:
         return False
-    login_file().write_text(json.dumps(tokens, indent=2), encoding="utf-8")
+    durable.replace(login_file(), json.dumps(tokens, indent=2), mode=0o600)
     return True
 
 

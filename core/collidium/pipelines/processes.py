@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from collidium.pipelines import launcher
+from collidium.runtime.subprocesses import end
 
 #: Between the request to stop and the end by force.
 STOP_SECONDS: Final = 2.0
@@ -94,23 +94,8 @@ def run(
         log.end()
         code = process.wait()
     finally:
-        end(process)
+        end(process, STOP_SECONDS)
     return code if code >= 0 else 128 - code
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a session, and whoever is left of it."""
-    if process.poll() is None:
-        _signal(process.pid, signal.SIGTERM)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            _signal(process.pid, signal.SIGKILL)
-            process.wait()
-    else:
-        _signal(process.pid, signal.SIGKILL)
 
 
 def tail(file: Path, lines: int) -> list[str]:
@@ -167,11 +152,6 @@ def _read(pipe: IO[bytes]) -> bytes | None:
         return os.read(pipe.fileno(), 1 << 16)
     except BlockingIOError:
         return None
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _ended_with_us(words: Sequence[str]) -> list[str]:

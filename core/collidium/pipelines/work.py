@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -23,6 +22,7 @@ from typing import Any, Final
 
 from collidium.contracts.pipeline import Stage
 from collidium.files import durable
+from collidium.files.locks import locked
 from collidium.pipelines.errors import CannotSimulate
 from collidium.pipelines.production import Production
 
@@ -42,18 +42,13 @@ class Work:
     def held(self) -> Iterator[None]:
         """Keep others out. Raises CannotSimulate while somebody else works in the directory."""
         self.hidden.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.hidden / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+        with locked(self.hidden / "lock", wait=False) as alone:
+            if not alone:
                 raise CannotSimulate(
                     f"another `collidium simulate` works in {self.directory}: wait for it, or choose another "
                     "--output"
-                ) from None
+                )
             yield
-        finally:
-            os.close(descriptor)
 
     # -- what is simulated here ---------------------------------------------------------------------------
 

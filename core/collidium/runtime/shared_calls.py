@@ -1,9 +1,10 @@
-"""One call for all who ask the same at once."""
+"""One call for all who ask the same at once, and a cache of its results."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, MutableMapping
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -11,20 +12,38 @@ V = TypeVar("V")
 
 
 class SharedCalls(Generic[K, V]):
-    """Runs ``call`` once for a key, however many wait for it; cancels it when the last of them has gone."""
+    """Runs a call once for a key, however many wait for it; an error goes to all of them and is not kept.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    kept
+        Where results are kept, such as a ``cachetools.TTLCache``, whose bounds hold; default: nowhere.
+    finish
+        Whether a call goes on when the last who waited for it has gone; default: it is cancelled.
+    """
+
+    def __init__(self, kept: MutableMapping[K, V] | None = None, *, finish: bool = False) -> None:
+        self._kept = kept
+        self._finish = finish
         self._tasks: dict[K, asyncio.Task[V]] = {}
         self._waiting: dict[K, int] = {}
 
     def __contains__(self, key: K) -> bool:
+        """Whether a call for ``key`` is under way."""
         return key in self._tasks
 
+    def __len__(self) -> int:
+        """Calls under way."""
+        return len(self._tasks)
+
     async def run(self, key: K, call: Callable[[], Awaitable[V]]) -> V:
-        """Return the result of the call for ``key``, started by ``call`` if there is none; raises as that."""
+        """Return what is kept for ``key``, or the result of its call, which ``call`` starts if need be."""
+        if self._kept is not None:
+            with suppress(KeyError):
+                return self._kept[key]
         task = self._tasks.get(key)
         if task is None:
-            task = self._tasks[key] = asyncio.ensure_future(call())
+            task = self._tasks[key] = asyncio.create_task(self._result(key, call()))
             self._waiting[key] = 0
             task.add_done_callback(lambda done: self._forget(key, done))
         self._waiting[key] += 1
@@ -33,7 +52,7 @@ class SharedCalls(Generic[K, V]):
         finally:
             if self._tasks.get(key) is task:
                 self._waiting[key] -= 1
-                if not self._waiting[key]:
+                if not self._waiting[key] and not self._finish:
                     self._forget(key, task)
                     task.cancel()
 
@@ -43,6 +62,13 @@ class SharedCalls(Generic[K, V]):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _result(self, key: K, called: Awaitable[V]) -> V:
+        result = await called
+        if self._kept is not None:
+            with suppress(ValueError):  # larger than all that may be kept
+                self._kept[key] = result
+        return result
 
     def _forget(self, key: K, task: asyncio.Task[V]) -> None:
         if self._tasks.get(key) is task:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
@@ -19,6 +18,7 @@ from collidium.datasets.manifest import DatasetFile
 from collidium.datasets.output import check_tables, describe, find_tables
 from collidium.errors import UnusableDataset
 from collidium.files.data_directory import make_private
+from collidium.files.locks import lock
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
 
@@ -109,11 +109,9 @@ def _hold(directory: Path) -> int:
     while True:
         make_private(directory)
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock(descriptor):
             os.close(descriptor)
-            raise StorageUnavailable("another process is collecting the output already") from None
+            raise StorageUnavailable("another process is collecting the output already")
         # Whoever held it before may have deleted it: then the lock is on a directory without a name.
         if os.fstat(descriptor).st_nlink:
             return descriptor

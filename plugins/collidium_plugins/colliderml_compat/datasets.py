@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from cachetools import TLRUCache
+
 from collidium.errors import Unavailable
 from collidium.hub.client import Hub, HubError
+from collidium.runtime.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -25,19 +27,18 @@ class TaggedDatasets:
     """The list, which the hub is asked for once at a time however many want it."""
 
     def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._names: list[str] | None = None
-        self._ask_again = 0.0
+        self._calls: SharedCalls[tuple[str, str], list[str] | None] = SharedCalls(
+            TLRUCache(
+                1, lambda _, names, now: now + (REST_SECONDS if names is None else KEPT_SECONDS), monotonic
+            )
+        )
 
     async def names(self, hub_url: str, tag: str) -> list[str]:
         """Names of repositories, the newest first; raises Unavailable."""
-        async with self._lock:
-            if monotonic() >= self._ask_again:
-                self._names = await self._ask(hub_url, tag)
-                self._ask_again = monotonic() + (REST_SECONDS if self._names is None else KEPT_SECONDS)
-        if self._names is None:
+        names = await self._calls.run((hub_url, tag), lambda: self._ask(hub_url, tag))
+        if names is None:
             raise Unavailable("the hub does not list its datasets; try again soon", retry_after=5)
-        return self._names
+        return names
 
     async def _ask(self, hub_url: str, tag: str) -> list[str] | None:
         def listed(api: HfApi) -> list[str]:

@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from cachetools import TTLCache
 from quart import Response, current_app
 
 from collidium.client import AsyncClient, DatasetEntry, HubModel, Page, Place, TaskCard
 from collidium.errors import CollidiumError, Unavailable
+from collidium.runtime.shared_calls import SharedCalls
 from collidium_plugins.webapps.context import backend, origin, web
 from collidium_plugins.webapps.errors import in_words
-from collidium_plugins.webapps.remembered import Remembered
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.routes import Route
 
@@ -60,8 +61,11 @@ class Overview:
 
 async def show() -> Response:
     """``GET /``"""
-    kept: Remembered[Overview] = current_app.extensions.setdefault(_EXTENSION, Remembered(_ask, KEPT_SECONDS))
-    return await render("front.html", overview=await kept.get(), backend_url=web().api_base or origin())
+    calls: SharedCalls[None, Overview] = current_app.extensions.setdefault(
+        _EXTENSION, SharedCalls(TTLCache(1, KEPT_SECONDS))
+    )
+    overview = await calls.run(None, _ask)
+    return await render("front.html", overview=overview, backend_url=web().api_base or origin())
 
 
 async def _ask() -> Overview:

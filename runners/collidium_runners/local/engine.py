@@ -16,6 +16,7 @@ from typing import Final
 
 from collidium.contracts.runner import Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
+from collidium.runtime import subprocesses
 from collidium.runtime.text import last_line, one_line
 from collidium_runners.local.log import tail
 from collidium_runners.local.processes import PROC, boot, with_variable
@@ -157,19 +158,11 @@ class LocalEngine:
 def _begin(record: Record) -> None:
     """Start a shepherd; returns when it has begun, or another one had."""
     try:
-        answer = subprocess.run(  # noqa: S603 -- ourselves
+        answer = subprocesses.run(
             [sys.executable, "-P", "-m", "collidium_runners.local.shepherd", str(record.folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            env=surroundings(os.environ, record.name, record.folder),
-            cwd=record.folder,
-            timeout=_BEGIN_SECONDS,
-            check=False,
-            # An interrupt at the server's terminal is not meant for it.
-            start_new_session=True,
+            _BEGIN_SECONDS,
+            directory=record.folder,
+            environment=surroundings(os.environ, record.name, record.folder),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RunnerUnavailable(_NOT_BEGUN) from error

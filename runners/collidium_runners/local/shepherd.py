@@ -9,7 +9,6 @@ returns as soon as the shepherd's own process has begun.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import resource
 import signal
@@ -21,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from collidium.files.locks import lock
+from collidium.runtime.subprocesses import signal_group
 from collidium_runners.local.log import Log
 from collidium_runners.local.processes import Process
 from collidium_runners.local.records import Ended, Orders, Record, Started
@@ -59,12 +60,7 @@ def main(folder: Path) -> int:
 
 def _lock(file: Path) -> bool:
     """Hold the file until this process and its children have ended; False when somebody else does."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    return lock(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _wait_for_the_other(record: Record) -> int:
@@ -146,8 +142,7 @@ class Herd:
         """Ask the pipeline to end; soon it is ended by force, with all that it started."""
         self._stopped = True
         if self._pipeline is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._pipeline.pid, signal.SIGTERM)
+            signal_group(self._pipeline.pid, signal.SIGTERM)
             force = threading.Timer(STOP_SECONDS, self._kill)
             force.daemon = True
             force.start()

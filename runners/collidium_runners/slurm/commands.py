@@ -6,12 +6,12 @@ import asyncio
 import os
 from asyncio.subprocess import PIPE
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from signal import SIGKILL
 from typing import Final
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium.runtime.subprocesses import signal_group
 from collidium.runtime.text import one_line
 from collidium_runners.batch.handles import objection
 from collidium_runners.slurm.answers import SACCT_FORMAT, SQUEUE_FORMAT, sacct_tasks, squeue_tasks
@@ -118,8 +118,7 @@ class CommandDoor(Door):
         finally:
             if process.returncode is None:
                 # With its children: asyncio waits until nobody holds the pipes.
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, SIGKILL)
+                signal_group(process.pid, SIGKILL)
                 await process.wait()
         if process.returncode != 0:
             raise CommandFailed(one_line(complaint.decode(errors="replace")))

@@ -13,10 +13,8 @@ order always finds it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +24,7 @@ from typing import Any, Final, Self
 
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerUnavailable
 from collidium.files import durable
+from collidium.files.locks import locked
 from collidium_runners.pipeline.naming import REQUEST_ID, job_name
 
 logger = logging.getLogger(__name__)
@@ -93,12 +92,8 @@ class Spool:
         """Keep every other process and thread from changing anything meanwhile."""
         for place in _PLACES:
             (self.directory / place).mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(self.directory / "lock"):
             yield
-        finally:
-            os.close(descriptor)
 
     def find(self, request_id: str) -> Entry | None:
         """The job of a request, None when there is none."""

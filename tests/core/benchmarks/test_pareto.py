@@ -17,7 +17,7 @@ from collidium import database
 from collidium.benchmarks.leaderboard import fronts, ranks
 from collidium.benchmarks.leaderboard import fronts as pareto
 from collidium.benchmarks.leaderboard.fronts import Fronts
-from collidium.benchmarks.leaderboard.ranks import Edition
+from collidium.benchmarks.leaderboard.ranks import Edition, Front
 from collidium.benchmarks.models import Submission
 from collidium.records import Place
 
@@ -98,7 +98,7 @@ async def lose_places(url: str) -> None:
             assert await pages(on_front=front) == whole
 
 
-async def pages(**fronts_by_name: fronts.Front) -> list[Place]:
+async def pages(**fronts_by_name: Front) -> list[Place]:
     """The leaderboard, three places at a time."""
     found: list[Place] = []
     cursor = None

@@ -51,6 +51,12 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
+def test_a_replaced_file_has_the_mode_that_is_asked_for(tmp_path: Path) -> None:
+    replace(tmp_path / "secret", "old")
+    replace(tmp_path / "secret", "new", mode=0o600)
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_a_full_disk_is_told_from_other_errors(number: int) -> None:
     assert is_full(OSError(number, os.strerror(number)))

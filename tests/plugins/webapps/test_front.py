@@ -12,7 +12,6 @@ import pytest
 from collidium.errors import Unavailable
 from collidium.testing.server import ServerProcess
 from collidium_plugins.webapps import front as front_page
-from collidium_plugins.webapps.remembered import Remembered
 
 #: Bytes of the page with all that it loads.
 LARGEST = 150_000
@@ -70,38 +69,6 @@ def test_models_are_not_shown_without_the_hub_and_the_page_says_so(web: ServerPr
     assert answer.headers["Retry-After"]
     assert "cannot be reached" in answer.text
     assert 'href="/models">Try again</a>' in answer.text
-
-
-async def test_many_who_want_an_answer_have_it_asked_for_once() -> None:
-    now, asked = 100.0, 0
-
-    async def ask() -> int:
-        nonlocal asked
-        asked += 1
-        await asyncio.sleep(0)
-        return asked
-
-    kept = Remembered(ask, 5, clock=lambda: now)
-    assert await asyncio.gather(*(kept.get() for _ in range(20))) == [1] * 20
-    now += 4.9
-    assert await kept.get() == 1
-    now += 0.2
-    assert await kept.get() == 2
-
-
-async def test_a_failure_is_not_kept() -> None:
-    answers = iter([ValueError("away"), 7])
-
-    async def ask() -> int:
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    kept = Remembered(ask, 5)
-    with pytest.raises(ValueError, match="away"):
-        await kept.get()
-    assert await kept.get() == 7
 
 
 async def test_a_part_that_does_not_come_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

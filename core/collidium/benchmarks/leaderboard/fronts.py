@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from asyncio import Lock
-from collections.abc import Mapping
-from math import isfinite, nan
+from collections.abc import Sequence
+from itertools import groupby
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 
-from collidium.benchmarks.leaderboard import fronts, ranks
-from collidium.benchmarks.leaderboard.ranks import Edition
+from collidium.benchmarks.leaderboard import ranks
+from collidium.benchmarks.leaderboard.ranks import Edition, Front
+from collidium.runtime.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Card
-
-
-from collections.abc import Sequence
-from itertools import groupby
-from math import inf
-
-#: The rank of each submission on a front by its id, best first.
-Front = Mapping[str, int]
 
 #: Fronts in memory.
 _KEPT: Final = 8
@@ -33,18 +26,13 @@ class Fronts:
     """The fronts of the latest editions, each found once however many ask for it."""
 
     def __init__(self) -> None:
-        self._kept: LRUCache[Edition, Front] = LRUCache(_KEPT)
-        self._finding = Lock()
+        self._found: SharedCalls[Edition, Front] = SharedCalls(LRUCache(_KEPT))
 
     async def of(self, edition: Edition, card: Card | None) -> Front | None:
         """The front of a leaderboard; None where the card names no two metrics to be traded."""
-        if card is None or card.pareto is None:
+        if card is None or (metrics := card.pareto) is None:
             return None
-        async with self._finding:
-            found = self._kept.get(edition)
-            if found is None:
-                found = self._kept[edition] = await _find(edition, card, card.pareto)
-            return found
+        return await self._found.run(edition, lambda: _find(edition, card, metrics))
 
 
 async def _find(edition: Edition, card: Card, metrics: tuple[str, str]) -> Front:
@@ -60,7 +48,7 @@ async def _find(edition: Edition, card: Card, metrics: tuple[str, str]) -> Front
             if all(map(isfinite, point)):
                 points.append((point[0], point[1]))
                 found.append((submission_id, rank))
-        places = fronts.front(points)
+        places = front(points)
         points, found = [points[place] for place in places], [found[place] for place in places]
         done += len(rows)
     return dict(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
@@ -23,7 +23,8 @@ from collidium.records import Place
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
 
-    from collidium.benchmarks.leaderboard.fronts import Front
+#: The rank of each submission on a Pareto front by its id, best first.
+Front = Mapping[str, int]
 
 #: No leaderboard is longer.
 MAX_RANK: Final = 2**53

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from collidium.contracts.task import EventRange
 from collidium.errors import UnusableDataset
+from collidium.files import durable
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -147,7 +146,4 @@ def remembered(directory: Path, digest: str) -> Footer | None:
 def remember(directory: Path, digest: str, footer: Footer) -> None:
     """Keep a footer, so that nobody asks the hub for it again."""
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{digest}.json"
-    beside = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-    beside.write_text(json.dumps(asdict(footer)), encoding="utf-8")
-    beside.replace(path)
+    durable.replace(directory / f"{digest}.json", json.dumps(asdict(footer)))

@@ -6,7 +6,6 @@ receiving it; what a killed process has received stays, and the next one goes on
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +18,8 @@ from typing import IO, TYPE_CHECKING
 
 from collidium.datasets.fetching.footers import Footer, read_footer, remember, remembered
 from collidium.errors import Conflict
+from collidium.files import durable
+from collidium.files.locks import lock
 
 if TYPE_CHECKING:
     from collidium.hub.repository import HubFile, Repository
@@ -61,13 +62,8 @@ class Shelf(ABC):
         path = self._part(file)
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "a+b", buffering=0, opener=_no_link) as part:
-            try:
-                fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield None
-                return
             # Whoever had it before may have given it its name, or thrown it away.
-            yield part if _is_at(part, path) else None
+            yield part if lock(part.fileno()) and _is_at(part, path) else None
 
     def keep(self, file: HubFile) -> None:
         """Give a part that is whole its name."""
@@ -169,9 +165,7 @@ class Folder(Shelf):
     def claim(self) -> None:
         self._strange = False
         self.backroom.mkdir(parents=True, exist_ok=True)
-        beside = self._note.with_suffix(f".{os.getpid()}")
-        beside.write_text(json.dumps(self._source, indent=2) + "\n", encoding="utf-8")
-        beside.replace(self._note)
+        durable.replace(self._note, json.dumps(self._source, indent=2) + "\n")
 
     def _refuse_another(self) -> None:
         try:

@@ -11,11 +11,13 @@ from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from cachetools import TTLCache
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from collidium.errors import Unavailable, UpstreamError
 from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.shared_calls import SharedCalls
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 #: How long the hub's word and its keys hold, and the shortest time between two looks for a key that is new.
@@ -43,24 +45,19 @@ class Hub:
     def __init__(self, url: str) -> None:
         self.url = url
         self._http = HttpClient(TIMEOUT_SECONDS, CONNECTIONS)
+        self._providers: SharedCalls[None, Provider] = SharedCalls(TTLCache(1, KEPT_SECONDS))
         self._asking = asyncio.Lock()
-        self._provider: Provider | None = None
-        self._provider_until = 0.0
         self._keys: KeySet | None = None
         self._keys_since = 0.0
 
     async def close(self) -> None:
         """Give back the connections. Idempotent."""
+        await self._providers.close()
         await self._http.close()
 
     async def provider(self) -> Provider:
         """What the hub says of itself. Raises Unavailable, and UpstreamError for what cannot be right."""
-        async with self._asking:
-            if self._provider is None or monotonic() >= self._provider_until:
-                _, told = await self._ask("GET", self.url + DISCOVERY)
-                self._provider = read_provider(told, self.url)
-                self._provider_until = monotonic() + KEPT_SECONDS
-            return self._provider
+        return await self._providers.run(None, self._discover)
 
     async def keys(self, *, anew: bool = False) -> KeySet:
         """The keys with which the hub signs; ``anew`` where one was missing. Raises as :meth:`provider`."""
@@ -78,6 +75,10 @@ class Hub:
         provider = await self.provider()
         form = {"Content-Type": "application/x-www-form-urlencoded", **headers}
         return await self._ask("POST", provider.token_endpoint, form, body)
+
+    async def _discover(self) -> Provider:
+        _, told = await self._ask("GET", self.url + DISCOVERY)
+        return read_provider(told, self.url)
 
     async def _ask(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, body: str | None = None

@@ -1,0 +1,60 @@
+"""Commands of this machine, each in a session of its own, which ends with the command's time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+
+def run(
+    words: Sequence[str],
+    seconds: float | None,
+    *,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, and read what it writes.
+
+    An interrupt at the terminal does not reach it. Raises subprocess.TimeoutExpired where it, or a process
+    that has its output, goes on for more than ``seconds``, and OSError where it cannot be started. After
+    any error nothing of its session is left.
+    """
+    with subprocess.Popen(  # noqa: S603 -- a list of words, never a shell
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        cwd=directory,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        try:
+            printed, complaint = process.communicate(timeout=seconds)
+        except BaseException:
+            signal_group(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(words, process.returncode, printed, complaint)
+
+
+def end(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """End a process that leads a session, by force after ``seconds``, and all that is left of the session."""
+    try:
+        if process.poll() is None:
+            signal_group(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+    finally:
+        signal_group(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def signal_group(leader: int, number: signal.Signals) -> None:
+    """Send a signal to a process group, if any of it is left."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
