@@ -99,7 +99,7 @@ async def _place(platform: Platform, account: AccountView, order: Order, wishes:
     await row.save(force_create=True)
     first_line = await transitions.begin_history(row)
     await _remember(account, wishes, row, cached=False)
-    on_commit(transitions.BELL.ring)
+    on_commit(transitions.CHANGED.notify)
     reached("place.before_commit")
     return Placed(view(row, [first_line]), cached=False)
 
