@@ -11,11 +11,11 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tortoise.timezone import now
 
+from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import ConfigurationError
 from collidium.outbox import deliveries
 from collidium.outbox.deliveries import Attempt
@@ -23,7 +23,6 @@ from collidium.outbox.events import announced
 from collidium.outbox.sending import Outcome, Sender
 from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
 from collidium.runtime.backoff import Backoff
-from collidium.runtime.wake_signal import Listener
 
 if TYPE_CHECKING:
     from collidium.secrets import Secrets
@@ -33,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 #: Whoever takes an event later than that is slow: it holds places that others wait for.
 PROMPT_SECONDS: Final = 2.0
-#: Seconds between two looks into the database when nobody rings.
+#: Seconds between two looks into the database without a notification.
 IDLE_SECONDS: Final = 2.0
 #: How long deliveries under way may go on when the process ends.
 ENDING_SECONDS: Final = 3.0
@@ -53,7 +52,7 @@ async def delivering(settings: Settings, secrets: Secrets) -> AsyncIterator[None
         await deliverer.stop(ENDING_SECONDS)
 
 
-class Deliverer:
+class Deliverer(LeasedLoop[Attempt]):
     """Takes deliveries that are due and attempts each in a task of its own."""
 
     def __init__(
@@ -63,65 +62,35 @@ class Deliverer:
         settings: Settings,
         clock: Callable[[], datetime] = now,
     ) -> None:
+        super().__init__("webhooks", announced, IDLE_SECONDS)
         self._sender = sender
         self._secrets = secrets
         self._clock = clock
         self._give_up = timedelta(seconds=settings.webhook_give_up_seconds)
         # Longer than any attempt takes, so that nobody else begins one meanwhile.
         self._lease = timedelta(seconds=settings.webhook_timeout_seconds + settings.lease_seconds)
-        self._under_way: dict[asyncio.Task[None], Attempt] = {}
         self._memory = Memory()
 
     async def deliver_due(self) -> int:
         """Attempt everything that is due now, and wait for it; how many attempts that were."""
         attempts = 0
-        while started := await self._start_due(Listener()):
-            attempts += started
+        while await self.take():
+            attempts += len(self._under_way)
             await asyncio.gather(*self._under_way)
         return attempts
 
-    async def run(self) -> None:
-        """Deliver what is due, for ever."""
-        with announced.listener() as listener:
-            while True:
-                try:
-                    if await self._start_due(listener):
-                        continue
-                except Exception:
-                    # Whatever it is (a database that is away), nobody would deliver any more if this ended.
-                    logger.exception("webhooks: cannot see what is due")
-                await listener.wait(IDLE_SECONDS)
-
-    async def stop(self, seconds: float) -> None:
-        """Wait so long for what is under way, and then leave it."""
-        if self._under_way:
-            _, late = await asyncio.wait(list(self._under_way), timeout=seconds)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-
-    async def _start_due(self, listener: Listener) -> int:
-        """Begin what is due, as far as there is room; wakes ``listener`` when there is room again."""
+    async def take(self) -> bool:
         if len(self._under_way) >= LIMITS[Standing.ANSWERING].process:
-            return 0
+            return False
         taken = await deliveries.take(self._clock(), self._lease, self._choose)
         for attempt in taken:
-            task = asyncio.create_task(self._attempt(attempt))
-            self._under_way[task] = attempt
+            self.begin(self._attempt(attempt), attempt)
             self._memory.turn_of(attempt.account_id)
-            task.add_done_callback(partial(self._ended, listener))
-        return len(taken)
+        return bool(taken)
 
     def _choose(self, due: Sequence[Due]) -> list[Due]:
         under_way = [attempt.receiver for attempt in self._under_way.values()]
         return in_turn(due, under_way, self._memory.standing, self._memory.last_turns)
-
-    def _ended(self, listener: Listener, task: asyncio.Task[None]) -> None:
-        del self._under_way[task]
-        listener.wake()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            # The database is away, for example: when the lease is over the delivery is taken again.
-            logger.error("webhooks: what became of a delivery cannot be written down", exc_info=error)
 
     async def _attempt(self, attempt: Attempt) -> None:
         begun = asyncio.get_running_loop().time()

@@ -15,13 +15,13 @@ from collidium import database
 from collidium.database import transactional
 from collidium.outbox.models import Delivery, OutboxEvent, Webhook
 from collidium.outbox.urls import host_of
-from collidium.runtime.wake_signal import Bell
+from collidium.runtime.wake_signal import WakeSignal
 
 #: The one kind of event there is.
 SIMULATION_COMPLETED: Final = "simulation.completed"
 
-#: Rung in this process when something was announced and has been committed.
-announced: Final = Bell()
+#: Notified in this process when something was announced and has been committed.
+announced: Final = WakeSignal()
 
 
 @transactional
@@ -56,7 +56,7 @@ async def announce(account_id: int, url: str | None, record: Mapping[str, Any]) 
             created_at=moment,
             next_attempt_at=moment,
         )
-    database.on_commit(announced.ring)
+    database.on_commit(announced.notify)
 
 
 def _body(moment: datetime, record: Mapping[str, Any]) -> str:

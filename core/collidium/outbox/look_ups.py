@@ -20,7 +20,7 @@ from cachetools import LRUCache
 from collidium.errors import TooManyRequests, Unavailable
 from collidium.outbox.addresses import is_public
 from collidium.runtime.threads import in_thread
-from collidium.runtime.wake_signal import Bell
+from collidium.runtime.wake_signal import WakeSignal
 
 #: Finds the addresses of a host and a port for an account, if one asks; raises OSError where the name leads
 #: nowhere, TooManyRequests where the account has to wait for its own look-ups, Unavailable where nothing can
@@ -59,7 +59,7 @@ class LookUps:
         self._under_way: dict[tuple[str, int], _LookUp] = {}
         #: Until when an account is refused, on the clock of the event loop.
         self._resting: LRUCache[int, float] = LRUCache(REMEMBERED)
-        self._ended = Bell()
+        self._ended = WakeSignal()
 
     async def look_up(self, host: str, port: int, account_id: int | None = None) -> Sequence[str]:
         """The addresses of a host, the system's favourites first; see :data:`Resolve`."""
@@ -72,14 +72,14 @@ class LookUps:
     async def _begun(self, host: str, port: int, account_id: int | None) -> asyncio.Task[list[str]]:
         try:
             async with asyncio.timeout(self._seconds):
-                with self._ended.listener() as listener:
+                with self._ended.waiter() as waiter:
                     while True:
                         if known := self._under_way.get((host, port)):
                             return known.found
                         self._require_rested(account_id)
                         if len(self._under_way) < self._most and not self._is_busy(account_id):
                             return self._begin(host, port, account_id)
-                        await listener.wait(self._seconds)
+                        await waiter.wait(self._seconds)
         except TimeoutError:
             if self._is_busy(account_id):
                 detail = "the last host that you gave is still being looked up; try again later"
@@ -110,7 +110,7 @@ class LookUps:
         now = asyncio.get_running_loop().time()
         if account_id is not None and (took := now - begun) > self._slow:
             self._resting[account_id] = now + REST * took
-        self._ended.ring()
+        self._ended.notify()
         if not found.cancelled():
             found.exception()  # taken note of, as nobody may be left who waits for it
 

@@ -7,30 +7,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 
-class Bell:
-    """Rung when there may be something to do."""
+class WakeSignal:
+    """Notified when there may be something to do."""
 
     def __init__(self) -> None:
-        self._listeners: set[Listener] = set()
+        self._waiters: set[Waiter] = set()
 
-    def ring(self) -> None:
-        """Wake every listener, also one that is busy now."""
-        for listener in self._listeners:
-            listener.wake()
+    def notify(self) -> None:
+        """Wake every waiter, also one that is busy now."""
+        for waiter in self._waiters:
+            waiter.wake()
 
     @contextmanager
-    def listener(self) -> Iterator[Listener]:
-        """Somebody who hears the bell while the context lasts."""
-        listener = Listener()
-        self._listeners.add(listener)
+    def waiter(self) -> Iterator[Waiter]:
+        """Give a waiter that is woken while the context lasts."""
+        waiter = Waiter()
+        self._waiters.add(waiter)
         try:
-            yield listener
+            yield waiter
         finally:
-            self._listeners.remove(listener)
+            self._waiters.remove(waiter)
 
 
-class Listener:
-    """Waits for the bell."""
+class Waiter:
+    """Waits to be woken."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
@@ -41,7 +41,7 @@ class Listener:
 
     async def wait(self, seconds: float) -> None:
         """Return when woken since the last wait, or after that many seconds."""
-        # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the bell.
+        # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the signal.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()

@@ -11,18 +11,16 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from collidium.runtime.backoff import Backoff
+from collidium.database.leased_loop import LeasedLoop
 from collidium.runtime.failpoints import reached
-from collidium.runtime.wake_signal import Listener
 from collidium.simulations import leases, steps
 from collidium.simulations.followers import Presence
 from collidium.simulations.leases import Lane
 from collidium.simulations.models import SimulationRequest
-from collidium.simulations.transitions import BELL
+from collidium.simulations.transitions import CHANGED
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -33,10 +31,8 @@ logger = logging.getLogger(__name__)
 WIDTH: Final = {Lane.POLL: 2000, Lane.HAND_OVER: 16, Lane.DELIVER: 4}
 #: How many are claimed in one go: to read them holds up whatever else the process does.
 CLAIM: Final = 500
-#: Seconds between two looks into the database when nobody rings.
+#: Seconds between two looks into the database without a notification.
 IDLE_SECONDS: Final = 0.5
-#: How soon to look again when the database was away.
-RECOVERY: Final = Backoff(first=timedelta(seconds=0.5), longest=timedelta(seconds=10))
 #: A lease is renewed so often before it would run out.
 RENEWALS: Final = 3
 
@@ -58,50 +54,34 @@ async def following(platform: Platform) -> AsyncIterator[None]:
 
 
 async def _follow(platform: Platform, lane: Lane, held: _Held, presence: Presence) -> None:
-    failures = 0
-    with BELL.listener() as listener:
-        work = _Work(platform, lane, held, listener)
-        try:
-            while True:
-                try:
-                    await work.take()
-                    presence.looked(lane)
-                    failures, pause = 0, IDLE_SECONDS
-                except Exception as error:
-                    # Most likely the database is away; whatever it is, following goes on.
-                    failures += 1
-                    pause = RECOVERY.pause(failures).total_seconds()
-                    logger.warning("following (%s): %s; again in %.0f s", lane.name.lower(), error, pause)
-                await listener.wait(pause)
-        finally:
-            await work.stop()
+    loop = _LaneLoop(platform, lane, held, presence)
+    try:
+        await loop.run()
+    finally:
+        await loop.stop()
 
 
-class _Work:
-    """What one lane has in hand."""
+class _LaneLoop(LeasedLoop[int]):
+    """Takes on the requests of one lane; its work is how many of them a task has."""
 
-    def __init__(self, platform: Platform, lane: Lane, held: _Held, listener: Listener) -> None:
+    def __init__(self, platform: Platform, lane: Lane, held: _Held, presence: Presence) -> None:
+        super().__init__(f"following ({lane.name.lower()})", CHANGED, IDLE_SECONDS)
         self._platform = platform
         self._lane = lane
         self._held = held
-        self._listener = listener
-        self._tasks: dict[asyncio.Task[None], int] = {}
+        self._presence = presence
 
-    async def take(self) -> None:
-        """Take on as many requests as there is room for."""
-        room = WIDTH[self._lane] - sum(self._tasks.values())
-        if room <= 0:
-            return
-        most = min(room, CLAIM)
-        rows = await leases.claim(self._lane, most, self._platform.settings.lease_seconds)
-        reached("follow.claimed")
+    async def take(self) -> bool:
+        rows: Sequence[SimulationRequest] = ()
+        most = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
+        if most > 0:
+            rows = await leases.claim(self._lane, most, self._platform.settings.lease_seconds)
+            reached("follow.claimed")
         for size, piece in self._pieces(rows):
-            task = asyncio.create_task(self._do(rows[0].lease, piece))
-            self._tasks[task] = size
-            task.add_done_callback(self._done)
-        if len(rows) == most:
-            # There may be more, and a poll of many is quick.
-            self._listener.wake()
+            self.begin(self._do(rows[0].lease, piece), size)
+        self._presence.looked(self._lane)
+        # There may be more, and a poll of many is quick.
+        return 0 < most == len(rows)
 
     def _pieces(self, rows: Sequence[SimulationRequest]) -> Iterator[tuple[int, Awaitable[None]]]:
         if self._lane is not Lane.POLL:
@@ -119,18 +99,7 @@ class _Work:
                 await piece
             except Exception as error:
                 # The lease runs out and somebody tries again.
-                logger.warning("following (%s): %s", self._lane.name.lower(), error)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
-        self._listener.wake()
-
-    async def stop(self) -> None:
-        """Leave what is in hand."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+                logger.warning("%s: %s", self._name, error)
 
 
 class _Held:
@@ -163,7 +132,7 @@ class _Held:
                 try:
                     await leases.renew(self._leases, self._seconds)
                 except Exception as error:
-                    # As in _follow; a lease that ran out meanwhile is noticed where it matters.
+                    # The database is away; a lease that ran out meanwhile is noticed where it matters.
                     logger.warning("following: leases are not renewed: %s", error)
 
     async def give_back(self) -> None:

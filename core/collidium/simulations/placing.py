@@ -96,7 +96,7 @@ async def _place(
     await row.save(force_create=True)
     first_line = await transitions.begin_history(row)
     await _remember(account, wishes, row, cached=False)
-    on_commit(transitions.BELL.ring)
+    on_commit(transitions.CHANGED.notify)
     reached("place.before_commit")
     return view(row, [first_line])
 

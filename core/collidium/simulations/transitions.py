@@ -28,7 +28,7 @@ from collidium.database import on_commit, transactional
 from collidium.errors import Conflict
 from collidium.runtime.backoff import Backoff
 from collidium.runtime.failpoints import reached
-from collidium.runtime.wake_signal import Bell
+from collidium.runtime.wake_signal import WakeSignal
 from collidium.simulations import totals
 from collidium.simulations.endings import Ending, believable, credits_kept, node_hours_used
 from collidium.simulations.models import HistoryLine, SimulationRequest
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BACKOFF: Final = Backoff()
-#: Rung when there is something to do for who follows requests in this process.
-BELL: Final = Bell()
+#: Notified when there is something to do for who follows requests in this process.
+CHANGED: Final = WakeSignal()
 #: Most lines of a timeline, but for the states that are still to come: some runners find new words for ever.
 LINES: Final = 200
 #: Collections of a request's output that may be lost with the process that reads it before it fails.
@@ -211,7 +211,7 @@ async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> records
         await _tell(row, f"cancel requested by {by}")
         await row.save()
         reached("cancel.before_commit")
-        on_commit(BELL.ring)
+        on_commit(CHANGED.notify)
     return view(row, await history_of(row))
 
 
@@ -267,7 +267,7 @@ async def _release(row: SimulationRequest, pause: timedelta) -> None:
     row.lease, row.leased_until = "", None
     await row.save()
     if not pause:
-        on_commit(BELL.ring)
+        on_commit(CHANGED.notify)
 
 
 def _cancelled_since(claimed: SimulationRequest, row: SimulationRequest) -> bool:

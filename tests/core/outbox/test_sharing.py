@@ -113,7 +113,7 @@ async def test_whoever_delivers_is_woken_after_the_commit(
     with receiving(authority, "127.0.0.1") as receiver:
         await post.register(receiver.url())
         async with delivering(chosen, post.secrets):
-            await looked.wait()  # in vain: nobody looks again but for the bell
+            await looked.wait()  # in vain: only a notification makes it look again
             await post.announce("r1")
             await until(lambda: len(receiver.received) == 1)
 
