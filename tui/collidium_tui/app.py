@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -20,6 +20,7 @@ from collidium_tui.frame.help import Help
 from collidium_tui.frame.keys import keys_of
 from collidium_tui.frame.login import Login
 from collidium_tui.screens import SCREENS, Maker, at, or_broken
+from collidium_tui.services import Services
 from collidium_tui.session import Action, Deed, Link, Session, Standing
 from collidium_tui.watch import Watch
 from collidium_tui.widgets.ask import Ask, Question
@@ -224,3 +225,9 @@ class Console(App[None]):
         self.standing_changed.publish(standing)
         if standing.link is Link.SIGNED_OUT and not isinstance(self.screen, Login):
             self.push_screen(Login(standing.last_error))
+
+
+if TYPE_CHECKING:
+
+    def _provides_services(console: Console) -> Services:
+        return console

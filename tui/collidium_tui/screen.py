@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -19,6 +19,7 @@ from collidium.errors import CollidiumError
 from collidium_tui.frame.freshness import Freshness
 from collidium_tui.frame.status import StatusBar
 from collidium_tui.frame.tabs import Tabs
+from collidium_tui.services import Services, services
 from collidium_tui.session import Action, Deed, Link, Session, Standing
 from collidium_tui.widgets.ask import Ask, Question
 from collidium_tui.widgets.form import Form
@@ -28,7 +29,6 @@ from collidium_tui.widgets.times import Times
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient
-    from collidium_tui.app import Console
 
 #: Seconds between two times that a screen asks by itself or by its key.
 LEAST_SECONDS: Final = 1.0
@@ -101,9 +101,9 @@ class ConsoleScreen(Screen[None], Generic[Data]):
     # -- for actions ----------------------------------------------------------------------------------
 
     @property
-    def console(self) -> Console:
+    def console(self) -> Services:
         """The application."""
-        return cast("Console", self.app)
+        return services(self)
 
     @property
     def session(self) -> Session:
@@ -121,11 +121,11 @@ class ConsoleScreen(Screen[None], Generic[Data]):
 
     async def confirm(self, question: Question) -> bool:
         """Ask first; within :meth:`act`."""
-        return await self.console.push_screen_wait(Ask(question))
+        return await self.app.push_screen_wait(Ask(question))
 
     async def fill_in(self, form: Form) -> dict[str, str] | None:
         """Have a form filled in; None when it was given up. Within :meth:`act`."""
-        return await self.console.push_screen_wait(form)
+        return await self.app.push_screen_wait(form)
 
     async def perform(self, action: Action[Result], done: str = "") -> Result | None:
         """Perform an action, tell how it went, and show what is so now. Within :meth:`act`.

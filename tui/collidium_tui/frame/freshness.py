@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
 
 from textual.widgets import Static
 
+from collidium_tui.services import services
 from collidium_tui.session import Link
 from collidium_tui.widgets.text import plain
 from collidium_tui.widgets.times import span
-
-if TYPE_CHECKING:
-    from collidium_tui.app import Console
 
 
 class Freshness(Static):
@@ -33,7 +30,8 @@ class Freshness(Static):
         self._draw()
 
     def _draw(self) -> None:
-        times, standing = self._application.times, self._application.session.standing
+        console = services(self)
+        times, standing = console.times, console.session.standing
         trouble = self._trouble
         if standing.link is not Link.UP:
             trouble = standing.mismatch or standing.last_error or standing.link.value
@@ -47,11 +45,8 @@ class Freshness(Static):
 
     def _past(self) -> str:
         """What went wrong last, though all is well now."""
-        times, standing = self._application.times, self._application.session.standing
+        console = services(self)
+        times, standing = console.times, console.session.standing
         if standing.last_error_at is None:
             return ""
         return f" · last error, at {times.brief(standing.last_error_at)}: {standing.last_error}"
-
-    @property
-    def _application(self) -> Console:
-        return cast("Console", self.app)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
 
 from textual.widgets import Input
 
 from collidium.errors import CollidiumError
+from collidium_tui.services import services
 from collidium_tui.widgets.form import Field, Form, needed
-
-if TYPE_CHECKING:
-    from collidium_tui.app import Console
 
 
 class Login(Form):
@@ -37,11 +34,11 @@ class Login(Form):
             self.tell(problems)
         else:
             self.tell(["Asking the server…"])
-            cast("Console", self.app).act(partial(self._try, values["token"]))
+            services(self).act(partial(self._try, values["token"]))
 
     async def _try(self, token: str) -> None:
         try:
-            await cast("Console", self.app).session.sign_in(token)
+            await services(self).session.sign_in(token)
         except CollidiumError as error:
             # Unseen as it is, a second attempt would be added to the first.
             self.query_one(Input).select_all()

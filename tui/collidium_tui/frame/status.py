@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 from textual.widgets import Static
 
+from collidium_tui.services import services
 from collidium_tui.session import Link, Standing
 from collidium_tui.widgets.text import plain
-
-if TYPE_CHECKING:
-    from collidium_tui.app import Console
 
 
 class StatusBar(Static):
     """Says it in words; colour and reverse only repeat them."""
 
     def on_mount(self) -> None:
-        console = cast("Console", self.app)
+        console = services(self)
         console.standing_changed.subscribe(self, self._draw)
         self._draw(console.session.standing)
 
@@ -28,7 +24,7 @@ class StatusBar(Static):
         self.update(plain(f" {' │ '.join(parts(standing))}".ljust(self.app.size.width), one_line=True))
 
     def on_resize(self) -> None:
-        self._draw(cast("Console", self.app).session.standing)
+        self._draw(services(self).session.standing)
 
 
 def parts(standing: Standing) -> list[str]:

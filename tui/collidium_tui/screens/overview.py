@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
@@ -15,10 +16,7 @@ from collidium_tui.widgets.text import plain
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Overview
 
-
-from typing import ClassVar, Generic, TypeVar
-
-from textual.binding import Binding, BindingType
+Data = TypeVar("Data")
 
 
 class OverviewScreen(ConsoleScreen["Overview"]):
@@ -44,9 +42,6 @@ class OverviewScreen(ConsoleScreen["Overview"]):
         width = max(map(len, (name for name, _ in standing(data, self.times))))
         lines = (f"{name:<{width}}  {value}" for name, value in standing(data, self.times))
         self.query_one("#standing", Static).update(plain("\n".join(lines)))
-
-
-Data = TypeVar("Data")
 
 
 class OpenedScreen(ConsoleScreen[Data], Generic[Data]):

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import DataTable
 
+from collidium_tui.services import services
 from collidium_tui.widgets.csv_file import write_csv
 from collidium_tui.widgets.text import cell, counted
 
 if TYPE_CHECKING:
     from collidium.client import Page
-    from collidium_tui.app import Console
 
 Row = TypeVar("Row")
 
@@ -198,7 +198,7 @@ class Table(DataTable[Text], Generic[Row]):
     def _cell(self, column: Column[Row], row: Row) -> Text:
         if column.show is not None:
             return column.show(row)
-        text = cell(column.value(row), cast("Console", self.app).times)
+        text = cell(column.value(row), services(self).times)
         text.justify = "right" if column.right else "left"
         return text
 
