@@ -9,7 +9,7 @@ from textual.dom import DOMNode
 from textual.signal import Signal
 
 from collidium.errors import CollidiumError
-from collidium_tui.session import Action, Deed, Link, Session, Standing
+from collidium_tui.session import Action, Handler, Link, ServerStatus, Session
 from collidium_tui.widgets.times import Times
 
 Result = TypeVar("Result")
@@ -20,18 +20,18 @@ class Services(Protocol):
 
     session: Session
     times: Times
-    standing_changed: Signal[Standing]
+    status_changed: Signal[ServerStatus]
     zone_changed: Signal[bool]
     screens_changed: Signal[None]
-    #: The link before the last change of the standing.
+    #: The link before the last change of the status.
     link_before: Link
 
     @property
     def screen_keys(self) -> Mapping[str, str]:
         """The label of the screen behind each key."""
 
-    def act(self, deed: Deed) -> None:
-        """Run ``deed`` in a worker; an error in it is shown."""
+    def act(self, handler: Handler) -> None:
+        """Run ``handler`` in a worker; an error in it is shown."""
 
     async def perform(self, action: Action[Result], done: str = "") -> Result | None:
         """Perform an action and show its outcome; None if it was rejected or not answered."""
@@ -43,9 +43,9 @@ class Services(Protocol):
         """Freeze or unfreeze the platform, after a question."""
 
     def report(self, error: BaseException) -> str:
-        """Log a mistake in the console itself; returns the text to show."""
+        """Log an error of the console itself and return the text to show."""
 
-    def tell_refused(self, error: CollidiumError) -> None:
+    def show_rejection(self, error: CollidiumError) -> None:
         """Show that an action was not done, and why."""
 
 

@@ -185,7 +185,7 @@ async def test_a_restart_of_the_machine_is_told(
 
 
 @pytest.mark.parametrize("what", ["poll", "cancel"])
-async def test_a_number_that_was_given_to_another_process_is_not_the_job(
+async def test_a_pid_reused_by_another_process_is_not_the_job(
     make_runner: MakeRunner, order: Order, record: RecordOf, stranger: Process, what: str
 ) -> None:
     runner = make_runner()

@@ -160,7 +160,7 @@ async def test_a_job_that_was_submitted_twice_is_computed_once(
     assert (await runner.poll(submitted)).state in (JobState.QUEUED, JobState.RUNNING)
 
 
-async def test_a_second_job_that_could_not_be_stopped_is_stopped_when_asked_again(
+async def test_a_duplicate_job_is_stopped_on_a_later_attempt(
     api: Superfacility, make_runner: MakeRunner
 ) -> None:
     runner = make_runner(pipeline_command="sh -c 'sleep 1000' {output}")
@@ -204,7 +204,7 @@ async def test_two_processes_that_submit_at_once_agree_on_one_job(
     assert await other.submit(job()) == handle(rival.id)
 
 
-async def test_a_submission_of_which_nobody_tells_the_end_is_found_by_its_name(
+async def test_a_submission_without_a_response_is_found_by_its_name(
     api: Superfacility, make_runner: MakeRunner
 ) -> None:
     api.routes.task_asks = 1000
@@ -234,9 +234,7 @@ async def test_what_will_never_run_is_refused(api: Superfacility, runner: Runner
 # -- tokens and addresses -----------------------------------------------------------------------------
 
 
-async def test_a_token_that_expired_is_replaced_and_the_call_made_again(
-    api: Superfacility, runner: Runner
-) -> None:
+async def test_an_expired_token_is_replaced_and_the_call_repeated(api: Superfacility, runner: Runner) -> None:
     assert await runner.find("r1") is None
     assert len(api.tokens.issued) == 1
     api.tokens.revoke_all()

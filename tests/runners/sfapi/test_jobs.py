@@ -31,7 +31,7 @@ async def test_it_keeps_the_contract(make_runner: MakeRunner, tmp_path: Path) ->
     await check_runner(runner, output, another=lambda: another, interval=0.05)
 
 
-async def test_exactly_the_ordered_events_are_simulated_each_part_with_a_seed_of_its_own(
+async def test_the_ordered_events_are_simulated_with_a_seed_per_part(
     api: Superfacility, make_runner: MakeRunner, tmp_path: Path
 ) -> None:
     runner = make_runner(sfapi_events_per_part=3)
@@ -152,7 +152,7 @@ async def test_cancelling_stops_every_job_of_the_request_and_no_other(
     assert (await runner.poll(handle(other.id))).state == JobState.RUNNING
 
 
-async def test_output_is_there_when_the_batch_system_has_forgotten_the_job(
+async def test_output_outlives_the_batch_systems_record_of_the_job(
     api: Superfacility, runner: Runner, tmp_path: Path
 ) -> None:
     submitted = await runner.submit(job())

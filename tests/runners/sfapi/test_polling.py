@@ -127,7 +127,7 @@ async def test_every_call_takes_a_turn(
     assert len(set(turns)) == 1
 
 
-async def test_a_job_of_another_name_is_not_found_even_if_the_api_heeds_no_filter(
+async def test_a_job_of_another_name_is_not_found_without_api_filters(
     api: Superfacility, runner: Runner
 ) -> None:
     api.add_job("collidium-r11", state="COMPLETED")
@@ -170,7 +170,7 @@ def test_a_list_that_slurm_cut_short_counts_as_far_as_it_goes() -> None:
     assert sorted(by_job([row("7_[1,3,5-8,...]", "PENDING")])[7]) == [1, 3, 5, 6, 7, 8]
 
 
-def test_a_task_that_was_queued_again_is_what_its_latest_row_says() -> None:
+def test_a_requeued_task_has_the_state_of_its_latest_row() -> None:
     failed = row("7_0", "NODE_FAIL", submit="2026-11-20T10:00:00", start="2026-11-20T10:01:00")
     again = row("7_0", "PENDING", submit="2026-11-20T10:00:00", start="Unknown")
     for told in ([failed, again], [again, failed]):

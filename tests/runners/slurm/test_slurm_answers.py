@@ -132,7 +132,7 @@ def test_a_task_as_it_is_told(task: SeenTask, state: JobState, reason: str | Non
     assert (status.state, status.reason) == (state, reason)
 
 
-def test_slurm_is_believed_before_the_record_and_the_record_before_the_rest() -> None:
+def test_slurm_precedes_the_record_and_the_record_the_rest() -> None:
     """Part 0 was put back into the queue, part 1 has ended and is forgotten, part 2 has not begun."""
     seen = [SeenTask(1, NAME, 0, ("RUNNING",), 3600), SeenTask(1, NAME, None, ("PENDING",), 0)]
     record = TaskRecord(exit_code=0, began=0, ended=1800)

@@ -116,7 +116,7 @@ async def test_what_an_operator_can_mend_is_tried_again(
     assert (await reaches(mended, await mended.submit(job))).state == JobState.COMPLETED
 
 
-async def test_a_job_keeps_its_parts_when_settings_change_before_it_is_taken(
+async def test_a_job_keeps_its_parts_when_settings_change(
     make_runner: MakeRunner, order: Order, tmp_path: Path
 ) -> None:
     job = order(events=10)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.table import Table as Grid
 
-from collidium_tui.widgets.text import cell, counted, told
+from collidium_tui.widgets.text import cell, counted, formatted
 from collidium_tui.widgets.times import Times
 
 if TYPE_CHECKING:
@@ -52,14 +52,13 @@ def _state(request: OperatedRequest, times: Times) -> str:
 
 
 def _credits(request: OperatedRequest, times: Times) -> str:
-    return (
-        f"{told(request.credits_charged, times)} charged, {told(request.credits_refunded, times)} given back"
-    )
+    charged, refunded = request.credits_charged, request.credits_refunded
+    return f"{formatted(charged, times)} charged, {formatted(refunded, times)} given back"
 
 
 def _node_hours(request: OperatedRequest, times: Times) -> str:
-    estimated = f"{told(request.estimated_node_hours, times)} estimated"
-    return f"{told(request.node_hours, times)} used, {estimated}" if request.has_ended else estimated
+    estimated = f"{formatted(request.estimated_node_hours, times)} estimated"
+    return f"{formatted(request.node_hours, times)} used, {estimated}" if request.has_ended else estimated
 
 
 def _job(request: OperatedRequest) -> str:
