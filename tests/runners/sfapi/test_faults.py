@@ -221,7 +221,7 @@ async def test_a_submission_that_takes_a_while(api: Superfacility, runner: Runne
 
 
 async def test_what_somebody_can_mend_is_tried_again(api: Superfacility, make_runner: MakeRunner) -> None:
-    with unavailable("did not take the job", operators="Invalid account"):
+    with unavailable("rejected the job", operators="Invalid account"):
         await make_runner(sfapi_account="another").submit(job())
 
 
@@ -280,9 +280,9 @@ async def test_an_address_where_nobody_listens(unused_tcp_port: int, make_runner
 async def test_an_answer_that_trickles_is_given_up(api: Superfacility, make_runner: MakeRunner) -> None:
     """Each byte comes in time, the answer never does."""
     runner = make_runner(sfapi_call_seconds=0.5)
-    for where, told in (("/token", "gave no access token: TimeoutError"), ("/jobs", r"in 0\.5 s")):
+    for where, data in (("/token", "gave no access token: TimeoutError"), ("/jobs", r"in 0\.5 s")):
         api.misbehave(Trickle(), where=where)
-        with pytest.raises(RunnerUnavailable, match=told):
+        with pytest.raises(RunnerUnavailable, match=data):
             await runner.find("r1")
 
 

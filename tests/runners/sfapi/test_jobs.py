@@ -41,10 +41,10 @@ async def test_the_ordered_events_are_simulated_with_a_seed_per_part(
     assert status.node_hours is not None
     files = await runner.collect(submitted, tmp_path / "output")
     assert [file.name for file in files] == [f"particles-{part:05d}-of-00003.parquet" for part in range(3)]
-    told = [file.read_text().split() for file in files]
-    assert [(first, events) for first, events, _, _ in told] == [("0", "3"), ("3", "2"), ("5", "2")]
-    assert len({seed for _, _, seed, _ in told}) == 3
-    assert {channel for *_, channel in told} == {"ttbar"}
+    data = [file.read_text().split() for file in files]
+    assert [(first, events) for first, events, _, _ in data] == [("0", "3"), ("3", "2"), ("5", "2")]
+    assert len({seed for _, _, seed, _ in data}) == 3
+    assert {channel for *_, channel in data} == {"ttbar"}
     assert api.count("POST", "/compute/jobs") == 1
 
 
