@@ -101,7 +101,7 @@ def _row(number: int, now: datetime, ids: dict[str, Any]) -> SimulationRequest:
 async def _pictures(server: ServerProcess, directory: Path) -> None:
     console = Console(Session(server.base_url, server.admin_token), times=Times(utc=True))
     async with console.run_test(size=SIZE) as pilot, AsyncClient(server.base_url, "", "pictures") as client:
-        await _until(pilot, lambda: console.session.standing.overview is not None)
+        await _until(pilot, lambda: console.session.status.overview is not None)
         for label in ("Analytics", "Requests"):
             await _shown(pilot, label)
             _write(console, directory, label.lower())
@@ -112,7 +112,7 @@ async def _pictures(server: ServerProcess, directory: Path) -> None:
         await client.admin_freeze(True, note=f"{FLOODING} orders without end")
         for label in ("Incident", "Overview"):
             await _shown(pilot, label)
-            await _until(pilot, lambda: bool(console.session.standing.frozen))
+            await _until(pilot, lambda: bool(console.session.status.frozen))
             await pilot.pause()
             _write(console, directory, label.lower())
 

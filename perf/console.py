@@ -90,7 +90,7 @@ async def running(server: ServerProcess) -> AsyncIterator[Console]:
     """The console without a terminal, once the server has answered it."""
     console = Console(Session(server.base_url, server.admin_token))
     async with console.run_test(size=SIZE):
-        await until(lambda: console.session.standing.link is Link.UP)
+        await until(lambda: console.session.status.link is Link.UP)
         yield console
 
 
@@ -107,7 +107,7 @@ async def shown(console: Console, label: str) -> ConsoleScreen[Any]:
     await until(lambda: getattr(console.screen, "label", "") == label)
     screen = console.screen
     assert isinstance(screen, ConsoleScreen)
-    await until(lambda: screen.data is not None and not screen.is_reading)
+    await until(lambda: screen.data is not None and not screen.is_fetching)
     return screen
 
 

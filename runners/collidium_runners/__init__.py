@@ -1,1 +1,1 @@
-"""Runners that come with the platform, each registered like anybody's."""
+"""Runners that come with the platform, registered like third-party ones."""

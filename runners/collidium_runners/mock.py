@@ -23,8 +23,8 @@ from collidium.settings import Settings
 QUEUED: Final = 1 / 3
 
 _REASONS: Final = {
-    JobState.FAILED: "the mock runner was told to fail",
-    JobState.CANCELLED: "the mock runner was told to cancel",
+    JobState.FAILED: "the mock runner is set to fail",
+    JobState.CANCELLED: "the mock runner is set to cancel",
 }
 
 

@@ -1,1 +1,1 @@
-"""Benchmark tasks that come with the platform, each registered like anybody's."""
+"""Benchmark tasks that come with the platform, registered like third-party ones."""

@@ -1,4 +1,4 @@
-"""What baselines that learn share: whether they can, and the data that they are grown from."""
+"""Training of baselines: whether scikit-learn is installed, and the training data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def can_learn() -> bool:
 
 
 def shipped(module: str, name: str) -> bytes:
-    """The file ``name`` beside a module, given by its full name."""
+    """The file ``name`` next to a module, given by its full name."""
     return (files(module.rpartition(".")[0]) / name).read_bytes()
 
 

@@ -19,7 +19,7 @@ from collidium.hub.models import ModelZoo, Question
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.webapps import ways
 from collidium_plugins.webapps.sign_in.hub import DISCOVERY, Hub
-from collidium_runners.slurm.rest import RestDoor
+from collidium_runners.slurm.rest import RestBackend
 from collidium_runners.slurm.token import TokenFile
 
 LONG: Final = os.environ.get("COLLIDIUM_TEST_LONG") == "1"
@@ -100,9 +100,9 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
                 yield lambda number: hub.token(f"code={number}", {})
             case "slurm":
                 (tmp_path / "token").write_text("token")
-                door = RestDoor(service.url, "v0.0.38", "ada", TokenFile(tmp_path / "token"), DEADLINE)
-                stack.push_async_callback(door.close)
-                yield lambda number: door.tasks([number])
+                backend = RestBackend(service.url, "v0.0.38", "ada", TokenFile(tmp_path / "token"), DEADLINE)
+                stack.push_async_callback(backend.close)
+                yield lambda number: backend.tasks([number])
             case "pages":
                 forwarding = await stack.enter_async_context(ways.forwarding(service.url, None))
                 yield lambda number: forwarding.calls.get(f"/v1/requests/{number}")

@@ -140,7 +140,7 @@ def test_the_batch_system_is_asked_for_what_settings_say() -> None:
     assert "#SBATCH --exclusive" not in asked
 
 
-def test_the_time_limit_is_what_the_longest_part_takes_and_a_margin() -> None:
+def test_the_time_limit_is_that_of_the_longest_part_and_a_margin() -> None:
     job = replace(JOB, events=10, node_seconds=36_000)
     # Four of ten events: 240 minutes, twice that, and a quarter of an hour to begin with.
     assert minutes(job, parts(job, 4)) == 495

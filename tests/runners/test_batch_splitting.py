@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collidium.contracts.runner import Job
-from collidium_runners.batch.splitting import MOST_PARTS, parts
+from collidium_runners.batch.splitting import MAX_PARTS, parts
 
 JOB = Job("r1", "ttbar", events=10, pileup=0, seed=42, node_seconds=900)
 
@@ -17,12 +17,12 @@ JOB = Job("r1", "ttbar", events=10, pileup=0, seed=42, node_seconds=900)
     events=st.integers(1, 100_000),
     events_per_part=st.integers(1, 100_000),
     seed=st.integers(0, 2**31 - 1),
-    most_parts=st.integers(1, 2000),
+    max_parts=st.integers(1, 2000),
 )
-def test_parts_are_exactly_the_job(events: int, events_per_part: int, seed: int, most_parts: int) -> None:
+def test_parts_are_exactly_the_job(events: int, events_per_part: int, seed: int, max_parts: int) -> None:
     job = replace(JOB, events=events, seed=seed)
-    cut = parts(job, events_per_part, most_parts)
-    assert cut == parts(job, events_per_part, most_parts)
+    cut = parts(job, events_per_part, max_parts)
+    assert cut == parts(job, events_per_part, max_parts)
     assert [part.index for part in cut] == list(range(len(cut)))
     next_event = 0
     for part in cut:
@@ -30,9 +30,9 @@ def test_parts_are_exactly_the_job(events: int, events_per_part: int, seed: int,
         assert part.events >= 1
         next_event += part.events
     assert next_event == events
-    assert len({part.seed for part in cut}) == len(cut) <= most_parts
+    assert len({part.seed for part in cut}) == len(cut) <= max_parts
     assert all(0 <= part.seed < 2**31 for part in cut)
-    if len(cut) < most_parts:
+    if len(cut) < max_parts:
         assert max(part.events for part in cut) <= events_per_part
 
 
@@ -51,7 +51,7 @@ def test_jobs_with_neighbouring_seeds_share_no_seed() -> None:
 
 def test_many_events_get_longer_parts_and_none_is_dropped() -> None:
     cut = parts(replace(JOB, events=100_000), 10)
-    assert len(cut) == MOST_PARTS
+    assert len(cut) == MAX_PARTS
     assert {part.events for part in cut} == {100}
 
 

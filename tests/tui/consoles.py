@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from collidium.client import AsyncClient
 from collidium.testing.server import ServerProcess
-from collidium_tui.app import Brought, Console
+from collidium_tui.app import Console, PluginScreens
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.session import Link, Session
 from collidium_tui.widgets.times import Times
@@ -34,17 +34,17 @@ async def console_on(
     *,
     size: tuple[int, int] = SMALL,
     now: Callable[[], datetime] | None = None,
-    brought: Brought = lambda: ({}, ()),
+    plugin_screens: PluginScreens = lambda: ({}, ()),
 ) -> AsyncIterator[Pilot[None]]:
     """The console on a server; times are in UTC, and ``now`` is its clock if one is given.
 
     Fails when the console ended by itself.
     """
     times = Times(now or (lambda: datetime.now(UTC)), zone=UTC, utc=True)
-    console = Console(Session(backend, admin_token), times=times, brought=brought)
+    console = Console(Session(backend, admin_token), times=times, plugin_screens=plugin_screens)
     async with console.run_test(size=size, notifications=True) as pilot:
         yield pilot
-    assert not console.parting_words
+    assert not console.exit_message
 
 
 @asynccontextmanager
@@ -54,11 +54,13 @@ async def signed_in(
     *,
     size: tuple[int, int] = SMALL,
     now: Callable[[], datetime] | None = None,
-    brought: Brought = lambda: ({}, ()),
+    plugin_screens: PluginScreens = lambda: ({}, ()),
 ) -> AsyncIterator[Pilot[None]]:
     """The console once the server has answered it, with a screen whose first data are there."""
-    async with console_on(server.base_url, server.admin_token, size=size, now=now, brought=brought) as pilot:
-        await holds(pilot, lambda: console_of(pilot).session.standing.link is Link.UP)
+    async with console_on(
+        server.base_url, server.admin_token, size=size, now=now, plugin_screens=plugin_screens
+    ) as pilot:
+        await holds(pilot, lambda: console_of(pilot).session.status.link is Link.UP)
         if screen is not None:
             await show(pilot, screen)
         yield pilot
@@ -92,7 +94,7 @@ async def answers(pilot: Pilot[None], data: object) -> None:
     await pilot.pause()
 
 
-async def says(pilot: Pilot[None], *words: str) -> None:
+async def shows(pilot: Pilot[None], *words: str) -> None:
     """Wait until all of these stand on the screen."""
     await holds(pilot, lambda: all(word in text(pilot) for word in words))
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 from tests.tui import seeding
-from tests.tui.consoles import LARGE, SMALL, matches, says, signed_in, text, types
+from tests.tui.consoles import LARGE, SMALL, matches, shows, signed_in, text, types
 from textual.pilot import Pilot
 
 from collidium import accounts
@@ -43,19 +43,19 @@ async def test_a_search_finds_parts_of_names_page_by_page(backend: ServerProcess
     sign_up(backend, *(f"searched{number:02d}" for number in range(60)), "somebody")
     async with signed_in(backend, "Accounts") as pilot:
         await pilot.press("slash", *"RCHED")
-        await says(pilot, "searched59", "page 1")
+        await shows(pilot, "searched59", "page 1")
         await pilot.press("enter")
         assert "somebody" not in text(pilot)
         await pilot.press("n")
-        await says(pilot, "searched09", "page 2")
+        await shows(pilot, "searched09", "page 2")
         await pilot.press("slash", "escape")
-        await says(pilot, "somebody", "page 1")
+        await shows(pilot, "somebody", "page 1")
 
 
 async def test_nobody_is_found(backend: ServerProcess) -> None:
     async with signed_in(backend, "Accounts") as pilot:
         await search(pilot, "nobody-at-all")
-        await says(pilot, "No account matches 'nobody-at-all'", "b bans")
+        await shows(pilot, "No account matches 'nobody-at-all'", "b bans")
         await pilot.press("g", "enter")
         assert "Grant" not in text(pilot).replace("g Grant", "")
 
@@ -65,21 +65,21 @@ async def test_only_the_banned_are_shown(backend: ServerProcess, operator: Clien
     operator.admin_ban("kim-bad")
     async with signed_in(backend, "Accounts") as pilot:
         await search(pilot, "kim")
-        await says(pilot, "kim-good", "kim-bad", "all")
+        await shows(pilot, "kim-good", "kim-bad", "all")
         await pilot.press("f")
-        await says(pilot, "ONLY BANNED", "1 account━")
+        await shows(pilot, "ONLY BANNED", "1 account━")
         assert "kim-good" not in text(pilot)
         await pilot.press("f")
-        await says(pilot, "kim-good")
+        await shows(pilot, "kim-good")
 
 
 async def test_a_grant_shows_the_balance_before_and_after(backend: ServerProcess, operator: Client) -> None:
     sign_up(backend, "gina")
     async with signed_in(backend, "Accounts") as pilot:
         await search(pilot, "gina")
-        await says(pilot, "gina")
+        await shows(pilot, "gina")
         await pilot.press("g")
-        await says(pilot, "Grant to gina", "The balance is 10")
+        await shows(pilot, "Grant to gina", "The balance is 10")
         for typed, words in (
             ("nan", "is a number like"),
             ("1e9", "is a number like"),
@@ -90,14 +90,14 @@ async def test_a_grant_shows_the_balance_before_and_after(backend: ServerProcess
         ):
             await types(pilot, "amount", typed)
             await pilot.press("enter")
-            await says(pilot, words, "Note: is needed")
+            await shows(pilot, words, "Note: is needed")
         await types(pilot, "amount", "-2.5")
         await types(pilot, "note", HOSTILE)
         await pilot.press("enter")
-        await says(pilot, "Deduct 2.5 credits from gina", "Balance before: 10", "Balance after: 7.5")
+        await shows(pilot, "Deduct 2.5 credits from gina", "Balance before: 10", "Balance after: 7.5")
         assert operator.admin_account("gina").credits == 10
         await pilot.press("y")
-        await says(pilot, "gina: the balance is now 7.5")
+        await shows(pilot, "gina: the balance is now 7.5")
     assert operator.admin_account("gina").credits == Decimal("7.5")
     entry = operator.admin_transactions("gina", limit=1)[0]
     assert (entry.delta, entry.reason, entry.note) == (Decimal("-2.5"), "admin_grant", HOSTILE)
@@ -107,18 +107,18 @@ async def test_what_was_asked_and_not_confirmed_is_not_done(backend: ServerProce
     sign_up(backend, "hugo")
     async with signed_in(backend, "Accounts") as pilot:
         await search(pilot, "hugo")
-        await says(pilot, "hugo")
+        await shows(pilot, "hugo")
         await pilot.press("g")
-        await says(pilot, "Grant to hugo")
+        await shows(pilot, "Grant to hugo")
         await types(pilot, "amount", "5")
         await types(pilot, "note", "a gift")
         await pilot.press("enter")
-        await says(pilot, "Balance after: 15")
+        await shows(pilot, "Balance after: 15")
         await pilot.press("n")
         await pilot.press("b")
-        await says(pilot, "Ban hugo")
+        await shows(pilot, "Ban hugo")
         await pilot.press("escape")
-        await says(pilot, "Accounts")
+        await shows(pilot, "Accounts")
     account = operator.admin_account("hugo")
     assert (account.credits, account.banned) == (Decimal(10), False)
 
@@ -127,32 +127,32 @@ async def test_a_ban_and_its_end(backend: ServerProcess, operator: Client) -> No
     sign_up(backend, "ivan")
     async with signed_in(backend, "Accounts") as pilot:
         await search(pilot, "ivan")
-        await says(pilot, "ivan")
+        await shows(pilot, "ivan")
         await pilot.press("b")
-        await says(pilot, "Ban ivan", "refused (403)")
+        await shows(pilot, "Ban ivan", "refused (403)")
         await types(pilot, "reason", "floods the queue")
         await pilot.press("enter")
-        await says(pilot, "BANNED")
+        await shows(pilot, "BANNED")
         assert operator.admin_account("ivan").banned
         assert operator.admin_audit(limit=1)[0].details["note"] == "floods the queue"
         await pilot.press("enter")
-        await says(pilot, "*** BANNED ***")
+        await shows(pilot, "*** BANNED ***")
         await pilot.press("b")
-        await says(pilot, "Unban ivan")
+        await shows(pilot, "Unban ivan")
         await pilot.press("y")
-        await says(pilot, "not banned")
+        await shows(pilot, "not banned")
     assert not operator.admin_account("ivan").banned
 
 
 async def test_a_name_is_banned_in_advance(backend: ServerProcess, operator: Client) -> None:
     async with signed_in(backend, "Accounts") as pilot:
         await search(pilot, "troll")
-        await says(pilot, "No account matches 'troll'")
+        await shows(pilot, "No account matches 'troll'")
         await pilot.press("b")
-        await says(pilot, "Ban troll", "never signed in here")
+        await shows(pilot, "Ban troll", "never signed in here")
         await types(pilot, "reason", "announced it")
         await pilot.press("enter")
-        await says(pilot, "BANNED")
+        await shows(pilot, "BANNED")
     assert operator.admin_account("troll").banned
 
 
@@ -196,8 +196,8 @@ def looked_at(backend: ServerProcess) -> ServerProcess:
 async def test_how_accounts_look(looked_at: ServerProcess, size: tuple[int, int]) -> None:
     async with signed_in(looked_at, "Accounts", size=size, now=lambda: NOON) as pilot:
         await search(pilot, "look-")
-        await says(pilot, "3 accounts")
+        await shows(pilot, "3 accounts")
         await matches(pilot, f"accounts-{size[0]}")
         await pilot.press("end", "enter")
-        await says(pilot, "not banned", "3 ledger entries")
+        await shows(pilot, "not banned", "3 ledger entries")
         await matches(pilot, f"account-{size[0]}")

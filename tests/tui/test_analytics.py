@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.tui import seeding
 from tests.tui.conftest import ADMIN_TOKEN
-from tests.tui.consoles import LARGE, SMALL, answers, matches, says, signed_in, text
+from tests.tui.consoles import LARGE, SMALL, answers, matches, shows, signed_in, text
 
 from collidium.client import ChannelUsage, DayUsage, Failures
 from collidium.testing.server import ServerProcess
@@ -39,18 +39,18 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 async def test_months_are_chosen_and_none_that_is_to_come(used: ServerProcess) -> None:
     async with signed_in(used, "Analytics") as pilot:
-        await says(
+        await shows(
             pilot, f"{THIS_MONTH}: 0 of 1 that ended failed (0.0 %); 1 ordered, 7.5 node-hours", "ttbar"
         )
         await pilot.press("left_square_bracket")
-        await says(pilot, f"{EARLIER:%Y-%m}: 1 of 3 that ended failed (33.3 %); 3 ordered, 5.0 node-hours")
+        await shows(pilot, f"{EARLIER:%Y-%m}: 1 of 3 that ended failed (33.3 %); 3 ordered, 5.0 node-hours")
         assert text(pilot).index("zee") < text(pilot).index("jets")
         await pilot.press("right_square_bracket")
-        await says(pilot, f"{THIS_MONTH}: 0 of 1", "ttbar")
+        await shows(pilot, f"{THIS_MONTH}: 0 of 1", "ttbar")
         await pilot.press("right_square_bracket")
         await pilot.press("left_square_bracket", "left_square_bracket")
         other = (EARLIER - timedelta(days=1)).replace(day=1)
-        await says(pilot, f"{other:%Y-%m}: nothing was ordered, and nothing ended", "0 channels")
+        await shows(pilot, f"{other:%Y-%m}: nothing was ordered, and nothing ended", "0 channels")
 
 
 async def test_days_are_bars_or_a_table_that_is_exported(
@@ -58,13 +58,13 @@ async def test_days_are_bars_or_a_table_that_is_exported(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     async with signed_in(used, "Analytics", size=LARGE) as pilot:
-        await says(pilot, f"last {DAYS} days: ", "node-hours on each of the last 30 days (UTC)", "7.5┤")
+        await shows(pilot, f"last {DAYS} days: ", "node-hours on each of the last 30 days (UTC)", "7.5┤")
         await pilot.press("d")
-        await says(pilot, f"{DAYS} days", f"{TODAY - timedelta(days=20):%Y-%m-%d}")
+        await shows(pilot, f"{DAYS} days", f"{TODAY - timedelta(days=20):%Y-%m-%d}")
         await pilot.press("e")
-        await says(pilot, f"{DAYS} days written to")
+        await shows(pilot, f"{DAYS} days written to")
         await pilot.press("d")
-        await says(pilot, "7.5┤")
+        await shows(pilot, "7.5┤")
     (path,) = tmp_path.iterdir()
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -80,7 +80,7 @@ async def test_it_survives_every_size_and_the_other_theme(used: ServerProcess) -
                 await pilot.resize_terminal(width, height)
         await pilot.resize_terminal(*SMALL)
         await pilot.press("t")
-        await says(pilot, "7.5┤")
+        await shows(pilot, "7.5┤")
 
 
 def _days(values: list[int]) -> tuple[DayUsage, ...]:
@@ -107,14 +107,14 @@ async def test_it_is_shown(backend: ServerProcess, size: tuple[int, int]) -> Non
         await answers(pilot, ANALYSIS)
         await matches(pilot, f"analytics-{size[0]}")
         await pilot.press("d")
-        await says(pilot, "400.0 ██")
+        await shows(pilot, "400.0 ██")
         await matches(pilot, f"analytics-days-{size[0]}")
 
 
-async def test_days_without_anything_are_told_in_words_above_an_empty_chart(backend: ServerProcess) -> None:
+async def test_days_without_requests_show_a_text_and_an_empty_chart(backend: ServerProcess) -> None:
     nothing = Analysis(Failures("2026-01", 0.0, 0, 0), (), _days([0] * DAYS))
     async with signed_in(backend, "Analytics", now=lambda: NOON) as pilot:
         await answers(pilot, nothing)
-        await says(pilot, "2026-01: nothing was ordered, and nothing ended", "0 channels")
-        await says(pilot, "last 30 days: nothing was ordered", "(UTC): none", "0.0┤")
+        await shows(pilot, "2026-01: nothing was ordered, and nothing ended", "0 channels")
+        await shows(pilot, "last 30 days: nothing was ordered", "(UTC): none", "0.0┤")
         assert "█" not in text(pilot)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.core.servers import FIRST, STOP, write_oracle
 from tests.tui import seeding
-from tests.tui.consoles import LARGE, SMALL, matches, says, signed_in, text
+from tests.tui.consoles import LARGE, SMALL, matches, shows, signed_in, text
 from textual.pilot import Pilot
 
 from collidium.benchmarks.models import Submission
@@ -53,7 +53,7 @@ def operator(server: ServerProcess) -> Iterator[Client]:
 
 async def choose(pilot: Pilot[None], task: str) -> None:
     """Put the cursor on a task of the list."""
-    await says(pilot, task)
+    await shows(pilot, task)
     names = [line.split()[0] for line in text(pilot).splitlines() if line.strip()]
     first = names.index("task") + 1
     await pilot.press("home", *["down"] * (names.index(task) - first))
@@ -61,19 +61,19 @@ async def choose(pilot: Pilot[None], task: str) -> None:
 
 async def test_tasks_say_why_they_take_nothing(server: ServerProcess) -> None:
     async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
-        await says(pilot, "tracking_latency", "NO: no truth yet", "public")
+        await shows(pilot, "tracking_latency", "NO: no truth yet", "public")
         await choose(pilot, "data_loading")
         await pilot.press("x")
-        await says(pilot, "has no public phase")
+        await shows(pilot, "has no public phase")
 
 
 async def test_a_leaderboard_with_what_is_self_reported(server: ServerProcess) -> None:
     async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
         await choose(pilot, "tracking_latency")
         await pilot.press("enter")
-        await says(pilot, "events_per_second (self-reported)", "cleo", "ben", "takes submissions")
+        await shows(pilot, "events_per_second (self-reported)", "cleo", "ben", "accepts submissions")
         await pilot.press("escape")
-        await says(pilot, "NO: no truth yet")
+        await shows(pilot, "NO: no truth yet")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -84,28 +84,28 @@ async def test_how_benchmarks_look(server: ServerProcess, size: tuple[int, int])
 
     seeding.seed(server, at_noon())
     async with signed_in(server, "Benchmarks", size=size, now=lambda: NOON) as pilot:
-        await says(pilot, "tracking_latency")
+        await shows(pilot, "tracking_latency")
         await matches(pilot, f"benchmarks-{size[0]}")
         await pilot.press("l")
-        await says(pilot, "cleo", "2 to verify")
+        await shows(pilot, "cleo", "2 to verify")
         await matches(pilot, f"to-verify-{size[0]}")
         await pilot.press("enter")
-        await says(pilot, "2 places")
+        await shows(pilot, "2 places")
         await matches(pilot, f"leaderboard-{size[0]}")
 
 
 async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: Client) -> None:
     async with signed_in(server, "Benchmarks") as pilot:
         await pilot.press("l")
-        await says(pilot, "cleo", "ben")
+        await shows(pilot, "cleo", "ben")
         await pilot.press("v")
-        await says(pilot, "Verify", "of cleo", "events_per_second", "credits if it is the best")
+        await shows(pilot, "Verify", "of cleo", "events_per_second", "credits if it is the best")
         await pilot.press("n")
         assert len(operator.admin_submissions(unverified=True)) == 2
         await pilot.press("v")
-        await says(pilot, "of cleo")
+        await shows(pilot, "of cleo")
         await pilot.press("y")
-        await says(pilot, "Verified: cleo earned 30")
+        await shows(pilot, "Verified: cleo earned 30")
         (left,) = operator.admin_submissions(unverified=True)
         assert left.hub_username == "ben"
 
@@ -114,10 +114,10 @@ async def test_a_phase_is_closed_for_good(server: ServerProcess, operator: Clien
     async with signed_in(server, "Benchmarks") as pilot:
         await choose(pilot, "tracking")
         await pilot.press("x")
-        await says(pilot, "Close the public phase of tracking", "cannot be opened again")
+        await shows(pilot, "Close the public phase of tracking", "cannot be opened again")
         await pilot.press("enter")
         assert operator.task("tracking").phase == "public", "Enter alone closes nothing"
         await pilot.press("x", "y")
-        await says(pilot, "tracking: the final phase counts")
+        await shows(pilot, "tracking: the final phase counts")
     assert operator.task("tracking").phase == "final"
     assert operator.admin_audit(limit=1)[0].action == "close"

@@ -18,8 +18,8 @@ from tests.tui.consoles import (
     console_on,
     holds,
     matches,
-    says,
     show,
+    shows,
     signed_in,
     text,
     types,
@@ -40,14 +40,14 @@ from collidium_tui.widgets.times import Times
 AT = datetime(2026, 3, 1, 12, 12, tzinfo=UTC)
 
 
-async def test_a_wrong_token_is_told_and_asked_for_again(backend: ServerProcess) -> None:
+async def test_a_wrong_token_is_shown_and_asked_for_again(backend: ServerProcess) -> None:
     async with console_on(backend.base_url, None) as pilot:
-        await says(pilot, "Sign in as operator")
+        await shows(pilot, "Sign in as operator")
         await types(pilot, "token", "wrong")
         await pilot.press("enter")
-        await says(pilot, "The server does not take this secret.", "Sign in as operator", "admin-token")
+        await shows(pilot, "The server rejects this secret.", "Sign in as operator", "admin-token")
         await pilot.press(*backend.admin_token, "enter")  # in place of the wrong one
-        await says(pilot, "connected", "open")
+        await shows(pilot, "connected", "open")
         assert "last error" not in text(pilot)
 
 
@@ -55,14 +55,14 @@ async def test_two_keys_freeze_and_two_keys_open_again(backend: ServerProcess) -
     with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
         async with signed_in(backend) as pilot:
             await pilot.press("ctrl+f")
-            await says(pilot, "Freeze the platform", "are refused")
+            await shows(pilot, "Freeze the platform", "are refused")
             await pilot.press("y")
-            await says(pilot, "*** FROZEN ***")
+            await shows(pilot, "*** FROZEN ***")
             assert client.ready().submissions_frozen
             await pilot.press("ctrl+f")
-            await says(pilot, "Unfreeze the platform")
+            await shows(pilot, "Unfreeze the platform")
             await pilot.press("y")
-            await says(pilot, "open")
+            await shows(pilot, "open")
             assert not client.ready().submissions_frozen
 
 
@@ -70,16 +70,16 @@ async def test_what_operators_did_is_listed(backend: ServerProcess) -> None:
     with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
         client.admin_ban("mallory")
     async with signed_in(backend, "Audit") as pilot:
-        await says(pilot, "mallory", "ban")
+        await shows(pilot, "mallory", "ban")
 
 
 async def test_the_freeze_works_while_something_is_typed(backend: ServerProcess) -> None:
     async with signed_in(backend) as pilot:
         form = Form("Anything", [Field("word", "Word")], "Send")
         pilot.app.push_screen(form)
-        await says(pilot, "Anything")
+        await shows(pilot, "Anything")
         await pilot.press("f", "ctrl+f")
-        await says(pilot, "Freeze the platform")
+        await shows(pilot, "Freeze the platform")
         await pilot.press("ctrl+f", "n")
         await holds(pilot, lambda: pilot.app.screen is form)
         assert form.values == {"word": "f"}
@@ -90,16 +90,16 @@ async def test_a_question_that_is_declined_changes_nothing(backend: ServerProces
         async with signed_in(backend) as pilot:
             for key in ("n", "escape"):
                 await pilot.press("ctrl+f")
-                await says(pilot, "Freeze the platform")
+                await shows(pilot, "Freeze the platform")
                 await pilot.press(key)
                 await holds(pilot, lambda: "Freeze the platform" not in text(pilot))
         assert not client.ready().submissions_frozen
 
 
-async def test_help_tells_the_keys_of_the_screen_and_of_all(backend: ServerProcess) -> None:
+async def test_help_shows_the_keys_of_the_screen_and_of_all(backend: ServerProcess) -> None:
     async with signed_in(backend, "Audit", size=LARGE) as pilot:
         await pilot.press("question_mark")
-        await says(
+        await shows(
             pilot, "Help: Audit", "newest first", "Export CSV", "Freeze or unfreeze", "Palette", "Overview"
         )
         await pilot.press("escape")
@@ -112,11 +112,11 @@ async def test_the_palette_has_every_action(backend: ServerProcess) -> None:
         titles = {command.title for command in console.get_system_commands(console.screen)}
         assert set(console.labels) | {"Freeze or unfreeze", "Export CSV", "Refresh", "Quit"} <= titles
         await pilot.press("ctrl+p")
-        await says(pilot, "Search for commands")
+        await shows(pilot, "Search for commands")
         await pilot.press(*"unfreeze")
-        await says(pilot, "Key ^f")
+        await shows(pilot, "Key ^f")
         await pilot.press("down", "enter")
-        await says(pilot, "Freeze the platform")
+        await shows(pilot, "Freeze the platform")
 
 
 async def test_screens_are_reached_by_key_and_by_mouse(backend: ServerProcess) -> None:
@@ -131,11 +131,11 @@ async def test_times_are_shown_here_or_in_utc_on_demand(backend: ServerProcess) 
     times = Times(lambda: AT, zone=timezone(timedelta(hours=5, minutes=30), "IST"))
     console = Console(Session(backend.base_url, backend.admin_token), times=times)
     async with console.run_test() as pilot:
-        await says(pilot, "connected")
+        await shows(pilot, "connected")
         await show(pilot, "Audit")
-        await says(pilot, "times in IST")
+        await shows(pilot, "times in IST")
         await pilot.press("u")
-        await says(pilot, "times in UTC")
+        await shows(pilot, "times in UTC")
 
 
 async def test_light_and_dark(backend: ServerProcess) -> None:
@@ -143,7 +143,7 @@ async def test_light_and_dark(backend: ServerProcess) -> None:
         for dark in (False, True):
             await pilot.press("t")
             assert console_of(pilot).current_theme.dark is dark
-            await says(pilot, "queued")
+            await shows(pilot, "queued")
 
 
 async def test_a_key_that_is_held_down_asks_once_a_second(
@@ -169,11 +169,11 @@ async def test_a_screen_that_is_left_asks_nothing_more(backend: ServerProcess) -
         audit = pilot.app.screen
         assert isinstance(audit, ConsoleScreen)
         await show(pilot, "Overview")
-        assert not audit.is_reading
+        assert not audit.is_fetching
         then = audit.data_at
         audit.refresh_now()
         await pilot.pause()
-        assert not audit.is_reading
+        assert not audit.is_fetching
         assert audit.data_at == then
 
 
@@ -214,7 +214,7 @@ async def test_the_overview_looks_as_it_did(size: tuple[int, int]) -> None:
     answer = answering(response("200 OK", json.dumps(OVERVIEW).encode(), "application/json"))
     with serving(*[answer] * 20) as backend:
         async with console_on(backend, "any", size=size, now=lambda: AT) as pilot:
-            await says(pilot, "FROZEN since", "nobody has followed requests for 4 min")
+            await shows(pilot, "FROZEN since", "requests have not been followed for 4 min")
             await matches(pilot, f"overview-{size[0]}")
 
 
@@ -222,7 +222,7 @@ async def test_the_overview_looks_as_it_did(size: tuple[int, int]) -> None:
 async def test_the_audit_looks_as_it_did(backend: ServerProcess, size: tuple[int, int]) -> None:
     seeding.seed(backend, _audited())
     async with signed_in(backend, "Audit", size=size, now=lambda: AT) as pilot:
-        await says(pilot, "mallory")
+        await shows(pilot, "mallory")
         await matches(pilot, f"audit-{size[0]}")
 
 

@@ -29,7 +29,7 @@ def test_an_operator_stops_orders_and_lets_them_in_again(backend: ServerProcess,
         window.shows("Sign in as operator")
         window.type("wrong")
         window.press("Enter")
-        window.shows("The server does not take this secret.")
+        window.shows("The server rejects this secret.")
         window.press(*["BSpace"] * len("wrong"))
         # Textual runs keys of editing after letters that come at once: nobody types that fast.
         window.shows_no("•")

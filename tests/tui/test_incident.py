@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.tui import seeding
-from tests.tui.consoles import LARGE, SMALL, matches, says, signed_in, types
+from tests.tui.consoles import LARGE, SMALL, matches, shows, signed_in, types
 
 from collidium.client import Client
 from collidium.operations.models import AuditEntry, GlobalConfig
@@ -29,24 +29,24 @@ def operator(backend: ServerProcess) -> Iterator[Client]:
 async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Client) -> None:
     async with signed_in(backend, "Incident") as pilot:
         await pilot.press("enter")
-        await says(pilot, "Freeze the platform", "are refused")
+        await shows(pilot, "Freeze the platform", "are refused")
         await pilot.press("y")
-        await says(pilot, "*** FROZEN ***", "INCIDENT for", "[x] 1 Freeze", "by admin")
+        await shows(pilot, "*** FROZEN ***", "INCIDENT for", "[x] 1 Freeze", "by admin")
         assert operator.ready().submissions_frozen
-        await says(pilot, "What is wrong, since when")  # what is next is chosen, and told
+        await shows(pilot, "What is wrong, since when")  # what is next is chosen, and told
         await pilot.press("d")
-        await says(pilot, "Investigate: done")
+        await shows(pilot, "Investigate: done")
         await types(pilot, "note", "the disk is full")
         await pilot.press("enter")
-        await says(pilot, "[x] 2 Investigate", "the disk is full", "Only if somebody brought it about")
+        await shows(pilot, "[x] 2 Investigate", "the disk is full", "Only if an account caused it")
         await pilot.press("down", "enter")
-        await says(pilot, "Fix the cause: done")
+        await shows(pilot, "Fix the cause: done")
         await pilot.press("enter")
-        await says(pilot, "[x] 4 Fix the cause")
+        await shows(pilot, "[x] 4 Fix the cause")
         await pilot.press("down", "enter")
-        await says(pilot, "Unfreeze the platform")
+        await shows(pilot, "Unfreeze the platform")
         await pilot.press("y")
-        await says(pilot, "[x] 5 Unfreeze", "open again")
+        await shows(pilot, "[x] 5 Unfreeze", "open again")
         assert not operator.ready().submissions_frozen
 
 
@@ -54,39 +54,39 @@ async def test_who_brought_it_about_is_banned(backend: ServerProcess, operator: 
     operator.admin_freeze(True)
     async with signed_in(backend, "Incident") as pilot:
         await pilot.press("home", "down", "down", "enter")
-        await says(pilot, "Ban an account")
+        await shows(pilot, "Ban an account")
         await types(pilot, "name", "eve")
         await pilot.press("enter")
-        await says(pilot, "Ban eve", "never signed in here", "refused (403)")
+        await shows(pilot, "Ban eve", "never signed in here", "refused (403)")
         await pilot.press("enter")
-        await says(pilot, "Reason: is needed")
+        await shows(pilot, "Reason: is needed")
         await types(pilot, "reason", HOSTILE)
         await pilot.press("enter")
-        await says(pilot, "[x] 3 Ban, if needed", "banned: eve")
+        await shows(pilot, "[x] 3 Ban, if needed", "banned: eve")
     assert operator.admin_account("eve").banned
-    deed = operator.admin_audit(limit=1)[0]
-    assert (deed.action, deed.target) == ("ban", "eve")
+    entry = operator.admin_audit(limit=1)[0]
+    assert (entry.action, entry.target) == ("ban", "eve")
 
 
 async def test_who_looks_at_another_step_is_left_there(backend: ServerProcess, operator: Client) -> None:
     async with signed_in(backend, "Incident") as pilot:
         await pilot.press("end")
-        await says(pilot, "Enter asks for a time window")
+        await shows(pilot, "Enter asks for a time window")
         operator.admin_freeze(True)
-        await says(pilot, "[x] 1 Freeze", "Enter asks for a time window")
+        await shows(pilot, "[x] 1 Freeze", "Enter asks for a time window")
 
 
 async def test_what_is_no_name_bans_nobody(backend: ServerProcess, operator: Client) -> None:
     async with signed_in(backend, "Incident") as pilot:
         for name in ("../x", HOSTILE, "a" * 96 + "b"):
             await pilot.press("home", "down", "down", "enter")
-            await says(pilot, "Ban an account")
+            await shows(pilot, "Ban an account")
             await types(pilot, "name", name)
             await pilot.press("enter")
-            await says(pilot, "Reason")
+            await shows(pilot, "Reason")
             await types(pilot, "reason", "x")
             await pilot.press("enter")
-            await says(pilot, "Not done")
+            await shows(pilot, "Not done")
 
 
 # -- how it looks -------------------------------------------------------------------------------------
@@ -113,8 +113,8 @@ async def test_how_an_incident_looks(backend: ServerProcess, operator: Client, s
     begin(backend)
     async with signed_in(backend, "Incident", size=size, now=lambda: NOON + timedelta(minutes=12)) as pilot:
         await pilot.press("home", "down", "d")
-        await says(pilot, "Investigate: done")
+        await shows(pilot, "Investigate: done")
         await types(pilot, "note", "one account, 400 requests a minute")
         await pilot.press("enter")
-        await says(pilot, "[x] 2 Investigate", "banned: eve, mallory")
+        await shows(pilot, "[x] 2 Investigate", "banned: eve, mallory")
         await matches(pilot, f"incident-{size[0]}")

@@ -15,15 +15,15 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def log(*deeds: str, end: datetime = NOW) -> list[AuditEntry]:
     """A log, newest first, of deeds like ``ban eve`` told oldest first, a minute apart."""
     entries = []
-    for number, deed in enumerate(deeds):
-        action, _, target = deed.partition(" ")
+    for number, entry in enumerate(deeds):
+        action, _, target = entry.partition(" ")
         at = end - timedelta(minutes=len(deeds) - number)
         entries.append(AuditEntry(number, at, "root", action, target))
     return entries[::-1]
 
 
 def read(*deeds: str, frozen: bool = False) -> Incident:
-    return Incident.told_by(log(*deeds), frozen, NOW)
+    return Incident.from_log(log(*deeds), frozen, NOW)
 
 
 def open_steps(incident: Incident, *marked: Step) -> list[Step]:
@@ -53,7 +53,7 @@ def test_a_freeze_begins_one_and_its_end_leaves_the_refunds() -> None:
     assert incident.next_step({Step.INVESTIGATE: Mark(NOW), Step.FIX: Mark(NOW)}) is None
 
 
-def test_freezing_what_is_frozen_and_opening_what_is_open_change_nothing() -> None:
+def test_repeating_a_freeze_or_an_unfreeze_changes_nothing() -> None:
     incident = read("freeze", "ban eve", "freeze", "ban mallory", "unfreeze", "grant ada", "unfreeze")
     assert incident.banned == ["eve", "mallory"]
     assert incident.began is not None
@@ -76,10 +76,10 @@ def test_who_was_unbanned_is_not_banned() -> None:
 @pytest.mark.parametrize(("days", "remembered"), [(0.9, True), (1.1, False)])
 def test_an_incident_that_is_over_is_forgotten_after_a_day(days: float, remembered: bool) -> None:
     entries = log("freeze", "unfreeze", end=NOW - timedelta(days=days))
-    assert (Incident.told_by(entries, False, NOW).began is not None) is remembered
+    assert (Incident.from_log(entries, False, NOW).began is not None) is remembered
 
 
-def test_a_freeze_that_the_log_does_not_reach_is_one_all_the_same() -> None:
+def test_a_freeze_older_than_the_log_is_still_an_incident() -> None:
     incident = read("ban eve", "grant ada", frozen=True)
     assert incident.frozen
     assert incident.began is None

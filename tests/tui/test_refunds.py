@@ -1,4 +1,4 @@
-"""Refunds of what failed in a window of time: seen first, paid as seen."""
+"""Refunds of what failed in a window of time: seen first, paid as table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 from tests.tui import seeding
-from tests.tui.consoles import LARGE, SMALL, matches, says, signed_in, types
+from tests.tui.consoles import LARGE, SMALL, matches, shows, signed_in, types
 from textual.pilot import Pilot
 
 from collidium.client import Client
@@ -53,26 +53,26 @@ def clock_at(hour: int) -> datetime:
 async def preview(pilot: Pilot[None]) -> None:
     """Go to the refunds of the last hour."""
     await pilot.press("end", "enter")
-    await says(pilot, "Refund what failed", "Failed from (UTC)")
+    await shows(pilot, "Refund what failed", "Failed from (UTC)")
     await pilot.press("enter")
-    await says(pilot, "credits of")
+    await shows(pilot, "credits of")
 
 
 async def test_what_is_seen_is_given_back(backend: ServerProcess, operator: Client) -> None:
     fail(backend, 1, "ann", "ben", "ann")
     async with signed_in(backend, "Incident", now=lambda: clock_at(1)) as pilot:
         await preview(pilot)
-        await says(pilot, "7.5 credits of 3 requests", "the hub re")
+        await shows(pilot, "7.5 credits of 3 requests", "the hub re")
         assert [operator.admin_account(name).credits for name in ("ann", "ben")] == [10, 10]
         await pilot.press("a")
-        await says(pilot, "7.5 credits of 3 requests of 2 accounts", "is what you saw")
+        await shows(pilot, "7.5 credits of 3 requests of 2 accounts", "is what you saw")
         await pilot.press("enter")
-        await says(pilot, "Note: is needed")
+        await shows(pilot, "Note: is needed")
         await types(pilot, "note", HOSTILE)
         await pilot.press("enter")
-        await says(pilot, "Given back: 7.5 credits of 3", "0 credits of 0 requests")
+        await shows(pilot, "Given back: 7.5 credits of 3", "0 credits of 0 requests")
         await pilot.press("a")
-        await says(pilot, "There is nothing to refund")
+        await shows(pilot, "There is nothing to refund")
     assert [operator.admin_account(name).credits for name in ("ann", "ben")] == [15, Decimal("12.5")]
     assert operator.admin_transactions("ben", limit=1)[0].note == HOSTILE
 
@@ -82,17 +82,17 @@ async def test_what_has_changed_is_shown_anew_and_not_paid(backend: ServerProces
     async with signed_in(backend, "Incident", now=lambda: clock_at(2)) as pilot:
         await preview(pilot)
         await pilot.press("a")
-        await says(pilot, "2.5 credits of 1 request of 1 account")
+        await shows(pilot, "2.5 credits of 1 request of 1 account")
         fail(backend, 2, "dan", events=7)
         await types(pilot, "note", "a full disk")
         await pilot.press("enter")
-        await says(pilot, "Not done")
-        await says(pilot, "5 credits of 2 requests", "dan")
+        await shows(pilot, "Not done")
+        await shows(pilot, "5 credits of 2 requests", "dan")
         assert operator.admin_account("cleo").credits == 10
         await pilot.press("a")
         await types(pilot, "note", "a full disk")
         await pilot.press("enter")
-        await says(pilot, "Given back: 5 credits of 2")
+        await shows(pilot, "Given back: 5 credits of 2")
     assert operator.admin_account("dan").credits == Decimal("12.5")
 
 
@@ -100,9 +100,9 @@ async def test_another_window(backend: ServerProcess) -> None:
     fail(backend, 3, "eli")
     async with signed_in(backend, "Incident", now=lambda: clock_at(5)) as pilot:
         await preview(pilot)
-        await says(pilot, "0 credits of 0 requests")
+        await shows(pilot, "0 credits of 0 requests")
         await pilot.press("w")
-        await says(pilot, "Refund what failed")
+        await shows(pilot, "Refund what failed")
         for begin, end, words in (
             ("novel " * 50, "", "from (UTC): is a day and a time"),
             ("2026-03-01 04:00", "2026-03-01 03:00", "ends before it begins"),
@@ -111,13 +111,13 @@ async def test_another_window(backend: ServerProcess) -> None:
             await types(pilot, "begin", begin)
             await types(pilot, "end", end)
             await pilot.press("enter")
-            await says(pilot, words)
+            await shows(pilot, words)
         await types(pilot, "begin", "2026-03-01 03:00")
         await types(pilot, "end", "2026-03-01T05:00:00+01:00")
         await pilot.press("enter")
-        await says(pilot, "2.5 credits of 1 request", "eli")
+        await shows(pilot, "2.5 credits of 1 request", "eli")
         await pilot.press("escape")
-        await says(pilot, "6 Refund, if needed")
+        await shows(pilot, "6 Refund, if needed")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -126,5 +126,5 @@ async def test_how_refunds_look(backend: ServerProcess, size: tuple[int, int]) -
     fail(backend, hour, "fay", "gus", reason=HOSTILE)
     async with signed_in(backend, "Incident", size=size, now=lambda: clock_at(hour)) as pilot:
         await preview(pilot)
-        await says(pilot, "5 credits of 2 requests", "2 refunds")
+        await shows(pilot, "5 credits of 2 requests", "2 refunds")
         await matches(pilot, f"refunds-{size[0]}")

@@ -12,14 +12,14 @@ import pytest
 from msgspec.structs import replace
 from tests.tui import seeding
 from tests.tui.conftest import ADMIN_TOKEN
-from tests.tui.consoles import answers, console_of, holds, says, show, signed_in, text
+from tests.tui.consoles import answers, console_of, holds, show, shows, signed_in, text
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Select
 
 from collidium.client import Client, Page
 from collidium.testing.server import ServerProcess
-from collidium_tui.screens.requests.filters import Wanted
+from collidium_tui.screens.requests.filters import RequestFilter
 from collidium_tui.screens.requests.listing import Listed, RequestsScreen
 from collidium_tui.widgets.table import PAGE, Table
 
@@ -58,7 +58,7 @@ def table(pilot: Pilot[None]) -> Table[Any]:
     return pilot.app.screen.query(Table).first()
 
 
-def seen(pilot: Pilot[None]) -> list[str]:
+def shown_ids(pilot: Pilot[None]) -> list[str]:
     """The ids of the requests that are listed."""
     return [request.request_id for request in table(pilot).records]
 
@@ -74,47 +74,47 @@ async def type_in(pilot: Pilot[None], field: str, value: str) -> None:
 
 async def test_pages_are_turned_there_and_back(busy: ServerProcess) -> None:
     async with signed_in(busy, "Requests") as pilot:
-        first = seen(pilot)
+        first = shown_ids(pilot)
         assert len(first) == PAGE
-        table(pilot).action_turn(1)
-        table(pilot).action_turn(1)  # too early: nobody knows yet whether there is a third page
-        await holds(pilot, lambda: seen(pilot) != first)
-        await says(pilot, "page 2 of requests")
-        second = seen(pilot)
+        table(pilot).action_turn_page(1)
+        table(pilot).action_turn_page(1)  # too early: it is not known yet whether there is a third page
+        await holds(pilot, lambda: shown_ids(pilot) != first)
+        await shows(pilot, "page 2 of requests")
+        second = shown_ids(pilot)
         await pilot.press("n")
-        await says(pilot, "page 3 of requests (p: previous)")
-        assert not {*first, *second} & {*seen(pilot)}
+        await shows(pilot, "page 3 of requests (p: previous)")
+        assert not {*first, *second} & {*shown_ids(pilot)}
         await pilot.press("p")
-        await holds(pilot, lambda: seen(pilot) == second)
+        await holds(pilot, lambda: shown_ids(pilot) == second)
         await pilot.press("p")
-        await holds(pilot, lambda: seen(pilot) == first)
+        await holds(pilot, lambda: shown_ids(pilot) == first)
 
 
 async def test_requests_are_picked_by_state_account_and_channel(busy: ServerProcess) -> None:
     async with signed_in(busy, "Requests") as pilot:
         pilot.app.screen.query_one(Select).value = "failed"
-        await holds(pilot, lambda: len(seen(pilot)) == 1)
-        await says(pilot, HOSTILE)
+        await holds(pilot, lambda: len(shown_ids(pilot)) == 1)
+        await shows(pilot, HOSTILE)
         await pilot.press("a")
-        await holds(pilot, lambda: len(seen(pilot)) == PAGE)
+        await holds(pilot, lambda: len(shown_ids(pilot)) == PAGE)
         await pilot.press("slash", *"alice", "enter")
         await holds(pilot, lambda: {r.hub_username for r in table(pilot).records} == {"alice"})
         await type_in(pilot, "#channel", "zee")
         await holds(pilot, lambda: {r.channel for r in table(pilot).records} == {"zee"})
         await pilot.press("n")
-        await says(pilot, "page 2")
+        await shows(pilot, "page 2")
         assert {r.channel for r in table(pilot).records} == {"zee"}
         await type_in(pilot, "#channel", "higgs")
-        await says(pilot, "no requests by alice, of higgs", "0 requests")
+        await shows(pilot, "no requests by alice, of higgs", "0 requests")
 
 
-async def test_an_account_that_is_not_there_is_told(busy: ServerProcess) -> None:
+async def test_an_account_that_is_not_there_is_shown(busy: ServerProcess) -> None:
     async with signed_in(busy, "Requests") as pilot:
         await pilot.press("slash", *"nobody", "enter")
-        await says(pilot, "there is no account 'nobody'")
-        assert not seen(pilot)
+        await shows(pilot, "there is no account 'nobody'")
+        assert not shown_ids(pilot)
         assert "STALE" not in text(pilot)
-        assert console_of(pilot).session.standing.last_error == ""
+        assert console_of(pilot).session.status.last_error == ""
 
 
 async def test_escape_leaves_the_fields_as_they_were(busy: ServerProcess) -> None:
@@ -128,11 +128,11 @@ async def test_hostile_texts_in_the_fields_are_unknown_names(busy: ServerProcess
     async with signed_in(busy, "Requests") as pilot:
         for hostile in ("[red]", "%00", "../../x", "日本語", "' OR 1=1 --"):
             await type_in(pilot, "#channel", hostile)
-            await says(pilot, "no requests of")
+            await shows(pilot, "no requests of")
             await type_in(pilot, "#user", hostile)
-            await says(pilot, "there is no account")
+            await shows(pilot, "there is no account")
             await pilot.press("a")
-            await holds(pilot, lambda: len(seen(pilot)) == PAGE)
+            await holds(pilot, lambda: len(shown_ids(pilot)) == PAGE)
 
 
 async def test_neither_a_novel_nor_control_characters_get_into_a_field(busy: ServerProcess) -> None:
@@ -144,15 +144,15 @@ async def test_neither_a_novel_nor_control_characters_get_into_a_field(busy: Ser
                 box.post_message(Paste(pasted))
                 await pilot.press("enter")
                 assert box.value == ""
-        assert len(seen(pilot)) == PAGE
+        assert len(shown_ids(pilot)) == PAGE
 
 
 async def test_other_screens_lead_here(busy: ServerProcess) -> None:
     async with signed_in(busy, "Requests") as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, RequestsScreen)
-        screen.pick(Wanted(state="failed", channel="ttbar"))
-        await holds(pilot, lambda: len(seen(pilot)) == 1)
+        screen.pick(RequestFilter(state="failed", channel="ttbar"))
+        await holds(pilot, lambda: len(shown_ids(pilot)) == 1)
         assert screen.query_one(Select).value == "failed"
 
 
@@ -163,76 +163,76 @@ async def test_a_request_is_shown_with_its_job_and_timeline(busy: ServerProcess)
     async with signed_in(busy, "Requests") as pilot:
         request = table(pilot).records[0]
         await pilot.press("enter")
-        await says(pilot, request.request_id, request.hub_username, "queued", "Timeline")
-        await says(pilot, f"{seeding.handle_of(request.request_id)} at runner mock")
+        await shows(pilot, request.request_id, request.hub_username, "queued", "Timeline")
+        await shows(pilot, f"{seeding.handle_of(request.request_id)} at runner mock")
         await pilot.press("i")
         assert pilot.app.clipboard == request.request_id
         await pilot.press("l")
-        await says(pilot, "0 output files")
+        await shows(pilot, "0 output files")
         await pilot.press("escape")
-        await says(pilot, "page 1 of requests")
+        await shows(pilot, "page 1 of requests")
 
 
 async def test_markup_and_control_characters_stay_text(busy: ServerProcess) -> None:
     async with signed_in(busy, "Requests", size=(160, 50)) as pilot:
         pilot.app.screen.query_one(Select).value = "failed"
-        await says(pilot, HOSTILE, "[31m[bold]no[/bold]")
+        await shows(pilot, HOSTILE, "[31m[bold]no[/bold]")
         table(pilot).focus()
         await pilot.press("enter")
-        await says(pilot, f"account     {HOSTILE}", "the runner said  [31m[bold]no[/bold]")
+        await shows(pilot, f"account     {HOSTILE}", "the runner said  [31m[bold]no[/bold]")
         assert not {*text(pilot)} & {"\x1b", "\x07"}
         await pilot.press("escape")
         await pilot.press("a")
         await type_in(pilot, "#channel", BRACKETS)
-        await says(pilot, "[link=x]qqq…", "日本語日本")
+        await shows(pilot, "[link=x]qqq…", "日本語日本")
 
 
-async def test_cancelling_names_the_request_asks_and_tells(busy: ServerProcess, carol: Client) -> None:
+async def test_cancelling_names_the_request_asks_and_reports(busy: ServerProcess, carol: Client) -> None:
     ordered = carol.simulate("ttbar", 10, 0)
     async with signed_in(busy, "Requests", size=(120, 30)) as pilot:
-        await holds(pilot, lambda: seen(pilot)[:1] == [ordered.request_id])
+        await holds(pilot, lambda: shown_ids(pilot)[:1] == [ordered.request_id])
         await pilot.press("x")
-        await says(pilot, f"Cancel request {ordered.request_id}", "10 events of ttbar", "carol", "credits")
+        await shows(pilot, f"Cancel request {ordered.request_id}", "10 events of ttbar", "carol", "credits")
         await pilot.press("n")
-        await says(pilot, "page 1 of requests")
+        await shows(pilot, "page 1 of requests")
         assert not carol.request(ordered.request_id).cancel_requested
         await pilot.press("x")
-        await says(pilot, f"Cancel request {ordered.request_id}")
+        await shows(pilot, f"Cancel request {ordered.request_id}")
         await pilot.press("y")
-        await says(pilot, f"Request {ordered.request_id}")
+        await shows(pilot, f"Request {ordered.request_id}")
         done = carol.wait(ordered.request_id, timeout=60)
         assert (done.state, done.credits_refunded) == ("cancelled", done.credits_charged)
         await pilot.press("r")
         await holds(pilot, lambda: table(pilot).records[0].has_ended)
         # There is nothing left to ask about.
         await pilot.press("x")
-        await says(pilot, "has been cancelled already")
+        await shows(pilot, "has been cancelled already")
 
 
 async def test_a_request_is_cancelled_where_it_is_looked_at(busy: ServerProcess, carol: Client) -> None:
     ordered = carol.simulate("zee", 10, 0)
     async with signed_in(busy, "Requests", size=(120, 30)) as pilot:
-        await holds(pilot, lambda: seen(pilot)[:1] == [ordered.request_id])
+        await holds(pilot, lambda: shown_ids(pilot)[:1] == [ordered.request_id])
         await pilot.press("enter")
-        await says(pilot, ordered.request_id, "next", "ask the runner how it is")
+        await shows(pilot, ordered.request_id, "next", "ask the runner how it is")
         await pilot.press("x")
-        await says(pilot, f"Cancel request {ordered.request_id}")
+        await shows(pilot, f"Cancel request {ordered.request_id}")
         await pilot.press("y")
         carol.wait(ordered.request_id, timeout=60)
         await pilot.press("r")
-        await says(pilot, "state       cancelled", "cancel requested by an operator")
+        await shows(pilot, "state       cancelled", "cancel requested by an operator")
 
 
-async def test_what_cannot_be_cancelled_any_more_is_told(busy: ServerProcess, carol: Client) -> None:
+async def test_what_cannot_be_cancelled_any_more_is_shown(busy: ServerProcess, carol: Client) -> None:
     """The list is some seconds old: by the time of the answer the request has ended."""
     ordered = carol.simulate("jets", 10, 0)
     async with signed_in(busy, "Requests", size=(120, 30)) as pilot:
-        await holds(pilot, lambda: seen(pilot)[:1] == [ordered.request_id])
+        await holds(pilot, lambda: shown_ids(pilot)[:1] == [ordered.request_id])
         await pilot.press("x")
-        await says(pilot, f"Cancel request {ordered.request_id}")
+        await shows(pilot, f"Cancel request {ordered.request_id}")
         seeding.seed(busy, seeding.fail(ordered.request_id))
         await pilot.press("y")
-        await says(pilot, "Not done", "the request has failed already")
+        await shows(pilot, "Not done", "the request has failed already")
 
 
 async def test_what_is_being_cancelled_is_not_cancelled_twice(busy: ServerProcess) -> None:
@@ -240,7 +240,7 @@ async def test_what_is_being_cancelled_is_not_cancelled_twice(busy: ServerProces
         first = replace(table(pilot).records[0], state="running", cancel_requested=True)
         await answers(pilot, Listed(Page((first,))))
         await pilot.press("x")
-        await says(pilot, "is being cancelled already")
+        await shows(pilot, "is already being cancelled")
 
 
 # -- tables -------------------------------------------------------------------------------------------
@@ -252,14 +252,14 @@ async def test_rows_are_copied_sorted_and_exported(
     monkeypatch.chdir(tmp_path)
     async with signed_in(busy, "Requests", size=(200, 30)) as pilot:
         await pilot.press("down", "c")
-        assert pilot.app.clipboard == seen(pilot)[1]
-        await says(pilot, f"Copied {seen(pilot)[1]}")
+        assert pilot.app.clipboard == shown_ids(pilot)[1]
+        await shows(pilot, f"Copied {shown_ids(pilot)[1]}")
         await pilot.press("s")
         assert "^request" in text(pilot)
         await pilot.press("S")
         assert "vrequest" in text(pilot)
         await pilot.press("e")
-        await says(pilot, f"{PAGE} requests of page 1 written to")
+        await shows(pilot, f"{PAGE} requests of page 1 written to")
     (path,) = tmp_path.glob("collidium-requests-*.csv")
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -267,7 +267,7 @@ async def test_rows_are_copied_sorted_and_exported(
     assert len(rows) == PAGE
 
 
-async def test_a_directory_that_cannot_be_written_to_is_told(
+async def test_a_directory_that_cannot_be_written_to_is_shown(
     busy: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "gone"
@@ -276,7 +276,7 @@ async def test_a_directory_that_cannot_be_written_to_is_told(
     place.rmdir()
     async with signed_in(busy, "Requests") as pilot:
         await pilot.press("e")
-        await says(pilot, "Not exported")
+        await shows(pilot, "Not exported")
 
 
 async def test_the_cursor_stays_on_its_row(busy: ServerProcess, carol: Client) -> None:
@@ -286,7 +286,7 @@ async def test_the_cursor_stays_on_its_row(busy: ServerProcess, carol: Client) -
         assert chosen is not None
         ordered = carol.simulate("dihiggs", 10, 0)
         await pilot.press("r")
-        await holds(pilot, lambda: seen(pilot)[:1] == [ordered.request_id])
+        await holds(pilot, lambda: shown_ids(pilot)[:1] == [ordered.request_id])
         now = table(pilot).current
         assert now is not None
         assert now.request_id == chosen.request_id

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import pytest
 from msgspec.structs import replace
-from tests.tui.consoles import LARGE, SMALL, answers, matches, says, signed_in
+from tests.tui.consoles import LARGE, SMALL, answers, matches, shows, signed_in
 from textual.pilot import Pilot
 
 from collidium.client import AsyncClient, Moment, OperatedRequest, OutputFile, Page
 from collidium.testing.server import ServerProcess
-from collidium_tui.screens.lists import Shown
+from collidium_tui.screens.lists import ListData
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.screens.requests.listing import Listed
 
@@ -70,9 +70,9 @@ async def look_into(pilot: Pilot[None], request: OperatedRequest) -> None:
     """Open the detail of a request that the server is said to have."""
     screen = RequestScreen(request.request_id)
 
-    async def fetch(client: AsyncClient) -> Shown[OperatedRequest]:
-        seen = screen.seen
-        return Shown(request, seen, Page(request.timeline if seen.of == "timeline entries" else FILES))
+    async def fetch(client: AsyncClient) -> ListData[OperatedRequest]:
+        table = screen.active_table
+        return ListData(request, table, Page(request.timeline if table.of == "timeline entries" else FILES))
 
     screen.fetch = fetch  # type: ignore[method-assign]
     pilot.app.push_screen(screen)
@@ -89,7 +89,7 @@ async def test_the_list(backend: ServerProcess, size: tuple[int, int]) -> None:
 async def test_one_request(backend: ServerProcess, size: tuple[int, int]) -> None:
     async with signed_in(backend, "Requests", size=size, now=lambda: NOON) as pilot:
         await look_into(pilot, RUNNING)
-        await says(pilot, "3 timeline entries", "8412973", "Next list")
+        await shows(pilot, "3 timeline entries", "8412973", "Next list")
         await matches(pilot, f"request-{size[0]}")
 
 
@@ -97,9 +97,9 @@ async def test_one_request(backend: ServerProcess, size: tuple[int, int]) -> Non
 async def test_the_files_of_one_that_ended(backend: ServerProcess, size: tuple[int, int]) -> None:
     async with signed_in(backend, "Requests", size=size, now=lambda: NOON) as pilot:
         await look_into(pilot, FAILED)
-        await says(pilot, "timeline entries")
+        await shows(pilot, "timeline entries")
         await pilot.press("l")
-        await says(pilot, "2 output files", "8412973", "Next list")
+        await shows(pilot, "2 output files", "8412973", "Next list")
         await matches(pilot, f"request-files-{size[0]}")
 
 
@@ -108,6 +108,6 @@ async def test_the_question_before_a_cancellation(backend: ServerProcess, size: 
     async with signed_in(backend, "Requests", size=size, now=lambda: NOON) as pilot:
         await answers(pilot, Listed(Page((RUNNING,))))
         await pilot.press("x")
-        await says(pilot, "Cancel request")
+        await shows(pilot, "Cancel request")
         await matches(pilot, f"cancel-{size[0]}")
         await pilot.press("escape")

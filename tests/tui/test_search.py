@@ -20,11 +20,11 @@ class Searching(App[None]):
     def compose(self) -> ComposeResult:
         yield Search("name")
 
-    def on_search_wanted(self, event: Search.Wanted) -> None:
+    def on_search_requested(self, event: Search.Requested) -> None:
         self.told.append((event.text, event.done))
 
 
-async def test_what_is_typed_is_told_when_the_typing_pauses() -> None:
+async def test_what_is_typed_is_shown_when_the_typing_pauses() -> None:
     async with Searching().run_test() as pilot:
         app = pilot.app
         assert isinstance(app, Searching)
@@ -33,7 +33,7 @@ async def test_what_is_typed_is_told_when_the_typing_pauses() -> None:
         assert app.told == [("ada", False)]
 
 
-async def test_enter_tells_at_once_and_escape_empties(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_enter_shows_at_once_and_escape_empties(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "PAUSE", 3600.0)
     async with Searching().run_test() as pilot:
         app = pilot.app
@@ -57,4 +57,4 @@ async def test_a_novel_is_not_taken() -> None:
         field = pilot.app.query_one(Search)
         field.insert_text_at_cursor("It was a dark and stormy night. " * 1000)
         await pilot.pause()
-        assert len(field.value) <= search.MOST_CHARACTERS
+        assert len(field.value) <= search.MAX_LENGTH

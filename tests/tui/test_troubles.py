@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.core.client.servers import answering, dripping, response, serving
 from tests.tui.conftest import ADMIN_TOKEN
-from tests.tui.consoles import console_of, console_on, holds, says, show, signed_in, text
+from tests.tui.consoles import console_of, console_on, holds, show, shows, signed_in, text
 from tests.waiting import until
 from textual import events
 from textual.app import ComposeResult
@@ -26,7 +26,7 @@ from collidium_tui import ConsoleScreen
 from collidium_tui.app import Console
 from collidium_tui.frame.faults import log_file
 from collidium_tui.screens import SCREENS
-from collidium_tui.session import Link, Session, Standing
+from collidium_tui.session import Link, ServerStatus, Session
 from collidium_tui.watch import Watch
 
 NOBODY = "http://127.0.0.1:9"
@@ -51,27 +51,27 @@ OVERVIEW: dict[str, Any] = {
 }
 
 
-async def test_a_backend_that_dies_leaves_its_data_marked_and_is_found_again(tmp_path: Path) -> None:
+async def test_data_are_marked_stale_while_the_backend_is_down(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, env={"ADMIN_TOKEN": ADMIN_TOKEN}) as server:
         async with signed_in(server, "Overview") as pilot:
-            await says(pilot, "queued")
+            await shows(pilot, "queued")
             port = int(server.base_url.rpartition(":")[2])
             server.kill()
             await pilot.press("r")
-            await says(pilot, "BACKEND AWAY", "STALE: data", "cannot reach", "collidium serve", "queued")
+            await shows(pilot, "BACKEND AWAY", "STALE: data", "cannot reach", "collidium serve", "queued")
             server.start(port=port)
-            await holds(pilot, lambda: console_of(pilot).session.standing.link is Link.UP)
+            await holds(pilot, lambda: console_of(pilot).session.status.link is Link.UP)
             await holds(pilot, lambda: "STALE" not in text(pilot))
-            await says(pilot, "last error, at", "cannot reach")
+            await shows(pilot, "last error, at", "cannot reach")
 
 
-async def test_a_backend_that_is_not_there_is_told() -> None:
+async def test_a_backend_that_is_not_there_is_shown() -> None:
     async with console_on(NOBODY, ADMIN_TOKEN) as pilot:
-        await says(pilot, "BACKEND AWAY", "cannot reach http://127.0.0.1:9")
+        await shows(pilot, "BACKEND AWAY", "cannot reach http://127.0.0.1:9")
         await pilot.press("ctrl+f", "y")
-        await says(pilot, "No answer", "Send again (y)")
+        await shows(pilot, "No answer", "Send again (y)")
         await pilot.press("n")
-        await says(pilot, "No answer", "It may be done all the same")
+        await shows(pilot, "No answer", "It may have been done nevertheless")
 
 
 async def test_an_action_without_an_answer_is_sent_again_under_its_key(backend: ServerProcess) -> None:
@@ -91,9 +91,9 @@ async def test_an_action_without_an_answer_is_sent_again_under_its_key(backend: 
     async with signed_in(backend, "Overview") as pilot:
         console = console_of(pilot)
         console.act(perform)
-        await says(pilot, "No answer", "the answer was lost")
+        await shows(pilot, "No answer", "the answer was lost")
         await pilot.press("y")
-        await says(pilot, "kim-lost is banned")
+        await shows(pilot, "kim-lost is banned")
     assert len(set(keys)) == 1
     with Client(backend.base_url, token="", admin_token=ADMIN_TOKEN) as client:
         assert [line.target for line in client.admin_audit()].count("kim-lost") == 1
@@ -102,13 +102,13 @@ async def test_an_action_without_an_answer_is_sent_again_under_its_key(backend: 
 async def test_no_address_ends_the_console_with_a_word() -> None:
     console = Console(Session("not an address", ADMIN_TOKEN))
     async with console.run_test() as pilot:
-        await holds(pilot, lambda: bool(console.parting_words))
-    assert "PLATFORM_BACKEND must be an address" in console.parting_words
+        await holds(pilot, lambda: bool(console.exit_message))
+    assert "PLATFORM_BACKEND must be an address" in console.exit_message
 
 
 async def test_a_secret_that_cannot_be_sent_is_asked_for_again() -> None:
     async with console_on(NOBODY, "two words") as pilot:
-        await says(pilot, "Sign in as operator", "the admin token is not one")
+        await shows(pilot, "Sign in as operator", "the admin token is not one")
         assert "two words" not in text(pilot)
 
 
@@ -122,30 +122,30 @@ async def test_a_server_from_before_the_console_is_named() -> None:
     early = answered("200 OK", {"status": "ok", "version": "0.3.9"})
     with serving(answering(missing), answering(early)) as backend:
         async with console_on(backend, ADMIN_TOKEN, size=(132, 24)) as pilot:
-            await says(pilot, "BACKEND OF ANOTHER VERSION", "the server runs collidium 0.3.9", __version__)
+            await shows(pilot, "BACKEND OF ANOTHER VERSION", "the server runs collidium 0.3.9", __version__)
 
 
 async def test_a_server_of_another_series_is_named_and_shown() -> None:
     newer = answered("200 OK", OVERVIEW | {"version": "1.2.0"})
     with serving(answering(newer)) as backend:
         async with console_on(backend, ADMIN_TOKEN, size=(132, 24)) as pilot:
-            await says(pilot, "connected", "the server runs collidium 1.2.0", "3 unfinished")
+            await shows(pilot, "connected", "the server runs collidium 1.2.0", "3 unfinished")
 
 
 async def test_a_page_of_a_proxy_is_no_backend() -> None:
     page = response("502 Bad Gateway", b"<html>no upstream</html>", "text/html")
     with serving(answering(page), answering(page)) as backend:
         async with console_on(backend, ADMIN_TOKEN, size=(132, 24)) as pilot:
-            await says(pilot, "BACKEND AWAY", "not an answer of", "Collidium server")
+            await shows(pilot, "BACKEND AWAY", "not an answer of", "Collidium server")
 
 
 async def test_an_answer_without_an_end_is_none() -> None:
     with serving(dripping) as backend:
-        session = Session(backend, ADMIN_TOKEN, most_seconds=0.3)
+        session = Session(backend, ADMIN_TOKEN, timeout_seconds=0.3)
         await session.open()
         with pytest.raises(Unreachable, match=r"did not answer within 0\.3 s"):
             await session.look()
-        assert session.standing.link is Link.AWAY
+        assert session.status.link is Link.AWAY
         await session.close()
 
 
@@ -154,18 +154,18 @@ async def test_a_mistake_while_looking_does_not_end_the_watch(backend: ServerPro
     await session.open()
     watch = Watch(session, told.append)
 
-    def fail_once(standing: Standing) -> None:
+    def fail_once(standing: ServerStatus) -> None:
         session.on_change = lambda standing: None
         raise KeyError("a mistake of whoever shows it")
 
     session.on_change = fail_once
     watching = asyncio.create_task(watch.keep())
     await until(lambda: bool(told))
-    before = session.standing
+    before = session.status
     watch.look_now()
-    await until(lambda: session.standing is not before)
+    await until(lambda: session.status is not before)
     assert [type(error) for error in told] == [KeyError]
-    assert session.standing.link is Link.UP
+    assert session.status.link is Link.UP
     watching.cancel()
     await session.close()
 
@@ -177,29 +177,29 @@ async def test_a_terminal_of_no_size_and_back(backend: ServerProcess) -> None:
         await pilot.press("ctrl+f")
         await pilot.resize_terminal(1, 1)
         await pilot.resize_terminal(80, 24)
-        await says(pilot, "Freeze the platform", "Freeze (y)")
+        await shows(pilot, "Freeze the platform", "Freeze (y)")
 
 
 async def test_a_novel_pasted_into_a_field_is_not_taken(backend: ServerProcess) -> None:
     async with console_on(backend.base_url, None) as pilot:
-        await says(pilot, "Sign in as operator")
+        await shows(pilot, "Sign in as operator")
         field = pilot.app.screen.query_one(Input)
         field.post_message(events.Paste("It was a dark and stormy night; " * 50_000))
         await pilot.pause()
         assert field.value == ""
         await pilot.press("x", "enter")
-        await says(pilot, "does not take this secret")
+        await shows(pilot, "rejects this secret")
 
 
 async def test_the_secret_is_shown_nowhere(backend: ServerProcess) -> None:
     async with console_on(backend.base_url, None, size=(132, 43)) as pilot:
-        await says(pilot, "Sign in as operator")
+        await shows(pilot, "Sign in as operator")
         await pilot.press(*backend.admin_token[:-1])
         assert backend.admin_token[:-1] not in text(pilot)
         await pilot.press(backend.admin_token[-1], "enter")
-        await says(pilot, "connected")
+        await shows(pilot, "connected")
         console = console_of(pilot)
-        told = (text(pilot), console.title, repr(vars(console.session)), repr(console.session.standing))
+        told = (text(pilot), console.title, repr(vars(console.session)), repr(console.session.status))
         assert not any(backend.admin_token in each for each in told)
 
 
@@ -262,32 +262,32 @@ def strange() -> tuple[dict[str, type[ConsoleScreen[Any]]], list[str]]:
 
 @pytest.mark.parametrize("label", ["Unmakeable", "Empty", "Unasked", "Unseen"])
 async def test_a_screen_that_fails_says_so_in_its_place(backend: ServerProcess, label: str) -> None:
-    async with signed_in(backend, brought=strange, size=(132, 43)) as pilot:
+    async with signed_in(backend, plugin_screens=strange, size=(132, 43)) as pilot:
         await holds(pilot, lambda: label in console_of(pilot).labels)
         console_of(pilot).action_show(label)
-        await says(pilot, "something is wrong in the console (KeyError)", "console.log")
+        await shows(pilot, "error in the console (KeyError)", "console.log")
         assert "secret of its author" not in text(pilot)
         await show(pilot, "Audit")
-        await says(pilot, "who", "what")
+        await shows(pilot, "who", "what")
 
 
 @pytest.mark.parametrize(
     "address", ["collidium_tui.screens.nowhere:Lost", "collidium_tui.screens.audit:Lost"]
 )
-async def test_a_screen_of_the_console_that_is_not_there_breaks_no_other(
+async def test_a_missing_screen_breaks_no_other(
     backend: ServerProcess, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setitem(SCREENS, "Usage", address)
     async with signed_in(backend) as pilot:
         console_of(pilot).action_show("Usage")
-        await says(pilot, "This screen cannot be shown", "something is wrong in the console")
+        await shows(pilot, "This screen cannot be shown", "error in the console")
         await show(pilot, "Audit")
-        await says(pilot, "who", "what")
+        await shows(pilot, "who", "what")
 
 
-async def test_what_is_wrong_with_plugins_is_told(backend: ServerProcess) -> None:
-    async with signed_in(backend, brought=strange, size=(132, 43)) as pilot:
-        await says(pilot, "[red]no[/]", "screen 'Audit' is refused")
+async def test_what_is_wrong_with_plugins_is_shown(backend: ServerProcess) -> None:
+    async with signed_in(backend, plugin_screens=strange, size=(132, 43)) as pilot:
+        await shows(pilot, "[red]no[/]", "screen 'Audit' is refused")
 
 
 @pytest.fixture
@@ -301,15 +301,15 @@ def logging_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     handler.close()
 
 
-async def test_a_mistake_that_nothing_survives_ends_the_console_without_a_traceback(
+async def test_a_fatal_error_ends_the_console_without_a_traceback(
     backend: ServerProcess, logging_to: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    console = Console(Session(backend.base_url, ADMIN_TOKEN), brought=strange)
+    console = Console(Session(backend.base_url, ADMIN_TOKEN), plugin_screens=strange)
     async with console.run_test() as pilot:
         await holds(pilot, lambda: "Fatal" in console.labels)
         console.action_show("Fatal")
-        await holds(pilot, lambda: bool(console.parting_words))
-    assert console.parting_words.startswith("The console had to end: something is wrong")
-    assert str(log_file()) in console.parting_words
+        await holds(pilot, lambda: bool(console.exit_message))
+    assert console.exit_message.startswith("The console ended: error in the console")
+    assert str(log_file()) in console.exit_message
     assert "a secret of its author" in logging_to.read_text()
     assert "Traceback" not in "".join(capfd.readouterr())

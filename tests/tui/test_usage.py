@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import pytest
 from tests.tui import seeding
-from tests.tui.consoles import LARGE, SMALL, answers, matches, says, signed_in, text
+from tests.tui.consoles import LARGE, SMALL, answers, matches, shows, signed_in, text
 from textual.pilot import Pilot
 
 from collidium.client import Usage, UserUsage
 from collidium.testing.server import ServerProcess
-from collidium_tui.screens.usage import MOST
+from collidium_tui.screens.usage import MAX_ACCOUNTS
 from collidium_tui.widgets.table import Table
 
 
@@ -47,8 +47,8 @@ def used(backend: ServerProcess) -> ServerProcess:
 
 async def test_the_accounts_that_used_most_are_shown_with_their_share(used: ServerProcess) -> None:
     async with signed_in(used, "Usage") as pilot:
-        await says(pilot, "60 requests, 1,830.0 node-hours", f"of {MOST} accounts below: 1,775.0")
-        await says(pilot, "user60", "3.3", "60.0", f"{MOST} accounts")
+        await shows(pilot, "60 requests, 1,830.0 node-hours", f"of {MAX_ACCOUNTS} accounts below: 1,775.0")
+        await shows(pilot, "user60", "3.3", "60.0", f"{MAX_ACCOUNTS} accounts")
         found = bars(pilot)
         assert found["user60"] > found["user50"] > 0
         # As long as they are much, to the cell.
@@ -77,11 +77,11 @@ async def test_bars_fill_the_width_that_there_is(used: ServerProcess) -> None:
     async with signed_in(used, "Usage") as pilot:
         narrow = bars(pilot)["user60"]
         await pilot.resize_terminal(120, 30)
-        await says(pilot, "█" * (narrow + 20))
+        await shows(pilot, "█" * (narrow + 20))
         assert bars(pilot)["user60"] == narrow + 40
         for size in ((20, 5), (2, 1), (1, 1), (120, 30)):
             await pilot.resize_terminal(*size)
-        await says(pilot, "█" * (narrow + 40))
+        await shows(pilot, "█" * (narrow + 40))
 
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -99,10 +99,10 @@ USAGE = Usage(
 )
 
 
-async def test_a_month_without_requests_is_told_in_words(backend: ServerProcess) -> None:
+async def test_a_month_without_requests_is_shown_in_words(backend: ServerProcess) -> None:
     async with signed_in(backend, "Usage") as pilot:
         await answers(pilot, Usage("2026-01", Decimal(0), 0, ()))
-        await says(pilot, "2026-01 (UTC): nobody has ordered anything yet.", "0 accounts")
+        await shows(pilot, "2026-01 (UTC): no requests yet.", "0 accounts")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -20,21 +20,24 @@ from collidium_tui.frame.help import Help
 from collidium_tui.frame.keys import keys_of
 from collidium_tui.frame.login import Login
 from collidium_tui.screens import SCREENS, Maker, at, or_broken
-from collidium_tui.session import Action, Deed, Link, Session, Standing
+from collidium_tui.services import Services
+from collidium_tui.session import Action, Handler, Link, ServerStatus, Session
 from collidium_tui.watch import Watch
 from collidium_tui.widgets.ask import Ask, Question
 from collidium_tui.widgets.times import Times
 
 Result = TypeVar("Result")
 
-#: Screens that plugins bring, by label, and what was wrong with any of them.
-Brought = Callable[[], tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]]
+#: Screens of plugins by label, and what was wrong with any of them.
+PluginScreens = Callable[[], tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]]
 
 #: Keys of screens, in their order; those after the tenth are in the palette.
 KEYS: Final = "1234567890"
 
-_SEND_AGAIN: Final = "It may be done all the same. Sent again from here it is still done only once."
-_PERHAPS_DONE: Final = "It may be done all the same: see the ledger or the audit log before you do it again."
+_SEND_AGAIN: Final = "It may have been done nevertheless. If you send it again, it is still done only once."
+_PERHAPS_DONE: Final = (
+    "It may have been done nevertheless: see the ledger or the audit log before you repeat it."
+)
 
 
 class Console(App[None]):
@@ -52,29 +55,33 @@ class Console(App[None]):
     ]
 
     def __init__(
-        self, session: Session, *, times: Times | None = None, brought: Brought = lambda: ({}, ())
+        self,
+        session: Session,
+        *,
+        times: Times | None = None,
+        plugin_screens: PluginScreens = lambda: ({}, ()),
     ) -> None:
-        """``brought`` gives the screens of plugins; it is called in a thread, once the console is there."""
+        """``plugin_screens`` returns the screens of plugins; called in a thread, after the console opened."""
         super().__init__()
         self.session = session
         self.times = times or Times()
-        self.standing_changed: Signal[Standing] = Signal(self, "standing changed")
+        self.status_changed: Signal[ServerStatus] = Signal(self, "status changed")
         self.zone_changed: Signal[bool] = Signal(self, "zone changed")
         self.screens_changed: Signal[None] = Signal(self, "screens changed")
-        #: How the server stood before the last change.
+        #: The link before the last change of the status.
         self.link_before = Link.NEW
-        #: What to say when the console has ended by itself.
-        self.parting_words = ""
-        self._brought = brought
+        #: Printed after the console has ended by itself.
+        self.exit_message = ""
+        self._plugin_screens = plugin_screens
         #: Of all screens, in the order of their keys.
         self.labels: list[str] = []
-        self._watch = Watch(session, self._tell_mistake)
+        self._watch = Watch(session, self._show_mistake)
         self._link = Link.NEW
 
     # -- life -----------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        self.session.on_change = self._on_standing
+        self.session.on_change = self._on_status
         for label, address in SCREENS.items():
             self._add(label, at(address))
         self.switch_mode(self.labels[0])
@@ -90,7 +97,7 @@ class Console(App[None]):
             self.leave(error.detail)
             return
         self.act(self._watch.keep)
-        screens, failures = await asyncio.to_thread(self._brought)
+        screens, failures = await asyncio.to_thread(self._plugin_screens)
         for label, kind in screens.items():
             if label in self.labels:
                 failures = [*failures, f"a plugin's screen {label!r} is refused: there is one of that label"]
@@ -112,7 +119,7 @@ class Console(App[None]):
         self.switch_mode(label)
 
     def action_help(self) -> None:
-        """Say what the screen is for and which keys there are."""
+        """Show what the screen is for, and its keys."""
         self.push_screen(Help(self.screen, self.screen_keys))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
@@ -132,20 +139,20 @@ class Console(App[None]):
 
     # -- actions --------------------------------------------------------------------------------------
 
-    def act(self, deed: Deed) -> None:
-        """Call ``deed`` and wait for it beside the screens; a mistake in it is told, and ends nothing."""
-        _: Worker[None] = self.run_worker(partial(self._guarded, deed), group="acting")
+    def act(self, handler: Handler) -> None:
+        """Run ``handler`` in a worker; errors in it are shown and do not end the console."""
+        _: Worker[None] = self.run_worker(partial(self._guarded, handler), group="acting")
 
     async def perform(self, action: Action[Result], done: str = "") -> Result | None:
-        """Perform an action, tell how it went, and show what is so now; None: refused, or no answer."""
+        """Perform an action, show its outcome and refresh; None if it was rejected or not answered."""
         try:
-            result = await self._ask_until_answered(action)
+            result = await self._call_until_answered(action)
         except Unreachable as error:
-            told = f"{error}\n{_PERHAPS_DONE}"
-            self.notify(told, title="No answer", severity="error", timeout=20, markup=False)
+            message = f"{error}\n{_PERHAPS_DONE}"
+            self.notify(message, title="No answer", severity="error", timeout=20, markup=False)
             return None
         except CollidiumError as error:
-            self.tell_refused(error)
+            self.show_rejection(error)
             return None
         if done:
             self.notify(done, markup=False)
@@ -155,12 +162,12 @@ class Console(App[None]):
             refresh_now()
         return result
 
-    async def _ask_until_answered(self, action: Action[Result]) -> Result:
+    async def _call_until_answered(self, action: Action[Result]) -> Result:
         """Send an action under one key, again as long as there is no answer and the operator wants it."""
         key = uuid.uuid4().hex
         while True:
             try:
-                return await self.session.ask(lambda client: action(client, key))
+                return await self.session.call(lambda client: action(client, key))
             except Unreachable as error:
                 question = Question("No answer", f"{error}\n{_SEND_AGAIN}", "Send again", reversible=True)
                 if not await self.push_screen_wait(Ask(question)):
@@ -173,10 +180,11 @@ class Console(App[None]):
             self.act(self._freeze)
 
     async def _freeze(self) -> None:
-        freeze = not self.session.standing.frozen
+        freeze = not self.session.status.frozen
         if await self.push_screen_wait(Ask(freezing.question(freeze))):
             await self.perform(
-                lambda client, key: client.admin_freeze(freeze, idempotency_key=key), freezing.told(freeze)
+                lambda client, key: client.admin_freeze(freeze, idempotency_key=key),
+                freezing.confirmation(freeze),
             )
 
     def action_zone(self) -> None:
@@ -191,36 +199,42 @@ class Console(App[None]):
     # -- when things go wrong -------------------------------------------------------------------------
 
     def report(self, error: BaseException) -> str:
-        """Log a mistake in the console itself; returns what to tell of it."""
+        """Log an error of the console itself and return the text to show."""
         return faults.record(error)
 
-    def tell_refused(self, error: CollidiumError) -> None:
-        """Say that something was not done, and why."""
+    def show_rejection(self, error: CollidiumError) -> None:
+        """Show that an action was not done, and why."""
         self.notify(str(error), title="Not done", severity="error", markup=False)
 
     def leave(self, words: str) -> None:
         """End the console and say why."""
-        self.parting_words = self.parting_words or words
+        self.exit_message = self.exit_message or words
         self.exit(return_code=1)
 
-    async def _guarded(self, deed: Deed) -> None:
+    async def _guarded(self, handler: Handler) -> None:
         try:
-            await deed()
+            await handler()
         except CollidiumError as error:
-            self.tell_refused(error)
+            self.show_rejection(error)
         except Exception as error:
-            self._tell_mistake(error)
+            self._show_mistake(error)
 
-    def _tell_mistake(self, error: Exception) -> None:
+    def _show_mistake(self, error: Exception) -> None:
         self.notify(self.report(error), severity="error", markup=False)
 
     def _handle_exception(self, error: Exception) -> None:
         # Textual would print a traceback with the values of variables. What raised it no longer runs.
         cause = error.error if isinstance(error, WorkerFailed) else error
-        self.leave(f"The console had to end: {self.report(cause)}")
+        self.leave(f"The console ended: {self.report(cause)}")
 
-    def _on_standing(self, standing: Standing) -> None:
-        self.link_before, self._link = self._link, standing.link
-        self.standing_changed.publish(standing)
-        if standing.link is Link.SIGNED_OUT and not isinstance(self.screen, Login):
-            self.push_screen(Login(standing.last_error))
+    def _on_status(self, status: ServerStatus) -> None:
+        self.link_before, self._link = self._link, status.link
+        self.status_changed.publish(status)
+        if status.link is Link.SIGNED_OUT and not isinstance(self.screen, Login):
+            self.push_screen(Login(status.last_error))
+
+
+if TYPE_CHECKING:
+
+    def _provides_services(console: Console) -> Services:
+        return console

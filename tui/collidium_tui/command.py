@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 if TYPE_CHECKING:
-    from collidium_tui.app import Brought
+    from collidium_tui.app import PluginScreens
 
 
 class Command(Protocol):
-    """What the ``collidium`` command hands to its commands, as far as it is asked for here."""
+    """What this command uses of the context of ``collidium``."""
 
     @property
-    def screens(self) -> Brought: ...
+    def screens(self) -> PluginScreens: ...
 
 
 @click.command()
@@ -36,7 +36,7 @@ def tui(command: Command, utc: bool) -> None:
         raise click.ClickException(
             "the console needs a terminal; from scripts use `collidium admin`, which prints what it shows"
         )
-    # Only here: everybody's `collidium --help` reads the lines above.
+    # Imported here, because `collidium --help` imports this module.
     from collidium_tui.app import Console
     from collidium_tui.frame import faults
     from collidium_tui.session import Session
@@ -44,7 +44,7 @@ def tui(command: Command, utc: bool) -> None:
 
     faults.log_to_file()
     session = Session(os.environ.get("PLATFORM_BACKEND"), os.environ.get("ADMIN_TOKEN"))
-    console = Console(session, times=Times(utc=utc), brought=command.screens)
+    console = Console(session, times=Times(utc=utc), plugin_screens=command.screens)
     console.run()
-    if console.parting_words:
-        raise click.ClickException(console.parting_words)
+    if console.exit_message:
+        raise click.ClickException(console.exit_message)

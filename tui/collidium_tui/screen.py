@@ -1,10 +1,10 @@
-"""What all screens are made from: asking every few seconds, age of the data, errors, actions."""
+"""The base of all screens: polling, the age of the data, errors, actions."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -19,7 +19,8 @@ from collidium.errors import CollidiumError
 from collidium_tui.frame.freshness import Freshness
 from collidium_tui.frame.status import StatusBar
 from collidium_tui.frame.tabs import Tabs
-from collidium_tui.session import Action, Deed, Link, Session, Standing
+from collidium_tui.services import Services, services
+from collidium_tui.session import Action, Handler, Link, ServerStatus, Session
 from collidium_tui.widgets.ask import Ask, Question
 from collidium_tui.widgets.form import Form
 from collidium_tui.widgets.table import Table
@@ -28,17 +29,16 @@ from collidium_tui.widgets.times import Times
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient
-    from collidium_tui.app import Console
 
-#: Seconds between two times that a screen asks by itself or by its key.
-LEAST_SECONDS: Final = 1.0
+#: Minimum seconds between two fetches of a screen.
+MIN_INTERVAL_SECONDS: Final = 1.0
 
 Data = TypeVar("Data")
 Result = TypeVar("Result")
 
 
 class ConsoleScreen(Screen[None], Generic[Data]):
-    """A screen: it says what it is called, what it asks the server, and how that is shown.
+    """A screen: its label, what it fetches from the server, and how that is shown.
 
     ::
 
@@ -47,24 +47,24 @@ class ConsoleScreen(Screen[None], Generic[Data]):
             refresh_seconds = 10
 
             def content(self):
-                yield Static(id="told")
+                yield Static(id="status")
 
             async def fetch(self, client):
                 return await client.ready()
 
             def show(self, data):
-                self.query_one("#told", Static).update(plain(data.status))
+                self.query_one("#status", Static).update(plain(data.status))
 
     While it is on top, :meth:`fetch` is called every ``refresh_seconds`` in a worker, never twice at once,
-    and :meth:`show` with its answer. Leaving cancels; coming back asks anew. An error of the server, or a
-    mistake in the screen itself, is told below the content, and what was shown stays, marked stale.
+    and :meth:`show` with its answer. Leaving cancels; coming back asks anew. Errors of the
+    server, and of the screen itself, are shown below the content; the old data stay, marked stale.
 
     For what changes things there are :meth:`act`, :meth:`confirm`, :meth:`fill_in` and :meth:`perform`.
     """
 
     #: What it is called among the screens.
     label: ClassVar[str] = ""
-    #: At least ``LEAST_SECONDS``; a screen that makes several calls asks less often.
+    #: At least ``MIN_INTERVAL_SECONDS``; a screen that makes several calls asks less often.
     refresh_seconds: ClassVar[float] = 5.0
     #: What it is for, in a sentence or two for the help.
     about: ClassVar[str] = ""
@@ -79,12 +79,12 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         #: Why the data are not newer, if something is wrong.
         self.trouble = ""
         self._timer: Timer | None = None
-        self._reading: Worker[None] | None = None
-        self._asked_at = -LEAST_SECONDS
-        #: Runs until the key to refresh has its way.
+        self._fetching: Worker[None] | None = None
+        self._fetched_at = -MIN_INTERVAL_SECONDS
+        #: Runs until a refresh by key is due.
         self._wanted: Timer | None = None
 
-    # -- what a screen says of itself -----------------------------------------------------------------
+    # -- to be defined by a screen -----------------------------------------------------------------
 
     def content(self) -> ComposeResult:
         """Its widgets."""
@@ -101,9 +101,9 @@ class ConsoleScreen(Screen[None], Generic[Data]):
     # -- for actions ----------------------------------------------------------------------------------
 
     @property
-    def console(self) -> Console:
+    def console(self) -> Services:
         """The application."""
-        return cast("Console", self.app)
+        return services(self)
 
     @property
     def session(self) -> Session:
@@ -115,32 +115,32 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         """How times are shown."""
         return self.console.times
 
-    def act(self, deed: Deed) -> None:
-        """Call ``deed`` and wait for it beside the screen; a mistake in it is told, and ends nothing."""
-        self.console.act(deed)
+    def act(self, handler: Handler) -> None:
+        """Run ``handler`` in a worker; errors in it are shown and do not end the console."""
+        self.console.act(handler)
 
     async def confirm(self, question: Question) -> bool:
         """Ask first; within :meth:`act`."""
-        return await self.console.push_screen_wait(Ask(question))
+        return await self.app.push_screen_wait(Ask(question))
 
     async def fill_in(self, form: Form) -> dict[str, str] | None:
         """Have a form filled in; None when it was given up. Within :meth:`act`."""
-        return await self.console.push_screen_wait(form)
+        return await self.app.push_screen_wait(form)
 
     async def perform(self, action: Action[Result], done: str = "") -> Result | None:
-        """Perform an action, tell how it went, and show what is so now. Within :meth:`act`.
+        """Perform an action, show its outcome and refresh. Within :meth:`act`.
 
-        Where no answer comes the operator may send it again, under the same key. Returns None when the server
-        refused or did not answer, which was then told.
+        Without an answer the operator may send it again under the same key. Returns None when the server
+        rejected it or did not answer; the operator has then seen why.
         """
         return await self.console.perform(action, done)
 
     def refresh_now(self) -> None:
-        """Ask the server now, whatever is under way."""
+        """Fetch now; a fetch in progress is cancelled."""
         if self.is_current:
-            self._asked_at = monotonic()
-            self._reading = self.run_worker(self._read, group="reading", exclusive=True)
-            self._tell_freshness()
+            self._fetched_at = monotonic()
+            self._fetching = self.run_worker(self._read, group="fetching", exclusive=True)
+            self._update_freshness()
 
     # -- life -----------------------------------------------------------------------------------------
 
@@ -153,8 +153,8 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self._timer = self.set_interval(max(self.refresh_seconds, LEAST_SECONDS), self._tick)
-        self.console.standing_changed.subscribe(self, self._on_standing)
+        self._timer = self.set_interval(max(self.refresh_seconds, MIN_INTERVAL_SECONDS), self._tick)
+        self.console.status_changed.subscribe(self, self._on_status)
         self.console.zone_changed.subscribe(self, lambda _: self._show_again())
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
@@ -166,23 +166,23 @@ class ConsoleScreen(Screen[None], Generic[Data]):
     def on_screen_suspend(self, event: events.ScreenSuspend) -> None:
         if self._timer is not None:
             self._timer.pause()
-        self.workers.cancel_group(self, "reading")
+        self.workers.cancel_group(self, "fetching")
 
-    def on_table_turned(self, event: Table.Turned) -> None:
+    def on_table_page_changed(self, event: Table.PageChanged) -> None:
         self.refresh_now()
 
     def action_refresh(self) -> None:
         # A key that is held down asks no more than once a second.
         if self._wanted is None:
-            since = monotonic() - self._asked_at
-            self._wanted = self.set_timer(max(LEAST_SECONDS - since, 0.01), self._refresh_wanted)
+            since = monotonic() - self._fetched_at
+            self._wanted = self.set_timer(max(MIN_INTERVAL_SECONDS - since, 0.01), self._refresh_wanted)
 
     # -- inside ---------------------------------------------------------------------------------------
 
     @property
-    def is_reading(self) -> bool:
+    def is_fetching(self) -> bool:
         """Whether an answer is on its way."""
-        return self._reading is not None and not self._reading.is_finished
+        return self._fetching is not None and not self._fetching.is_finished
 
     def _content(self) -> ComposeResult:
         try:
@@ -195,27 +195,27 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         self.refresh_now()
 
     def _tick(self) -> None:
-        # While the backend is away the session alone looks for it.
-        lately = monotonic() - self._asked_at < LEAST_SECONDS
-        if self.session.standing.link is Link.UP and not self.is_reading and not lately:
+        # While the backend is unreachable only the session polls it.
+        lately = monotonic() - self._fetched_at < MIN_INTERVAL_SECONDS
+        if self.session.status.link is Link.UP and not self.is_fetching and not lately:
             self.refresh_now()
 
-    def _on_standing(self, standing: Standing) -> None:
-        back = standing.link is Link.UP and self.console.link_before is not Link.UP
+    def _on_status(self, status: ServerStatus) -> None:
+        back = status.link is Link.UP and self.console.link_before is not Link.UP
         if back:
             self.refresh_now()
-        self._tell_freshness()
+        self._update_freshness()
 
     async def _read(self) -> None:
-        if self.session.standing.link not in (Link.UP, Link.AWAY):
-            return  # the session finds out first whether there is somebody to ask
+        if self.session.status.link not in (Link.UP, Link.AWAY):
+            return  # the session first detects whether the server answers
         try:
-            self.data = await self.session.ask(self.fetch)
+            self.data = await self.session.call(self.fetch)
             self.data_at, self.trouble = self.times.now(), ""
         except CollidiumError as error:
             self.trouble = error.detail
         except Exception as error:
-            # A screen, perhaps a stranger's, must not take the console along.
+            # A screen, perhaps of a plugin, must not end the console.
             self.trouble = self.console.report(error)
         self._show_again()
 
@@ -225,9 +225,9 @@ class ConsoleScreen(Screen[None], Generic[Data]):
                 self.show(self.data)
             except Exception as error:
                 self.trouble = self.console.report(error)
-        self._tell_freshness()
+        self._update_freshness()
 
-    def _tell_freshness(self) -> None:
-        # While the console ends, its lines go before the screen does.
+    def _update_freshness(self) -> None:
+        # When the console ends, its widgets are removed before the screen.
         for line in self.query(Freshness):
-            line.tell(self.data_at, self.trouble)
+            line.refresh_text(self.data_at, self.trouble)

@@ -1,4 +1,4 @@
-"""The console's one way to the server: every call goes through here, so here is known how the server is."""
+"""The console's connection to the server: every call passes here, and its outcome updates the status."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 #: Longest wait for a whole answer; a thousand refunds at once take some of it.
-MOST_SECONDS: Final = 60.0
+TIMEOUT_SECONDS: Final = 60.0
 
-#: What is told instead of the words that the server has for a program.
-NOT_TAKEN: Final = "The server does not take this secret."
+#: Shown instead of the server's text, which is written for programs.
+REJECTED: Final = "The server rejects this secret."
 
-#: What is to be asked: ``lambda client: client.admin_usage(limit=50)``.
+#: A call: ``lambda client: client.admin_usage(limit=50)``.
 Call = Callable[["AsyncClient"], Awaitable[Result]]
-#: What changes something, done once for the key:
+#: A call that changes something, once for each key:
 #: ``lambda client, key: client.admin_verify(submission_id, idempotency_key=key)``.
 Action = Callable[["AsyncClient", str], Awaitable[Result]]
-#: What an operator sets off, questions and all: a method, or a ``partial`` of one.
-Deed = Callable[[], Awaitable[None]]
+#: What a key runs, with its questions: a method, or a ``partial`` of one.
+Handler = Callable[[], Awaitable[None]]
 
 
 class Link(Enum):
-    """How the console and the server stand to each other."""
+    """The state of the connection to the server."""
 
     NEW = "connecting"
     SIGNED_OUT = "signed out"
@@ -46,8 +46,8 @@ class Link(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What the console knows of the server, whatever screen is shown."""
+class ServerStatus:
+    """What the console knows of the server."""
 
     backend: str
     link: Link = Link.NEW
@@ -55,9 +55,9 @@ class Standing:
     latency_ms: float | None = None
     #: As the last look found it; stays while the server is away.
     overview: Overview | None = None
-    #: What to tell of its version, if it is another than the console's.
+    #: How its version differs from the console's, if it does.
     mismatch: str | None = None
-    #: What went wrong last, and when; stays until something else does, or somebody signs in.
+    #: What went wrong last, and when; stays until something else does, or an operator signs in.
     last_error: str = ""
     last_error_at: datetime | None = None
 
@@ -79,13 +79,13 @@ class Session:
         self,
         backend: str | None = None,
         admin_token: str | None = None,
-        most_seconds: float = MOST_SECONDS,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
-        self.standing = Standing(backend or "")
-        self.on_change: Callable[[Standing], None] = lambda standing: None
+        self.status = ServerStatus(backend or "")
+        self.on_change: Callable[[ServerStatus], None] = lambda status: None
         self._backend = backend
         self._first_token = admin_token
-        self._most_seconds = most_seconds
+        self._timeout_seconds = timeout_seconds
         self._client: AsyncClient | None = None
 
     async def open(self) -> None:
@@ -107,7 +107,7 @@ class Session:
     @property
     def signed_in(self) -> bool:
         """Whether calls have a secret to go with, as far as is known."""
-        return self._client is not None and self.standing.link is not Link.SIGNED_OUT
+        return self._client is not None and self.status.link is not Link.SIGNED_OUT
 
     async def sign_in(self, admin_token: str) -> None:
         """Use another secret from now on; raises CollidiumError when the server does not take it."""
@@ -117,37 +117,37 @@ class Session:
         await self.look()
         self._set(last_error="", last_error_at=None)
 
-    async def ask(self, call: Call[Result]) -> Result:
-        """What the server answers; raises CollidiumError, which is then told in ``standing``, too."""
+    async def call(self, call: Call[Result]) -> Result:
+        """Call the server and return its response; raises CollidiumError, also recorded in ``status``."""
         if self._client is None:
             raise Unreachable("not connected yet")
         try:
-            return await self._answered(call(self._client))
+            return await self._with_timeout(call(self._client))
         except CollidiumError as error:
             self._set(
-                link=_LINKS.get(type(error), self.standing.link),
+                link=_LINKS.get(type(error), self.status.link),
                 last_error=error.detail,
                 last_error_at=datetime.now(UTC),
             )
             raise
 
-    async def _answered(self, answer: Awaitable[Result]) -> Result:
-        """The client waits for each piece of an answer; that the pieces end is seen to here.
+    async def _with_timeout(self, answer: Awaitable[Result]) -> Result:
+        """Bound the whole response: the client's timeout bounds each chunk alone.
 
-        A secret that is not taken is told in an operator's words.
+        A rejected secret is reported in an operator's words.
         """
         try:
-            async with asyncio.timeout(self._most_seconds):
+            async with asyncio.timeout(self._timeout_seconds):
                 return await answer
         except Unauthenticated as error:
-            # The server's words are for programs: they name a header.
-            raise Unauthenticated(NOT_TAKEN) from error
+            # The server's text is for programs: it names a header.
+            raise Unauthenticated(REJECTED) from error
         except TimeoutError:
-            told = f"{self.standing.backend} did not answer within {self._most_seconds:g} s"
-            raise Unreachable(told) from None
+            message = f"{self.status.backend} did not answer within {self._timeout_seconds:g} s"
+            raise Unreachable(message) from None
 
     async def look(self) -> None:
-        """See how the server is; raises CollidiumError when it does not answer as it should."""
+        """Poll the server; raises CollidiumError when it does not answer as it should."""
         try:
             await self._look()
         except (ConfigurationError, Unauthenticated):
@@ -161,9 +161,9 @@ class Session:
 
         started = monotonic()
         try:
-            overview = await self.ask(lambda client: client.admin_overview())
+            overview = await self.call(lambda client: client.admin_overview())
         except UpstreamError as error:
-            health = await self.ask(lambda client: client.health())
+            health = await self.call(lambda client: client.health())
             self._set(link=Link.OTHER, mismatch=version_mismatch(health.version) or error.detail)
             return
         self._set(
@@ -176,17 +176,17 @@ class Session:
     def _connect(self, admin_token: str) -> AsyncClient:
         from collidium.client import AsyncClient
 
-        # An empty token: nobody's account is signed up by an operator who looks.
+        # An empty token, so that no account is created for an operator.
         return AsyncClient(self._backend, token="", admin_token=admin_token)
 
     def _set(self, **changes: object) -> None:
-        changed = replace(self.standing, **changes)  # type: ignore[arg-type]  # by name, as Standing has them
-        if changed != self.standing:
-            self.standing = changed
+        changed = replace(self.status, **changes)  # type: ignore[arg-type]  # by name, as ServerStatus has them
+        if changed != self.status:
+            self.status = changed
             self.on_change(changed)
 
 
-#: What an error says of the link; others say nothing.
+#: The link after an error; other errors do not change it.
 _LINKS: Final[Mapping[type[CollidiumError], Link]] = {
     # A secret that cannot even be sent.
     ConfigurationError: Link.SIGNED_OUT,

@@ -1,4 +1,4 @@
-"""Looks at the server every few seconds, less often while it is away, and at once when it is told to."""
+"""Polls the server every few seconds, less often while it is unreachable, and at once on request."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ PAUSES_AWAY: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
 
 
 class Watch:
-    """Keeps a session's standing true."""
+    """Keeps a session's status up to date."""
 
-    def __init__(self, session: Session, mistaken: Callable[[Exception], None]) -> None:
-        """``mistaken`` is told of mistakes in the console itself that a look ran into."""
+    def __init__(self, session: Session, on_mistake: Callable[[Exception], None]) -> None:
+        """``on_mistake`` is called with errors of the console itself that a poll ran into."""
         self._session = session
-        self._mistaken = mistaken
+        self._on_mistake = on_mistake
         self._wanted = asyncio.Event()
 
     def look_now(self) -> None:
@@ -36,7 +36,7 @@ class Watch:
             self._wanted.clear()
             if self._session.signed_in:
                 await self._look()
-            if self._session.standing.link is Link.AWAY:
+            if self._session.status.link is Link.AWAY:
                 pause = next(pauses, PAUSES_AWAY[-1])
             else:
                 pause, pauses = PAUSE, iter(PAUSES_AWAY)
@@ -47,7 +47,7 @@ class Watch:
         try:
             await self._session.look()
         except CollidiumError:
-            pass  # told in the session's standing
+            pass  # shown by the session's status
         except Exception as error:
-            # Whoever does not look any more would show for ever what once was so.
-            self._mistaken(error)
+            # Without polls the console would show old data for ever.
+            self._on_mistake(error)

@@ -1,8 +1,8 @@
-"""What was read of a dataset table, as numbers: equal for equal values, whatever stored and read them.
+"""Digests of the values of dataset tables, independent of how they were stored and read.
 
-Each event has a number of its own, and a number for many events is their sum. So neither the order of events
-nor the blocks in which they come make a difference, and nothing but the values does: not the machine, not the
-width of an integer or a float, not the order of columns, not the version of a library.
+Each event has a digest, and the digest of many events is the sum of theirs. It depends on the values only:
+not on the order of events, blocks or columns, the width of integers and floats, the machine or library
+versions.
 """
 
 from __future__ import annotations
@@ -16,21 +16,40 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Digests lie below it, so that they fit into a signed integer of 64 bits.
+#: Digests are below it, so that they fit into a signed integer of 64 bits.
 MODULUS: Final = 2**63
 
 Numbers = npt.NDArray[Any]
 
 
 def event_digests(table: pa.Table) -> npt.NDArray[np.uint64]:
-    """The digest of each row of a dataset table, which is one event; shape (events,).
+    """Return the digest of each event.
 
-    Columns are integers, floats, booleans, or lists of these, to any depth; they go by their canonical names.
-    It is the first 8 bytes of the SHA-256 of an event's columns, each after its name, in order of
-    names: the lengths of its lists, level by level, then its values, as little-endian numbers of 64 bits.
+    It is the first 8 bytes, modulo :data:`MODULUS`, of the SHA-256 of an event's columns, each after its
+    name, in the order of the names: the lengths of its lists, level by level, then its values, as
+    little-endian numbers of 64 bits. A null list differs from an empty one.
 
-    Raises ValueError, with the column, for any other type and for nulls in place of numbers. A list may be
-    null, and is then not the same as an empty one.
+    Parameters
+    ----------
+    table : pyarrow.Table
+        One row per event; columns of integers, floats, booleans, or lists of these to any depth, with their
+        canonical names.
+
+    Returns
+    -------
+    numpy.ndarray of uint64, shape (events,)
+
+    Raises
+    ------
+    ValueError
+        For any other type, and for nulls in place of numbers; the message names the column.
+
+    Examples
+    --------
+    >>> narrow = pa.table({"event_id": pa.array([1], pa.uint8()), "x": [[0.5]]})
+    >>> wide = pa.table({"x": [[0.5]], "event_id": pa.array([1], pa.uint64())})
+    >>> bool(event_digests(narrow)[0] == event_digests(wide)[0])
+    True
     """
     events = [hashlib.sha256() for _ in range(table.num_rows)]
     for name in sorted(table.column_names):
@@ -43,7 +62,22 @@ def event_digests(table: pa.Table) -> npt.NDArray[np.uint64]:
 
 
 def together(digests: npt.NDArray[np.uint64]) -> int:
-    """The digest of many events from that of each, or of parts of them: below ``MODULUS``."""
+    """Combine the digests of events, or of groups of events.
+
+    Parameters
+    ----------
+    digests : numpy.ndarray of uint64, shape (events,)
+
+    Returns
+    -------
+    int
+        Their sum modulo :data:`MODULUS`.
+
+    Examples
+    --------
+    >>> together(np.array([MODULUS - 1, 3], np.uint64))
+    2
+    """
     # Sums of 64-bit integers wrap at a multiple of the modulus.
     return int(digests.sum(dtype=np.uint64)) % MODULUS
 

@@ -1,4 +1,4 @@
-"""Where blocks are scored: worker processes of this machine, or a cluster."""
+"""The contract of an executor, which scores blocks in worker processes or on a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may use."""
+    """The limits of one call: memory in bytes, and time in seconds."""
 
     memory_bytes: int
     seconds: float
@@ -30,10 +30,26 @@ class Executor(ABC):
     ) -> AsyncGenerator[Result, None]:
         """Yield ``function(item)`` for each item, in the order of the items.
 
-        An exception of the function is raised as it is. A call past its limits raises
-        :class:`OverLimit`; a worker that dies raises :class:`WorkerDied`. Child processes of a call share
-        its limits and end with it, whatever they keep open. Closing the generator early
-        cancels what has not begun and ends what has.
+        Child processes of a call share its limits and end with it, whatever they keep open. Closing the
+        generator early cancels waiting calls and ends running ones.
+
+        Parameters
+        ----------
+        function : callable
+            Picklable.
+        items : sequence
+            Picklable.
+        limits : Limits
+            Of each call.
+
+        Raises
+        ------
+        OverLimit
+            If a call exceeds its limits.
+        WorkerDied
+            If a worker ends without a result.
+        Exception
+            Any exception of the function, unchanged.
         """
 
     @abstractmethod
@@ -42,8 +58,8 @@ class Executor(ABC):
 
 
 class OverLimit(RuntimeError):
-    """A call used more time or memory than it may."""
+    """A call exceeded its limit of time or memory."""
 
 
 class WorkerDied(RuntimeError):
-    """A worker ended without an answer."""
+    """A worker ended without a result."""

@@ -1,4 +1,4 @@
-"""Who stands behind a bearer token."""
+"""The contract of an identity provider, which resolves bearer tokens to accounts."""
 
 from __future__ import annotations
 
@@ -7,21 +7,29 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Final
 
-#: The names that accounts may have, everywhere on the platform.
+#: Valid account names.
 USERNAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An account of the hub; raises ValueError for a name that no account may have.
+    """An account of the hub.
 
-    A provider whose source tells such a name raises :class:`IdentityUnavailable`.
+    Raises
+    ------
+    ValueError
+        For an invalid name. A provider whose source returns one raises :class:`IdentityUnavailable`.
+
+    Examples
+    --------
+    >>> Identity("ada").read_only
+    False
     """
 
     username: str
-    #: Whether the token may only read: nothing can be published with it.
+    #: Whether the token cannot write, and so cannot publish.
     read_only: bool = False
-    #: The organisations of the hub that the account is a member of, as far as the token shows them.
+    #: Organisations of the account, as far as the token shows them.
     organisations: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -36,23 +44,44 @@ class IdentityProvider(ABC):
 
     @abstractmethod
     async def identify(self, token: str) -> Identity | None:
-        """The token's owner, or None when the token is not valid.
+        """Return the owner of a token.
 
-        Raises :class:`IdentityUnavailable` when the answer cannot be known now: never None for that.
+        Parameters
+        ----------
+        token : str
+            Untrusted input.
+
+        Returns
+        -------
+        Identity or None
+            None for an invalid token.
+
+        Raises
+        ------
+        IdentityUnavailable
+            If the answer is unknown at the moment; never return None for that.
         """
 
     async def sees_model(self, token: str, model_repo: str) -> bool:
-        """Whether a model repository (``namespace/name``) exists and is visible with the token.
+        """Return whether a model repository is visible with a token.
 
-        Raises :class:`IdentityUnavailable` when that cannot be known now, or ever: a provider that knows of
-        no repositories leaves this as it is.
+        Parameters
+        ----------
+        token : str
+        model_repo : str
+            ``namespace/name``.
+
+        Raises
+        ------
+        IdentityUnavailable
+            If the answer is unknown at the moment, or always: the default for providers without repositories.
         """
         raise IdentityUnavailable(f"{self.name} knows of no model repositories")
 
     @abstractmethod
     async def close(self) -> None:
-        """Give back connections. Idempotent."""
+        """Close connections. Idempotent."""
 
 
 class IdentityUnavailable(RuntimeError):
-    """The identity provider cannot be reached or answered nonsense."""
+    """The identity provider cannot be reached, or its response is invalid."""

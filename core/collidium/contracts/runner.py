@@ -1,4 +1,4 @@
-"""What simulates events: a mock, a container, a batch system."""
+"""The contract of a runner, which simulates events: a mock, a container, a batch system."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Final
 
-#: How many jobs the default :meth:`Runner.poll_many` asks about at once.
+#: Concurrent polls of the default :meth:`Runner.poll_many`.
 POLLS_AT_ONCE: Final = 16
 
 
 class JobState(StrEnum):
-    """What a runner may say of a job. ``unknown`` means: keep following, and tell."""
+    """The states of a job. ``unknown``: its state is not known; keep following it.
+
+    Examples
+    --------
+    >>> [state.value for state in JobState if state.has_ended]
+    ['completed', 'failed', 'cancelled']
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -27,7 +33,7 @@ class JobState(StrEnum):
 
     @property
     def has_ended(self) -> bool:
-        """Whether that is the job's last state."""
+        """Whether the state is final."""
         return self in (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED)
 
 
@@ -40,88 +46,120 @@ class Job:
     events: int
     pileup: int
     seed: int
-    #: How long one node is expected to compute all of it, in seconds: what a time limit is made from.
+    #: The expected time on one node, in seconds, from which time limits are derived.
     node_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """What became of a job so far."""
+    """The status of a job."""
 
     state: JobState
-    #: Node-hours used so far; None where the runner cannot tell.
+    #: Node-hours used so far; None if unknown.
     node_hours: Decimal | None = None
-    #: Why it is as it is, for the person who ordered it: one line, without secrets.
+    #: The reason of the state, for users: one line, without secrets.
     reason: str | None = None
 
 
 class RunnerError(RuntimeError):
-    """The runner did not do what was asked.
+    """A call failed.
 
-    The message is for whoever ordered the job, without paths, settings and hosts. What operators need is its
-    cause (``raise RunnerUnavailable("…") from error``), which is logged.
+    The message is shown to users, so it must not contain paths, settings and hosts. Put what operators need
+    into the cause (``raise RunnerUnavailable("…") from error``), which is logged.
     """
 
 
 class RunnerRefused(RunnerError):
-    """The runner will not do this, now or later; the message says why, for whoever asked."""
+    """The call can never succeed; the message gives the reason, for users."""
 
 
 class RunnerUnavailable(RunnerError):
-    """The runner cannot be reached or answered nonsense; asking later may work."""
+    """The runner cannot be reached, or its response is invalid; a retry may work."""
 
 
 class Runner(ABC):
     """Drives jobs; one long-lived instance per process.
 
-    A handle is kept in the database and outlives the process: any other instance with the same settings, in
-    another process or after a restart, must follow, cancel and collect the job by it. Every method but
-    ``close`` may raise :class:`RunnerUnavailable` and :class:`RunnerRefused`, and no other error.
+    Handles are stored in the database and outlive the process: any other instance with the same settings, in
+    another process or after a restart, must follow, cancel and collect the job. Every method but ``close``
+    may raise :class:`RunnerUnavailable` and :class:`RunnerRefused`, and no other error.
 
-    The platform may ask the same thing again at any time, because whoever asked first may have been killed
-    before it could write the answer down.
+    The platform may repeat any call, because the calling process may be killed before it stores the result.
     """
 
-    #: What settings choose it by.
+    #: Selects it in the settings.
     name: str
-    #: Whether its jobs only play through their states and bring no output.
+    #: Whether its jobs only change state and have no output.
     is_mock: ClassVar[bool] = False
-    #: Seconds between two polls of a job; None: as often as the setting ``PLATFORM_POLL_SECONDS`` says.
+    #: Seconds between two polls of a job; None: the setting ``PLATFORM_POLL_SECONDS``.
     poll_seconds: float | None = None
 
     def check(self) -> None:  # noqa: B027 -- most need nothing
         """Raise :class:`~collidium.errors.ConfigurationError` where this machine lacks what every job needs.
 
-        Asked at the start of a process that follows requests, of the runner that the settings choose.
+        Called for the selected runner at the start of every process that follows requests.
         """
 
     @abstractmethod
     async def submit(self, job: Job) -> str:
-        """Start the job and return its handle (at most 200 characters); the same request_id again returns the
-        same handle and starts nothing.
+        """Start a job. Idempotent by request_id.
 
-        Raises :class:`RunnerRefused` for a job that this runner will never run.
+        Parameters
+        ----------
+        job : Job
+
+        Returns
+        -------
+        str
+            The handle of the job, at most 200 characters; the same for the same request_id.
+
+        Raises
+        ------
+        RunnerRefused
+            For a job that this runner will never run.
         """
 
     @abstractmethod
     async def find(self, request_id: str) -> str | None:
-        """The handle of the job that was submitted for a request, None when there is none.
+        """Return the handle of the job of a request, to stop a job whose handle was never stored.
 
-        How a job is stopped whose handle was never written down.
+        Parameters
+        ----------
+        request_id : str
+
+        Returns
+        -------
+        str or None
+            None if no job was submitted.
         """
 
     @abstractmethod
     async def poll(self, handle: str) -> JobStatus:
-        """The job's state now.
+        """Return the current status of a job.
 
-        Raises :class:`RunnerUnavailable` when that cannot be known now, and :class:`RunnerRefused` for a
-        handle that the runner does not know.
+        Parameters
+        ----------
+        handle : str
+
+        Raises
+        ------
+        RunnerUnavailable
+            If the status is unknown at the moment.
+        RunnerRefused
+            For an unknown handle.
         """
 
     async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
-        """The states of many jobs, each with what :meth:`poll` returns or raises for it.
+        """Return the status of many jobs. Override it if one call can poll many jobs.
 
-        A runner that can ask about many jobs in one call overrides this.
+        Parameters
+        ----------
+        handles : sequence of str
+
+        Returns
+        -------
+        mapping of str to JobStatus or RunnerError
+            What :meth:`poll` returns or raises for each handle.
         """
         turns = asyncio.Semaphore(POLLS_AT_ONCE)
 
@@ -136,19 +174,30 @@ class Runner(ABC):
 
     @abstractmethod
     async def cancel(self, handle: str) -> None:
-        """Stop the job's compute; nothing happens when it has ended or the handle is not known."""
+        """Stop a job; no effect if it has ended or the handle is unknown."""
 
     @abstractmethod
     async def collect(self, handle: str, directory: Path) -> list[Path]:
-        """Write the output of a completed job below ``directory`` and return its files.
+        """Write the output of a completed job.
 
-        The files are parquet tables in the hosted layout: ``<table>.parquet`` or shards of it,
-        ``<table>-00000-of-00004.parquet``, one row per event with a column ``event_id``, and list columns.
-        Files that an earlier call left there are taken over or written again. Raises :class:`RunnerRefused`
-        for a handle that the runner does not know and for a job that has not completed. A mock has nothing
-        to collect: it returns no files.
+        Parameters
+        ----------
+        handle : str
+        directory : pathlib.Path
+            May contain files of an earlier call, which are kept or replaced.
+
+        Returns
+        -------
+        list of pathlib.Path
+            Parquet tables, ``<table>.parquet`` or shards ``<table>-00000-of-00004.parquet``: one row per
+            event, with a column ``event_id`` and list columns. A mock returns no files.
+
+        Raises
+        ------
+        RunnerRefused
+            For an unknown handle, and for a job that has not completed.
         """
 
     @abstractmethod
     async def close(self) -> None:
-        """Give back connections. Idempotent."""
+        """Close connections. Idempotent."""

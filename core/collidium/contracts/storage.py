@@ -1,4 +1,4 @@
-"""Where the platform keeps files: submitted predictions, outputs of simulations."""
+"""The contract of a storage backend, which keeps submitted predictions and simulation outputs."""
 
 from __future__ import annotations
 
@@ -11,44 +11,83 @@ _KEY: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 
 
 def check_key(key: str) -> str:
-    """Return ``key`` if it is relative, lower-case and free of tricks; raises ValueError otherwise."""
+    """Validate a storage key.
+
+    Parameters
+    ----------
+    key : str
+        A relative path of lower-case letters, digits, ``.``, ``_`` and ``-``, at most 512 characters.
+
+    Returns
+    -------
+    str
+        The key.
+
+    Raises
+    ------
+    ValueError
+        For any other text.
+
+    Examples
+    --------
+    >>> check_key("outputs/0c62/tracks.parquet")
+    'outputs/0c62/tracks.parquet'
+    """
     if len(key) > 512 or not _KEY.fullmatch(key):
         raise ValueError(f"not a storage key: {key!r}")
     return key
 
 
 class Storage(ABC):
-    """Files by key. A file is there whole or not at all; putting a key again replaces it.
+    """Files by key. Writes are atomic; a second ``put`` replaces the file.
 
-    Every method but ``close`` raises :class:`StorageUnavailable` while the backend cannot do its work.
+    Every method but ``close`` raises :class:`StorageUnavailable` while the backend fails.
     """
 
     name: str
 
     @abstractmethod
     async def put(self, key: str, path: Path) -> None:
-        """Keep a copy of the file at ``path``; ``path`` itself is left alone."""
+        """Store a copy of a file.
+
+        Parameters
+        ----------
+        key : str
+        path : pathlib.Path
+            The file, which is not modified.
+        """
 
     @abstractmethod
     async def get(self, key: str, path: Path) -> None:
-        """Write the file to ``path``. Raises :class:`MissingFile`."""
+        """Write a stored file to a path.
+
+        Parameters
+        ----------
+        key : str
+        path : pathlib.Path
+
+        Raises
+        ------
+        MissingFile
+            If there is no file under the key.
+        """
 
     @abstractmethod
     async def exists(self, key: str) -> bool:
-        """Whether a whole file is kept under ``key``."""
+        """Return whether a complete file is stored under ``key``."""
 
     @abstractmethod
     async def delete(self, key: str) -> None:
-        """Forget the file; nothing happens when there is none."""
+        """Delete the file, if there is one."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Give back connections. Idempotent."""
+        """Close connections. Idempotent."""
 
 
 class MissingFile(LookupError):
-    """No file is kept under this key."""
+    """No file is stored under this key."""
 
 
 class StorageUnavailable(RuntimeError):
-    """The place where files are kept cannot be reached, is full, or broken: not now."""
+    """The backend cannot be reached, is full, or fails; a retry may work."""

@@ -1,4 +1,4 @@
-"""Dataset tables hold one row per event and lists in it; most code wants one row per hit."""
+"""From dataset tables, with one row per event and list columns, to tables with one row per hit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,53 @@ import pyarrow.compute as pc
 
 
 def list_lengths(table: pa.Table, column: str) -> npt.NDArray[np.int64]:
-    """Length of each event's list in ``column``, shape (events,); a null list has length 0."""
+    """Return the length of each event's list.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        One row per event.
+    column : str
+        A list column of the table.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (events,)
+        The lengths; 0 for a null list.
+
+    Examples
+    --------
+    >>> list_lengths(pa.table({"event_id": [7, 8], "x": [[0.5, 1.5], []]}), "x").tolist()
+    [2, 0]
+    """
     lengths = pc.list_value_length(table.column(column)).fill_null(0)
     return np.asarray(lengths, dtype=np.int64)
 
 
 def flatten(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """One row per list element: ``event_id`` repeated, then ``columns``, in the order of the events.
+    """Return one row per list element, in the order of the events.
 
-    All ``columns`` must be list columns with equal lengths in each event; raises ValueError otherwise.
+    Parameters
+    ----------
+    table : pyarrow.Table
+        One row per event, with a column ``event_id``.
+    columns : sequence of str
+        List columns with equal lengths in each event.
+
+    Returns
+    -------
+    pyarrow.Table, shape (sum of the lengths,)
+        ``event_id``, repeated, and ``columns``.
+
+    Raises
+    ------
+    ValueError
+        If the lengths of two columns differ within an event.
+
+    Examples
+    --------
+    >>> flatten(pa.table({"event_id": [7, 8], "x": [[0.5, 1.5], [2.5]]}), ["x"]).to_pydict()
+    {'event_id': [7, 7, 8], 'x': [0.5, 1.5, 2.5]}
     """
     lengths = list_lengths(table, columns[0])
     for name in columns[1:]:
@@ -31,6 +69,22 @@ def flatten(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def positions_in_event(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """0, 1, 2, … within each event, for rows that :func:`flatten` made; shape (sum of lengths,)."""
+    """Number the rows of :func:`flatten` within each event.
+
+    Parameters
+    ----------
+    lengths : numpy.ndarray of int64, shape (events,)
+        The number of rows of each event.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (sum of the lengths,)
+        0, 1, 2, … for the rows of each event.
+
+    Examples
+    --------
+    >>> positions_in_event(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
     starts = np.cumsum(lengths) - lengths
     return np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(starts, lengths)

@@ -1,7 +1,7 @@
-"""A benchmark task: what is asked, what an answer looks like, and how an answer is scored.
+"""The contract of a benchmark task: its card, the columns of predictions, and scoring.
 
-Events are independent, so scoring is map and merge. A task sees blocks of events and returns small
-tallies; files, memory, processes and machines belong to the engine.
+Events are independent, so scoring is map and merge. A task receives blocks of events and returns small
+tallies; the engine handles files, memory, processes and machines.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, ClassVar, Final, Literal
 
 import pyarrow as pa
 
-#: Task names stand in addresses, file names and commands.
+#: Task names are parts of addresses, file names and commands.
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
-#: What stands in addresses where the names of tasks do.
+#: Names that addresses of the platform use in place of task names.
 TAKEN_NAMES: Final = frozenset({"mine", "submissions", "tasks"})
 
-#: Whatever a task counts: small, picklable and exact (integers, or float64 summed in a fixed order).
+#: The counts of a task: small, picklable and exact (integers, or float64 summed in a fixed order).
 Tally = Any
 
 #: Tables of a block by name, for example ``{"tracker_hits": ..., "particles": ...}``.
 Tables = Mapping[str, pa.Table]
 
-#: Numbers of groups of events that were drawn with replacement, sorted; once for each replicate.
+#: For each replicate the sorted indices of the groups of events drawn with replacement.
 Draws = Sequence[Sequence[int]]
 
 #: Makes predictions for a block of events from tables of the dataset, one row per event.
@@ -35,7 +35,19 @@ Reconstruction = Callable[[Tables], pa.Table]
 
 @dataclass(frozen=True, slots=True)
 class EventRange:
-    """The half-open range of event ids ``start <= event_id < stop``; written ``start:stop``."""
+    """The half-open range of event ids ``start <= event_id < stop``, written ``start:stop``.
+
+    Raises
+    ------
+    ValueError
+        Unless ``0 <= start < stop``.
+
+    Examples
+    --------
+    >>> events = EventRange(90000, 100000)
+    >>> str(events), len(events), 99999 in events, 100000 in events
+    ('90000:100000', 10000, True, False)
+    """
 
     start: int
     stop: int
@@ -46,7 +58,23 @@ class EventRange:
 
     @classmethod
     def parse(cls, text: str) -> EventRange:
-        """Read ``"90000:100000"``; raises ValueError for anything else."""
+        """Parse a range.
+
+        Parameters
+        ----------
+        text : str
+            ``START:STOP``, for example ``90000:100000``.
+
+        Raises
+        ------
+        ValueError
+            For any other text.
+
+        Examples
+        --------
+        >>> EventRange.parse("0:500")
+        EventRange(start=0, stop=500)
+        """
         start, colon, stop = text.partition(":")
         if not (colon and start.strip().isdecimal() and stop.strip().isdecimal()):
             raise ValueError(f"an event range is written START:STOP, for example 90000:100000, not {text!r}")
@@ -66,36 +94,35 @@ class EventRange:
 class Column:
     """A column that predictions must have.
 
-    Integer columns take integers of any width and no others; float columns take floats and integers.
-    Nulls, non-finite numbers, values out of bounds and values that differ where there must be one are
-    refused by the engine, for every task.
+    Integer columns accept integers of any width; float columns accept floats and integers. The engine rejects
+    nulls, non-finite numbers, values out of bounds, and different values where there must be one.
     """
 
     name: str
     kind: Literal["integer", "float"]
     description: str
-    #: The lowest and the highest value that predictions may have, both included.
+    #: Minimum and maximum of the values, both included.
     bounds: tuple[float, float] = (-inf, inf)
-    #: Within what the column has one value alone: all rows of an event, or all of the file.
+    #: The scope in which all rows have the same value: an event, or the file.
     one_per: Literal["event", "file"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A number that tells submissions apart; the first metric of a card is the primary one."""
+    """A score of submissions; the first metric of a card is the primary one."""
 
     name: str
     higher_is_better: bool
     description: str
-    #: Credits for a new best, where ``higher_is_better``; None takes the platform's setting.
+    #: Credits for a new best value, where ``higher_is_better``; None: the platform's setting.
     reward: int | None = None
-    #: The lowest and the highest value that there can be, whatever is submitted.
+    #: Minimum and maximum over all possible submissions.
     bounds: tuple[float, float] = (-inf, inf)
-    #: Whether it rests on what the submitter measured, a time for example: shown as such, and it earns
-    #: nothing until an operator has verified the submission.
+    #: Whether the submitter measures it, such as a time: it is marked, and earns nothing until an operator
+    #: verifies the submission.
     self_reported: bool = False
-    #: When :meth:`Task.metrics` may leave it out, as people are told: ``"the efficiency is below 0.5"``.
-    #: A metric without this is always there. What lacks the primary metric has no place on the leaderboard.
+    #: When :meth:`Task.metrics` may omit it, as text: ``"the efficiency is below 0.5"``. Other metrics are
+    #: required. A submission without the primary metric is not on the leaderboard.
     missing_when: str = ""
     #: How it is computed, in plain text: ``"jets of light flavour that pass / all of them"``.
     formula: str = ""
@@ -105,7 +132,13 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a task tells the world about itself."""
+    """The public description of a task.
+
+    Raises
+    ------
+    ValueError
+        For an invalid name, no metric, no column ``event_id``, or an invalid ``pareto``.
+    """
 
     name: str
     title: str
@@ -116,14 +149,13 @@ class Card:
     columns: tuple[Column, ...]
     #: Dataset tables from which truth is prepared.
     truth_sources: tuple[str, ...]
-    #: The prepared truth table that holds one row for each row that predictions may have at the most.
-    #: The engine refuses longer files before decoding anything.
+    #: The prepared truth table whose number of rows is the maximum for predictions.
+    #: The engine rejects longer files before it decodes them.
     rows_of: str
     metrics: tuple[Metric, ...]
-    #: What becomes of rows that are not submitted, for whoever thinks of leaving the hard ones out.
+    #: How missing rows affect the score.
     left_out: str = ""
-    #: Two metrics that are traded for each other: the leaderboard marks the submissions that no other beats
-    #: in one of them without being worse in the other.
+    #: Two competing metrics: the leaderboard marks the submissions on their Pareto front.
     pareto: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -150,7 +182,13 @@ class Card:
         return tuple(column.name for column in self.columns)
 
     def allows(self, metrics: Iterable[str]) -> bool:
-        """Whether these names can be those of a submission's metrics: all, but for what may be missing."""
+        """Return whether a submission may have exactly these metrics: all but those that may be missing.
+
+        Parameters
+        ----------
+        metrics : iterable of str
+            Names of metrics.
+        """
         names = set(metrics)
         needed = {metric.name for metric in self.metrics if not metric.missing_when}
         return needed <= names <= {metric.name for metric in self.metrics}
@@ -158,7 +196,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with predictions, told so that its author can find and mend it."""
+    """A problem of predictions, with what is needed to find and fix it."""
 
     #: A short stable word, for example ``duplicate-row``, ``unknown-hit``, ``negative-id``.
     code: str
@@ -176,11 +214,11 @@ class Problem:
 class Block:
     """Predictions and truth of the same events.
 
-    Every table is sorted by event_id (the order of rows within an event is the submitter's, respectively
-    that of :meth:`Task.prepare`). Prediction columns are those of the card, without nulls, finite and within
-    bounds, integers in the width in which they were submitted, and every event_id lies in ``events``. Where
-    a column has one value per event or file, rows that differ are refused beside what :meth:`Task.check`
-    finds, so that it may still see them, and :meth:`Task.score` does not.
+    Every table is sorted by event_id; within an event the rows have the order of the submission, or that of
+    :meth:`Task.prepare`. Predictions have the columns of the card, without nulls, finite and within bounds,
+    integers in the submitted width, and every event_id is in ``events``. Rows that differ where a column has
+    one value per event or file are reported in addition to the problems of :meth:`Task.check`, which may
+    receive them; :meth:`Task.score` does not.
     """
 
     events: EventRange
@@ -192,81 +230,159 @@ class Task(ABC):
     """A benchmark task. Instances hold no state, are picklable, and are called in worker processes."""
 
     card: ClassVar[Card]
-    #: Version of the scoring code: part of every score. Raise it when a metric changes its value.
+    #: Version of the scoring code, stored with every score. Increase it when the value of a metric changes.
     version: ClassVar[str]
 
     @abstractmethod
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
-        """Truth of a block of events, as it is kept on the server, from the dataset's own tables.
+        """Prepare the truth of a block of events, as it is kept on the server.
 
-        ``tables`` are the card's ``truth_sources``, one row per event, canonical column names, sorted by
-        event_id. Each table returned has an ``event_id`` column (uint32), sorted, and the same schema for
-        every block. Raises :class:`UnusableTruth` when the dataset lacks something needed.
+        Parameters
+        ----------
+        tables : mapping of str to pyarrow.Table
+            The card's ``truth_sources``: one row per event, canonical column names, sorted by event_id.
+            Lengths are in mm, energies and momenta in GeV, times in ns.
+
+        Returns
+        -------
+        dict of str to pyarrow.Table
+            Each with a sorted column ``event_id`` (uint32), and the same schema for every block.
+
+        Raises
+        ------
+        UnusableTruth
+            If the dataset lacks something that the task needs.
         """
 
     @abstractmethod
     def check(self, block: Block) -> list[Problem]:
-        """All problems of this block of predictions that the engine's own checks do not find."""
+        """Return all problems of a block that the checks of the engine do not find.
+
+        Parameters
+        ----------
+        block : Block
+            Predictions that passed the checks of the engine.
+        """
 
     @abstractmethod
     def score(self, block: Block) -> Tally:
-        """Count what the metrics need. Only called for blocks in which :meth:`check` found nothing."""
+        """Count what the metrics need.
+
+        Parameters
+        ----------
+        block : Block
+            A block in which :meth:`check` found no problem.
+
+        Returns
+        -------
+        Tally
+            Picklable and below 1 MiB.
+        """
 
     @abstractmethod
     def merge(self, tallies: Sequence[Tally]) -> Tally:
-        """One tally from several, in order of events: associative, and exact whatever the cut.
+        """Merge tallies: associative, and independent of how events are split into blocks.
 
-        Where events are resampled a tally comes several times in a row, and counts each time.
+        Parameters
+        ----------
+        tallies : sequence of Tally
+            In the order of events; not to be modified. With resampling a tally occurs several times in a row,
+            and counts each time.
         """
 
     @abstractmethod
     def metrics(self, tally: Tally) -> dict[str, float]:
-        """The card's metrics; an empty denominator gives 0.
+        """Compute the card's metrics.
 
-        Only those may be left out whose card says when (``missing_when``).
+        Parameters
+        ----------
+        tally : Tally
+            The merged tally of all events.
+
+        Returns
+        -------
+        dict of str to float
+            By name; 0 for an empty denominator. Only metrics with ``missing_when`` may be omitted.
         """
 
     def resample(self, tallies: Sequence[Tally], draws: Draws) -> Sequence[Mapping[str, float]]:
-        """The metrics of resampled events, one for each of ``draws``: their scatter is the standard error.
+        """Compute the metrics of resampled events; their standard deviation is the standard error.
 
-        ``tallies`` are those of groups of events; a draw names the groups to be merged. Override it where
-        some hundred calls of ``merge`` and ``metrics`` take long beside scoring; the result may then be
-        approximate, but must be finite and the same every time.
+        Override it if some hundred calls of ``merge`` and ``metrics`` take long compared with scoring; the
+        result may then be approximate, but must be finite and reproducible.
+
+        Parameters
+        ----------
+        tallies : sequence of Tally
+            One for each group of events.
+        draws : sequence of sequences of int
+            For each replicate the sorted indices of the groups to merge.
+
+        Returns
+        -------
+        sequence of mappings of str to float
+            The metrics of each replicate.
         """
         return [self.metrics(self.merge([tallies[group] for group in draw])) for draw in draws]
 
     def check_whole(self, tally: Tally) -> list[Problem]:
-        """Problems that no block shows alone, from the tally of all events: a sum that is wrong, for example.
+        """Return problems across blocks, such as a wrong sum.
 
-        Only asked where :meth:`check` found nothing in any block.
+        Parameters
+        ----------
+        tally : Tally
+            The tally of all events, if :meth:`check` found no problem in any block.
         """
         return []
 
     def warnings(self, tally: Tally) -> list[str]:
-        """What a submitter should know although the submission is valid."""
+        """Return warnings for a valid submission, from the tally of all events."""
         return []
 
     def baselines(self) -> Mapping[str, Reconstruction]:
-        """Complete, honest answers to the task by name, simplest first: ``{"naive": ..., "helix": ...}``.
+        """Return complete baselines by name, simplest first: ``{"naive": ..., "helix": ...}``.
 
-        Each makes valid predictions from the card's ``inputs`` alone. The first is the floor: it is scored
-        when truth is imported, and a first best must beat it. Without any, a first best must beat zero. All
-        show the way: ``collidium demo`` submits every one.
+        Returns
+        -------
+        mapping of str to callable
+            Each makes valid predictions from the card's ``inputs`` only, one row per event. The first is
+            scored when truth is imported: its metrics are the floors that a first best value must exceed,
+            zero without a baseline. ``collidium demo`` submits all of them.
         """
         return {}
 
     def oracle(self, truth: Tables) -> pa.Table | None:
-        """The best predictions that there can be, from prepared truth; None where nobody can tell them.
+        """Return the best possible predictions, for tests only.
 
-        For tests alone: nothing may score better, and the conformance suite sees that it is so.
+        The conformance suite checks that nothing scores better.
+
+        Parameters
+        ----------
+        truth : mapping of str to pyarrow.Table
+            As :meth:`prepare` returns it.
+
+        Returns
+        -------
+        pyarrow.Table or None
+            None if they are unknown.
         """
         return None
 
 
 class UnusableTruth(ValueError):
-    """The dataset given cannot serve as truth of the task; the message names table and column."""
+    """The dataset cannot serve as truth of the task; the message names table and column."""
 
 
 def in_digits(bound: float) -> str:
-    """An integer with all of its digits, so that it can be compared with what was submitted."""
+    """Format a bound, an integer with all of its digits.
+
+    Parameters
+    ----------
+    bound : float
+
+    Examples
+    --------
+    >>> in_digits(2**63 - 1), in_digits(0.5)
+    ('9223372036854775807', '0.5')
+    """
     return str(bound) if isinstance(bound, int) else f"{bound:.15g}"

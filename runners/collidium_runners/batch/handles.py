@@ -1,4 +1,4 @@
-"""What names a job: enough to follow, cancel and collect it from any process."""
+"""The handle of a job: enough to follow, cancel and collect it from any process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from collidium.contracts.runner import RunnerError, RunnerRefused, RunnerUnavailable
-from collidium_runners.pipeline.naming import REQUEST_ID
+from collidium_runners.pipeline.command import REQUEST_ID
 
 _HANDLE: Final = re.compile(rf"([1-9]\d{{0,17}})\.([1-9]\d{{0,5}})\.({REQUEST_ID.pattern})", re.ASCII)
 
@@ -25,15 +25,15 @@ class Handle:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read it again; raises RunnerRefused for what this runner never gave out."""
+        """Parse a handle; raises RunnerRefused for any other text."""
         match = _HANDLE.fullmatch(text)
         if match is None:
             raise RunnerRefused(f"there is no job {text[:200]!r}")
         return cls(int(match[1]), int(match[2]), match[3])
 
 
-#: Slurm's words for a job that it will not take later either; the last are for a script that is too long.
-#: Whatever else it objects to, such as a partition that is not there, an operator may mend in time.
+#: Slurm's messages for a job that it will never accept; the last is for a script that is too long.
+#: Operators can fix other errors, such as an unknown partition.
 _REFUSALS: Final = (
     "Requested time limit is invalid",
     "Invalid job array specification",
@@ -41,9 +41,9 @@ _REFUSALS: Final = (
 )
 
 
-def objection(told: str) -> RunnerError:
-    """Slurm's answer to a job that it did not take, as an error; what else it says is for operators."""
-    final = next((words for words in _REFUSALS if words in told), None)
+def submission_error(message: str) -> RunnerError:
+    """The error for a rejected job; other messages of Slurm are for operators."""
+    final = next((words for words in _REFUSALS if words in message), None)
     if final is not None:
-        return RunnerRefused(f"the batch system did not take the job: {final}")
-    return RunnerUnavailable("the batch system did not take the job; the platform's operators see why")
+        return RunnerRefused(f"the batch system rejected the job: {final}")
+    return RunnerUnavailable("the batch system rejected the job; the platform's operators see why")

@@ -10,8 +10,8 @@ output=$request_directory/.$index.$task
 status=$request_directory/status/$task
 began=$(date +%s)
 
-# Whatever happened, the task says how it ended: the batch system soon forgets it.
-tell() {
+# The task always records its end: the batch system soon forgets it.
+record_end() {
     local code=$?
     trap - EXIT TERM
     rm -rf -- "$output"
@@ -25,7 +25,7 @@ umask 077
 mkdir -p -- "$request_directory/status" "$request_directory/log"
 exec >>"$request_directory/log/$task" 2>&1
 rm -f -- "$status"
-trap tell EXIT
+trap record_end EXIT
 trap 'exit 143' TERM
 
 # A task that was put back into the queue may have finished before.
@@ -33,6 +33,6 @@ if [[ ! -d $whole ]]; then
     rm -rf -- "$output"
     mkdir -- "$output"
     pipeline
-    # Half an output never has the name of a whole one.
+    # An incomplete output never has the final name.
     mv -T -- "$output" "$whole" || [[ -d $whole ]]
 fi

@@ -1,4 +1,4 @@
-"""What array tasks leave behind: ``status/<job id>_<index>``, written by ``part.sh`` when a task ends.
+"""Records of array tasks: ``status/<job id>_<index>``, written by ``part.sh`` when a task ends.
 
 The batch system forgets jobs that have ended; their own records stay with the output.
 """
@@ -28,16 +28,16 @@ class TaskRecord:
     def parse(cls, text: str | bytes) -> Self | None:
         """Read a record; None for what is none, such as a file that was cut short."""
         try:
-            told = json.loads(text)
-            return cls(int(told["exit_code"]), float(told["began"]), float(told["ended"]))
+            data = json.loads(text)
+            return cls(int(data["exit_code"]), float(data["began"]), float(data["ended"]))
         except (ValueError, TypeError, KeyError, OverflowError):
             return None
 
     def status(self, index: int, parts_per_node: int = 1, *, cancelled: bool = False) -> TaskStatus:
-        """What it says of the task; a node that several parts share counts in parts.
+        """The status of the task; a node shared by parts counts in fractions.
 
-        ``cancelled`` tells that somebody wanted the job stopped: a task that SIGTERM ended was stopped for
-        that, else for the time limit, or by an operator.
+        ``cancelled``: the job was to be stopped. Then a task that SIGTERM ended was cancelled; otherwise it
+        reached its time limit, or an operator ended it.
         """
         seconds = max(self.ended - self.began, 0.0) / parts_per_node
         if self.exit_code == 0:

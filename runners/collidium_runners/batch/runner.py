@@ -23,7 +23,7 @@ class BatchRunner(Runner):
 
     @abstractmethod
     async def statuses(self, handles: Collection[Handle]) -> Mapping[Handle, JobStatus | RunnerError]:
-        """What became of each job, at least one; raises RunnerUnavailable where that holds for them all."""
+        """The status of each job, at least one; raises RunnerUnavailable where that holds for them all."""
 
     @abstractmethod
     async def stop(self, handle: Handle) -> None:

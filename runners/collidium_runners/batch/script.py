@@ -1,8 +1,8 @@
 """The batch script: an array job, each task of which simulates one part.
 
-Slurm reads the lines that begin with ``#SBATCH``, and those cannot be quoted: what stands there is made of
-plain characters or refused. Everything else is quoted for bash. The script says nothing of the server: no
-secret, no address. What it does for one part stands in ``part.sh``.
+Slurm reads the lines that begin with ``#SBATCH``, which cannot be quoted: their values are plain characters,
+or rejected. Everything else is quoted for bash. The script contains no secret and no address of the server.
+``part.sh`` has the commands of one part.
 
 Each task writes ``<directory>/<request_id>/<index>/`` at once when its part is whole, and at its end, good or
 bad, ``<directory>/<request_id>/status/<job id>_<index>`` (see :mod:`collidium_runners.batch.records`).
@@ -23,8 +23,7 @@ from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
 from collidium.settings import PLAIN
 from collidium_runners.batch.splitting import Part
-from collidium_runners.pipeline.command import PipelineCommand, quoted
-from collidium_runners.pipeline.naming import job_name
+from collidium_runners.pipeline.command import PipelineCommand, job_name, quoted
 
 #: How much longer than expected a part may take, and the minutes that every part may take on top: to start
 #: the pipeline, and what a channel costs once.
@@ -44,7 +43,7 @@ class Allocation:
     account: str = ""
     qos: str = ""
     constraint: str = ""
-    #: CPUs of a part; 0: a whole node, shared with nobody.
+    #: CPUs of a part; 0: a whole node, exclusively.
     cpus: int = 0
     #: How many parts compute on a node at once, and so how much slower than alone.
     parts_per_node: int = 1

@@ -1,4 +1,4 @@
-"""Cuts a job into parts that compute side by side."""
+"""Splits a job into parts that run in parallel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from collidium.contracts.runner import Job
 
 #: As many array tasks as Slurm allows in one job unless its operator allows more (MaxArraySize 1001).
-MOST_PARTS: Final = 1000
+MAX_PARTS: Final = 1000
 _SEEDS: Final = 2**31
 
 
@@ -24,14 +24,14 @@ class Part:
     seed: int
 
 
-def parts(job: Job, events_per_part: int, most_parts: int = MOST_PARTS) -> tuple[Part, ...]:
+def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[Part, ...]:
     """Cut the job so that exactly its events are simulated, with ids from 0 and no gap.
 
     Parts have at most ``events_per_part`` events and differ by one at most; where that would make more than
-    ``most_parts`` of them, each has more events. The first part has the job's own seed, so that a job of one
+    ``max_parts`` of them, each has more events. The first part has the job's own seed, so that a job of one
     part gives what the pipeline gives for that seed anywhere.
     """
-    count = min(-(-job.events // events_per_part), most_parts)
+    count = min(-(-job.events // events_per_part), max_parts)
     least, longer = divmod(job.events, count)
     seeds = _seeds(job.seed)
     cut = []

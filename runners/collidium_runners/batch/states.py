@@ -13,7 +13,7 @@ from typing import Final
 from collidium.contracts.runner import JobState, JobStatus
 
 #: Slurm's word, its short form (empty: it has none), and what it is to us.
-#: What was put back into the queue, or is held there, is followed: it will run again, or somebody ends it.
+#: What was put back into the queue, or is held there, is followed: it will run again, or is cancelled.
 TABLE: Final = (
     ("BOOT_FAIL", "BF", JobState.FAILED),
     ("CANCELLED", "CA", JobState.CANCELLED),
@@ -35,7 +35,7 @@ TABLE: Final = (
     ("REQUEUE_HOLD", "RH", JobState.QUEUED),
     ("RESIZING", "RS", JobState.RUNNING),
     ("RESV_DEL_HOLD", "RD", JobState.QUEUED),
-    # It runs in another cluster of the federation, of which this one cannot tell.
+    # It runs in another cluster of the federation, which this one cannot query.
     ("REVOKED", "RV", JobState.UNKNOWN),
     ("RUNNING", "R", JobState.RUNNING),
     ("SIGNALING", "SI", JobState.RUNNING),
@@ -60,16 +60,16 @@ _STRONGEST: Final = (
 )
 
 
-def state_of(*told: str) -> JobState:
+def state_of(*words: str) -> JobState:
     """What Slurm's words for one task mean: ``COMPLETED``, ``CD``, ``CANCELLED by 0``, ``CANCELLED+``, or a
     state and its flags. A word that is not in the table gives ``JobState.UNKNOWN``, and so does none.
     """
-    states = {_STATES.get(_word(text), JobState.UNKNOWN) for text in told}
+    states = {_STATES.get(_word(text), JobState.UNKNOWN) for text in words}
     return next((state for state in _STRONGEST if state in states), JobState.UNKNOWN)
 
 
-def _word(told: str) -> str:
-    return (told.upper().split() or [""])[0].rstrip("+")
+def _word(text: str) -> str:
+    return (text.upper().split() or [""])[0].rstrip("+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class TaskStatus:
 
     index: int
     state: JobState
-    #: Seconds that a node spent on it so far; None where nobody can tell.
+    #: Seconds that a node spent on it so far; None if unknown.
     node_seconds: float | None = None
     #: Why it is as it is, without secrets: "timeout", "exit code 3".
     reason: str | None = None
@@ -89,7 +89,7 @@ def job_status(tasks: Collection[TaskStatus], parts: int) -> JobStatus:
 
     A job has ended when every task has: completed if all completed, else failed if any failed, else
     cancelled. Before, it is unknown if any task is, queued if no task has begun, and running otherwise. A
-    part without a task is unknown. Node-hours are summed over the tasks that can tell.
+    part without a task is unknown. Node-hours are summed over the tasks that report them.
     """
     reached = {task.state for task in tasks}
     if len(tasks) < parts:
@@ -118,9 +118,11 @@ def _reason(tasks: Collection[TaskStatus], parts: int) -> str | None:
         concerned: Sequence[TaskStatus] = sorted(
             (task for task in tasks if task.state == state), key=lambda task: task.index
         )
-        told = [task for task in concerned if task.reason]
-        if told and parts == 1:
-            return told[0].reason
-        if told:
-            return f"{len(concerned)} of {parts} parts {state}; part {told[0].index}: {told[0].reason}"
+        explained = [task for task in concerned if task.reason]
+        if explained and parts == 1:
+            return explained[0].reason
+        if explained:
+            return (
+                f"{len(concerned)} of {parts} parts {state}; part {explained[0].index}: {explained[0].reason}"
+            )
     return None

@@ -16,7 +16,7 @@ from collidium_runners.container.pipelines import Pipeline, PipelineEngines
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.spool.jobs import SpooledJobs
 from collidium_runners.spool.runner import SpooledRunner
-from collidium_runners.spool.spool import Terms
+from collidium_runners.spool.spool import JobLimits
 
 __all__ = ["ContainerRunner", "container_runner"]
 
@@ -37,7 +37,7 @@ def container_runner(settings: Settings) -> ContainerRunner:
         command=PipelineCommand.parse(settings.pipeline_command),
         allowance=Allowance(settings.container_memory_bytes, settings.container_cpus),
     )
-    terms = Terms(
+    limits = JobLimits(
         jobs=settings.container_jobs,
         memory_bytes=settings.container_memory_bytes,
         time_factor=settings.container_time_factor,
@@ -45,7 +45,7 @@ def container_runner(settings: Settings) -> ContainerRunner:
         keep_seconds=settings.container_keep_days * 86_400,
     )
     engines = PipelineEngines(Engines(settings.container_runtime), pipeline)
-    return ContainerRunner(SpooledJobs(settings.data_dir.absolute() / "container-jobs", engines, terms))
+    return ContainerRunner(SpooledJobs(settings.data_dir.absolute() / "container-jobs", engines, limits))
 
 
 @hookimpl

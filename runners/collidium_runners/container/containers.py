@@ -1,4 +1,4 @@
-"""The options that containers of jobs are made with, and what became of them."""
+"""Options of containers of jobs, and their state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCRATCH: Final = "/tmp"  # noqa: S108 -- the container's own
 
 _LOG_SIZE: Final = "10m"
 _PROCESSES: Final = 4096
-#: The exit code that engines tell of a container whose end they did not see.
+#: The exit code that engines report for a container whose end they missed.
 _UNSEEN: Final = 255
 
 

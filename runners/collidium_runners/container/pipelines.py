@@ -10,10 +10,9 @@ from collidium.containers.engine import Engine, Engines
 from collidium.contracts.runner import Job, RunnerRefused, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium_runners.container.containers import OUTPUT, Allowance, options, run_of
-from collidium_runners.pipeline.command import PipelineCommand
-from collidium_runners.pipeline.naming import job_name
+from collidium_runners.pipeline.command import PipelineCommand, job_name
 from collidium_runners.spool.engine import Run
-from collidium_runners.spool.folders import Folders
+from collidium_runners.spool.folders import JobFolders
 
 _NO_IMAGE: Final = "the machine has no pipeline to run; the platform's operators see why"
 
@@ -39,7 +38,7 @@ class PipelineContainers:
     def program(self) -> str:
         return self.engine.program
 
-    def start(self, job: Job, folders: Folders) -> None:
+    def start(self, job: Job, folders: JobFolders) -> None:
         if self._must_be_started(job, folders):
             self.engine.start(job_name(job.request_id), folders.unmounted(job.request_id))
 
@@ -55,7 +54,7 @@ class PipelineContainers:
     def log(self, name: str) -> list[str]:
         return self.engine.log(name)
 
-    def _must_be_started(self, job: Job, folders: Folders) -> bool:
+    def _must_be_started(self, job: Job, folders: JobFolders) -> bool:
         """Make the container if it is not there; whether it does not run yet."""
         name = job_name(job.request_id)
         made = self.engine.inspect([name]).get(name)
@@ -69,7 +68,7 @@ class PipelineContainers:
                     raise
         return made is None or made.is_new
 
-    def _create(self, job: Job, folders: Folders) -> None:
+    def _create(self, job: Job, folders: JobFolders) -> None:
         output, scratch = folders.make(job.request_id)
         name, allowance = job_name(job.request_id), self.pipeline.allowance
         self.engine.create(

@@ -20,15 +20,14 @@ from collidium.runtime import subprocesses
 from collidium.runtime.text import last_line, one_line
 from collidium_runners.local.log import tail
 from collidium_runners.local.processes import PROC, boot, with_variable
-from collidium_runners.local.records import Orders, Record
+from collidium_runners.local.records import JobSpecification, Record
 from collidium_runners.local.shepherd import STOP_SECONDS
-from collidium_runners.pipeline.command import PipelineCommand
-from collidium_runners.pipeline.naming import job_name
+from collidium_runners.pipeline.command import PipelineCommand, job_name
 from collidium_runners.spool.engine import Run
-from collidium_runners.spool.folders import Folders
+from collidium_runners.spool.folders import JobFolders
 
 _BEGIN_SECONDS: Final = 30
-#: A shepherd that was told to stop may take so much longer than its pipeline is given.
+#: Seconds that a shepherd may need in addition to the stop time of its pipeline.
 _PATIENCE_SECONDS: Final = 5.0
 _LOG_LINES: Final = 20
 _KILLED: Final = 128 + SIGKILL
@@ -69,23 +68,23 @@ class LocalEngine:
     def check(self) -> None:
         """Raise ConfigurationError where this machine lacks what every job needs."""
         if not (PROC / "self/stat").exists():
-            raise ConfigurationError("PLATFORM_RUNNER: local needs Linux, whose /proc tells of processes")
-        if self._found() is None:
+            raise ConfigurationError("PLATFORM_RUNNER: local needs Linux with /proc")
+        if self._program_path() is None:
             raise ConfigurationError(self._not_found())
 
     # -- jobs ---------------------------------------------------------------------------------------------
 
-    def start(self, job: Job, folders: Folders) -> None:
+    def start(self, job: Job, folders: JobFolders) -> None:
         record = self._record(job_name(job.request_id))
         if record.started:
             return
         output, scratch = folders.make(job.request_id)
         words = self.command.of_job(job, str(output))
         record.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        record.write_orders(
-            Orders(
+        record.write_specification(
+            JobSpecification(
                 words=[self._executable(), *words[1:]],
-                environment=surroundings(os.environ, record.name, scratch),
+                environment=job_environment(os.environ, record.name, scratch),
                 directory=str(scratch),
                 niceness=self.niceness,
                 memory_bytes=self.memory_bytes,
@@ -140,13 +139,13 @@ class LocalEngine:
 
     # -- the pipeline -------------------------------------------------------------------------------------
 
-    def _found(self) -> str | None:
+    def _program_path(self) -> str | None:
         found = shutil.which(self.command.program, path=search_path(os.environ))
         # Jobs have another working directory.
         return found and str(Path(found).absolute())
 
     def _executable(self) -> str:
-        found = self._found()
+        found = self._program_path()
         if found is None:
             raise RunnerUnavailable(_NO_PIPELINE) from ConfigurationError(self._not_found())
         return found
@@ -162,7 +161,7 @@ def _begin(record: Record) -> None:
             [sys.executable, "-P", "-m", "collidium_runners.local.shepherd", str(record.folder)],
             _BEGIN_SECONDS,
             directory=record.folder,
-            environment=surroundings(os.environ, record.name, record.folder),
+            environment=job_environment(os.environ, record.name, record.folder),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RunnerUnavailable(_NOT_BEGUN) from error
@@ -193,7 +192,7 @@ def search_path(environment: Mapping[str, str]) -> str:
     return os.pathsep.join([sysconfig.get_path("scripts"), environment.get("PATH", os.defpath)])
 
 
-def surroundings(environment: Mapping[str, str], name: str, scratch: Path) -> dict[str, str]:
+def job_environment(environment: Mapping[str, str], name: str, scratch: Path) -> dict[str, str]:
     """The environment of the job of that name, whose home is ``scratch``."""
     kept = {name: value for name, value in environment.items() if name in _KEPT or name.startswith("LC_")}
     return kept | {

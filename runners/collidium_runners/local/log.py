@@ -1,4 +1,4 @@
-"""What a job wrote, as much of its end as is of use: pipelines may write without end."""
+"""The log of a job, of bounded size: pipelines may write without end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Log:
                 self._room -= len(piece)
 
     def copy(self, source: IO[bytes]) -> None:
-        """Write whatever comes from a pipe, until nobody holds its other end."""
+        """Write whatever comes from a pipe, until its other end is closed."""
         while piece := os.read(source.fileno(), 65536):
             self.write(piece)
 

@@ -17,7 +17,7 @@ _DEAD: Final = frozenset("ZXx")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process, told from all that had its number before or will have it."""
+    """One process, distinguished from others with the same number."""
 
     pid: int
     #: When it began, in clock ticks since the machine did.
@@ -36,11 +36,11 @@ class Process:
         return self.boot == boot() and (status := _status(self.pid)) is not None and self._is(status)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal; nothing happens when it has ended, whoever has its number now."""
+        """Send it a signal; nothing happens when it has ended, also when its number was reused."""
         with suppress(ProcessLookupError):
             descriptor = os.pidfd_open(self.pid)
             try:
-                # Whom the descriptor stands for does not change any more.
+                # The process of a descriptor does not change.
                 if self.is_alive:
                     signal.pidfd_send_signal(descriptor, number)
             finally:
@@ -52,7 +52,7 @@ class Process:
             return []
         found = {self.pid}
         family: list[Process] = []
-        while more := _those(lambda status: status.parent in found and status.pid not in found):
+        while more := _matching(lambda status: status.parent in found and status.pid not in found):
             family += more
             found.update(process.pid for process in more)
         return family
@@ -62,9 +62,9 @@ class Process:
 
 
 def with_variable(name: str, value: str) -> list[Process]:
-    """Who was started with that variable in the environment, by itself or by whoever started it."""
+    """Processes with that variable in their environment, directly or inherited."""
     wanted = f"{name}={value}".encode()
-    return _those(lambda status: wanted in _environment(status.pid).split(b"\0"))
+    return _matching(lambda status: wanted in _environment(status.pid).split(b"\0"))
 
 
 def boot() -> str:
@@ -81,13 +81,13 @@ class _Status:
 
 
 def _status(pid: int) -> _Status | None:
-    """What proc(5) tells in ``stat``; None when there is no such process."""
+    """The fields of ``stat`` (proc(5)); None without such a process."""
     try:
-        told = (PROC / str(pid) / "stat").read_text(errors="replace")
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
     # After the program's name, in which anything may stand.
-    words = told.rpartition(")")[2].split()
+    words = text.rpartition(")")[2].split()
     return _Status(pid, state=words[0], parent=int(words[1]), start=int(words[19]))
 
 
@@ -98,7 +98,7 @@ def _environment(pid: int) -> bytes:
         return b""
 
 
-def _those(wanted: Callable[[_Status], bool]) -> list[Process]:
+def _matching(wanted: Callable[[_Status], bool]) -> list[Process]:
     here = boot()
     return [
         Process(status.pid, status.start, here)

@@ -1,11 +1,11 @@
-"""What engine and shepherd tell each other of a job: files in a folder of its own.
+"""Files by which engine and shepherd communicate, in a folder for each job.
 
 ::
 
     job.json       what is to run, written by the engine
     lock           held by the shepherd as long as it lives
-    started.json   who the shepherd is
-    ended.json     how the pipeline ended
+    started.json   the shepherd's process
+    ended.json     the end of the pipeline
     log, log.1     the end of what it wrote
 """
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class JobSpecification:
     """What a shepherd is to run."""
 
     words: Sequence[str]
@@ -38,8 +38,8 @@ class Orders:
     memory_bytes: int
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
-        return cls(**told)
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        return cls(**data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Started:
     at: float
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
-        return cls(Process(**told["shepherd"]), told["at"])
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        return cls(Process(**data["shepherd"]), data["at"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Ended:
     at: float
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
-        return cls(**told)
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        return cls(**data)
 
 
 class Record:
@@ -76,8 +76,8 @@ class Record:
         self.lock = folder / "lock"
 
     @property
-    def orders(self) -> Orders | None:
-        return self._read("job.json", Orders.from_json)
+    def specification(self) -> JobSpecification | None:
+        return self._read("job.json", JobSpecification.from_json)
 
     @property
     def started(self) -> Started | None:
@@ -87,8 +87,8 @@ class Record:
     def ended(self) -> Ended | None:
         return self._read("ended.json", Ended.from_json)
 
-    def write_orders(self, orders: Orders) -> None:
-        self._write("job.json", asdict(orders))
+    def write_specification(self, specification: JobSpecification) -> None:
+        self._write("job.json", asdict(specification))
 
     def write_started(self, started: Started) -> None:
         self._write("started.json", asdict(started))
@@ -97,15 +97,15 @@ class Record:
         self._write("ended.json", asdict(ended))
 
     def _read(self, name: str, meaning: Callable[[dict[str, Any]], T]) -> T | None:
-        """None for what is not there, and for what is damaged: one job's is no matter of the others'."""
+        """None for a missing or damaged file, which must not affect other jobs."""
         try:
             return meaning(json.loads((self.folder / name).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            logger.error("%s makes no sense: %r", self.folder / name, error)
+            logger.error("%s is invalid: %r", self.folder / name, error)
             return None
 
-    def _write(self, name: str, told: dict[str, Any]) -> None:
+    def _write(self, name: str, data: dict[str, Any]) -> None:
         """Whole or not at all, and safe on disk afterwards."""
-        durable.replace(self.folder / name, json.dumps(told))
+        durable.replace(self.folder / name, json.dumps(data))

@@ -7,7 +7,7 @@ from collidium_runners.local.engine import LocalEngine
 from collidium_runners.pipeline.command import PipelineCommand
 from collidium_runners.spool.jobs import SpooledJobs
 from collidium_runners.spool.runner import SpooledRunner
-from collidium_runners.spool.spool import Terms
+from collidium_runners.spool.spool import JobLimits
 
 
 class LocalRunner(SpooledRunner):
@@ -17,8 +17,8 @@ class LocalRunner(SpooledRunner):
     #: To look costs next to nothing.
     poll_seconds = 1.0
 
-    def __init__(self, engine: LocalEngine, terms: Terms) -> None:
-        super().__init__(SpooledJobs(engine.directory, engine, terms))
+    def __init__(self, engine: LocalEngine, limits: JobLimits) -> None:
+        super().__init__(SpooledJobs(engine.directory, engine, limits))
         self._engine = engine
 
     def check(self) -> None:
@@ -30,7 +30,7 @@ def local_runner(settings: Settings) -> LocalRunner:
 
     Raises :class:`~collidium.errors.ConfigurationError` for a pipeline command that cannot be filled in.
     """
-    terms = Terms(
+    limits = JobLimits(
         jobs=settings.local_jobs,
         memory_bytes=settings.local_memory_bytes,
         time_factor=settings.local_time_factor,
@@ -43,4 +43,4 @@ def local_runner(settings: Settings) -> LocalRunner:
         niceness=settings.local_niceness,
         memory_bytes=settings.local_memory_bytes,
     )
-    return LocalRunner(engine, terms)
+    return LocalRunner(engine, limits)

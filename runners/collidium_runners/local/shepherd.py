@@ -1,9 +1,9 @@
 """Watches over the processes of one job: ``python -m collidium_runners.local.shepherd FOLDER``.
 
-It outlives who starts it, and is there because only a parent hears how a process ended. It starts the
-pipeline once, copies what that writes into a log of bounded size, ends everything that belongs to the job
-when the pipeline ends or when it is told to stop (SIGTERM), and writes down the exit code. The command
-returns as soon as the shepherd's own process has begun.
+It outlives the process that starts it, and exists because only a parent learns how a process ended. It starts
+the pipeline once, copies its output into a log of bounded size, ends all processes of the job when
+the pipeline ends or on SIGTERM, and records the exit code. The command returns as soon as the shepherd has
+started.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from collidium.files.locks import lock
 from collidium.runtime.subprocesses import signal_group
 from collidium_runners.local.log import Log
 from collidium_runners.local.processes import Process
-from collidium_runners.local.records import Ended, Orders, Record, Started
+from collidium_runners.local.records import Ended, JobSpecification, Record, Started
 
 #: Between the request to stop and the end by force.
 STOP_SECONDS: Final = 2.0
-#: How long another shepherd of the job may take to say that it is there.
+#: How long another shepherd of the job may take to start.
 BEGIN_SECONDS: Final = 20.0
-#: Between two attempts to write down how the pipeline ended.
+#: Between two attempts to record the end of the pipeline.
 RETRY_SECONDS: Final = 5.0
 
 _NOT_FOUND: Final = 127
@@ -59,7 +59,7 @@ def main(folder: Path) -> int:
 
 
 def _lock(file: Path) -> bool:
-    """Hold the file until this process and its children have ended; False when somebody else does."""
+    """Hold the file until this process and its children have ended; False when another process does."""
     return lock(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
@@ -73,22 +73,22 @@ def _wait_for_the_other(record: Record) -> int:
 
 
 def _watch(record: Record, begin: int) -> None:
-    orders, itself = record.orders, Process.of(os.getpid())
-    if orders is None or itself is None:
+    specification, itself = record.specification, Process.of(os.getpid())
+    if specification is None or itself is None:
         raise RuntimeError(f"{record.folder} holds no job")
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
     # Whatever the job's processes leave behind becomes a child of this one, and is ended with it.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    herd = Herd(itself)
-    signal.signal(signal.SIGTERM, lambda *_: herd.stop())
+    processes = JobProcesses(itself)
+    signal.signal(signal.SIGTERM, lambda *_: processes.stop())
     record.write_started(Started(itself, time.time()))
     os.write(begin, b"1")
     os.close(begin)
-    ended = Ended(herd.run(orders, Log(record.folder)), time.time())
+    ended = Ended(processes.run(specification, Log(record.folder)), time.time())
     while not _written(record, ended):
-        # Nobody else will ever know.
+        # No other process can record it.
         time.sleep(RETRY_SECONDS)
 
 
@@ -96,13 +96,13 @@ def _written(record: Record, ended: Ended) -> bool:
     try:
         record.write_ended(ended)
     except FileNotFoundError:
-        return True  # the folder was removed: nobody wants to know
+        return True  # the folder was removed: the record is not needed
     except OSError:  # a full disk
         return False
     return True
 
 
-class Herd:
+class JobProcesses:
     """The processes of the job."""
 
     def __init__(self, shepherd: Process) -> None:
@@ -110,23 +110,23 @@ class Herd:
         self._stopped = False
         self._pipeline: subprocess.Popen[bytes] | None = None
 
-    def run(self, orders: Orders, log: Log) -> int:
+    def run(self, specification: JobSpecification, log: Log) -> int:
         """Run the pipeline to its end; returns its exit code, above 128 that of a signal."""
         if self._stopped:
             return 128 + signal.SIGTERM
         try:
             self._pipeline = pipeline = subprocess.Popen(  # noqa: S603 -- a list of words, never a shell
-                orders.words,
-                env=orders.environment,
-                cwd=orders.directory,
+                specification.words,
+                env=specification.environment,
+                cwd=specification.directory,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 process_group=0,
-                preexec_fn=lambda: _confine(orders),
+                preexec_fn=lambda: _confine(specification),
             )
         except (OSError, subprocess.SubprocessError) as error:
-            log.write(f"{orders.words[0]}: {error}\n".encode())
+            log.write(f"{specification.words[0]}: {error}\n".encode())
             return _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
         if self._stopped:
             self.stop()
@@ -160,12 +160,12 @@ class Herd:
                 time.sleep(0.005)
 
 
-def _confine(orders: Orders) -> None:
+def _confine(specification: JobSpecification) -> None:
     """In the pipeline's process, before it is the pipeline's."""
-    os.nice(orders.niceness)
-    if orders.memory_bytes:
+    os.nice(specification.niceness)
+    if specification.memory_bytes:
         # Not the address space, of which much may be reserved and never used.
-        resource.setrlimit(resource.RLIMIT_DATA, (orders.memory_bytes, orders.memory_bytes))
+        resource.setrlimit(resource.RLIMIT_DATA, (specification.memory_bytes, specification.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 

@@ -1,1 +1,1 @@
-"""What runners of a pipeline share: its command, the names of its jobs, its outputs, what programs say."""
+"""What runners of a pipeline share: its command, the names of its jobs, its outputs."""

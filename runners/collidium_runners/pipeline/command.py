@@ -1,20 +1,24 @@
-"""The pipeline's command: a setting, with places for what a part of a job is."""
+"""The pipeline's command, a setting with placeholders; and the names of jobs."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Formatter
 from typing import Final, Self
 
-from collidium.contracts.runner import Job
+from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
 
 #: What may stand in braces.
 PLACEHOLDERS: Final = ("channel", "events", "pileup", "seed", "first_event", "output", "request_id")
 
 _LINE_ENDS: Final = {"\n": "\\n", "\r": "\\r"}
+
+#: Request ids that can name files, containers and jobs of a batch system.
+REQUEST_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 #: Text, then the placeholder that follows it, if one does.
 Piece = tuple[str, str | None]
@@ -81,8 +85,15 @@ class PipelineCommand:
         return " ".join("".join(filled(*piece) for piece in word) or "''" for word in self.words)
 
 
+def job_name(request_id: str) -> str:
+    """The name of a request's job where it runs; raises RunnerRefused for an id that cannot name one."""
+    if not REQUEST_ID.fullmatch(request_id):
+        raise RunnerRefused(f"{request_id[:200]!r} cannot name a job")
+    return f"collidium-{request_id}"
+
+
 def quoted(text: str) -> str:
-    """One word for bash, in one line whatever is in it."""
+    """Quote one word for bash, on one line."""
     word = shlex.quote(text)
     for character, escape in _LINE_ENDS.items():
         word = word.replace(character, f"'$'{escape}''")

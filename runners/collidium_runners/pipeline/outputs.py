@@ -1,4 +1,4 @@
-"""From the folders that the parts of a job wrote to the shards of its tables.
+"""Collects the folders of the parts of a job as shards of tables.
 
 Jobs are untrusted. No link of theirs is followed, to a file or to a folder, and no file with holes is copied.
 """
@@ -52,7 +52,8 @@ def shards(listings: Sequence[Collection[str] | None]) -> list[Shard]:
         of_part = _tables(listing)
         if not of_part or (part > 0 and of_part.keys() != tables.keys()):
             raise RunnerRefused(
-                f"part {part} of {len(listings)} wrote the tables {_told(of_part)}, part 0 {_told(tables)}"
+                f"part {part} of {len(listings)} wrote the tables {_listed(of_part)}, "
+                f"part 0 {_listed(tables)}"
             )
         for table, names in of_part.items():
             tables.setdefault(table, []).extend((part, name) for name in names)
@@ -93,7 +94,7 @@ def _tables(listing: Collection[str]) -> dict[str, list[str]]:
     return tables
 
 
-def _told(tables: Collection[str]) -> str:
+def _listed(tables: Collection[str]) -> str:
     return ", ".join(sorted(tables)) or "none"
 
 

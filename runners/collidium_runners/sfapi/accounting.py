@@ -22,7 +22,7 @@ _TASK: Final = re.compile(
 _RANGE: Final = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?", re.ASCII)
 _NO_REASON: Final = frozenset({"", "None", "Unknown"})
 
-#: States that were told of already: each once is enough.
+#: States that were logged already: once is enough.
 _strange: set[str] = set()
 
 
@@ -61,9 +61,9 @@ def _indices(match: re.Match[str]) -> set[int]:
 
 
 def _status(row: Row, index: int) -> TaskStatus:
-    told = _text(row, "state")
-    state = state_of(told)
-    return TaskStatus(index, state, _node_seconds(row), _reason(row, state, told))
+    data = _text(row, "state")
+    state = state_of(data)
+    return TaskStatus(index, state, _node_seconds(row), _reason(row, state, data))
 
 
 def _node_seconds(row: Row) -> float | None:
@@ -73,21 +73,21 @@ def _node_seconds(row: Row) -> float | None:
     return float(seconds) * (int(nodes) if nodes.isdecimal() and int(nodes) else 1)
 
 
-def _reason(row: Row, state: JobState, told: str) -> str | None:
+def _reason(row: Row, state: JobState, data: str) -> str | None:
     if state == JobState.UNKNOWN:
-        return f"the batch system says {_known_once(told)!r}"
+        return f"the batch system says {_known_once(data)!r}"
     if state == JobState.QUEUED:
         waiting = _text(row, "reason")
         return None if waiting in _NO_REASON else f"waiting: {waiting[:64]}"
     if state == JobState.FAILED:
         code = _text(row, "exitcode").partition(":")[0]
-        word = told.split()[0].lower().replace("_", " ")
+        word = data.split()[0].lower().replace("_", " ")
         return f"exit code {code}" if word == "failed" and code not in ("", "0") else word
     return "cancelled" if state == JobState.CANCELLED else None
 
 
-def _known_once(told: str) -> str:
-    shown = told[:40]
+def _known_once(data: str) -> str:
+    shown = data[:40]
     if shown not in _strange and len(_strange) < 100:
         _strange.add(shown)
         logger.warning("a job's state is unknown to this release, and it is followed on: %r", shown)

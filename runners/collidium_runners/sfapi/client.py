@@ -2,7 +2,7 @@
 
 ``sfapi_client`` knows tokens, the machine's models and how a submission becomes a task and a job. Its HTTP
 calls are replaced: they send a submission again when an answer is late, so that a job is submitted twice,
-wait 65 s for a refused connection, and read answers of any size.
+wait 65 s for a refused connection, and read responses of any size.
 """
 
 # The library's calls are wrapped by what retries them; ours are plain methods.
@@ -61,7 +61,7 @@ class Tokens:
         seen = self._failures
         async with self._lock:
             if self._failures != seen:
-                # Whoever waited for an attempt that failed need not wait for one of its own.
+                # Callers that waited for a failed attempt fail with it.
                 raise RunnerUnavailable(self._trouble)
             yield
 
@@ -71,9 +71,9 @@ class Tokens:
                 return str(await self._client.token)
         except Exception as error:
             # The library lets through whatever its HTTP client (httpx or httpx2), its signing and its reading
-            # raise. Their texts may quote what was sent, so only the kind is told.
-            told = getattr(error, "error", None)
-            kind = told if isinstance(told, str) and told.isidentifier() else type(error).__name__
+            # raise. Their texts may quote what was sent, so only the kind is shown.
+            data = getattr(error, "error", None)
+            kind = data if isinstance(data, str) and data.isidentifier() else type(error).__name__
             # It may have kept what it could not read, and would go on trying to use it.
             await self._begin_anew()
             self._failures += 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collidium.contracts.runner import RunnerUnavailable
 from collidium_runners.batch.handles import Handle
-from collidium_runners.sfapi.asking import Queue
 from collidium_runners.sfapi.client import NOT_FOUND, BadAnswer, Client
-from collidium_runners.sfapi.collecting import Output
 from collidium_runners.sfapi.machine import Machine
+from collidium_runners.sfapi.output import Output
+from collidium_runners.sfapi.queue import Queue
 from collidium_runners.sfapi.site import Site
 
 

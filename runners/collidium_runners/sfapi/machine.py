@@ -1,4 +1,4 @@
-"""What the library does on the machine: submissions, commands and listings."""
+"""Operations of the library on the machine: submissions, commands and listings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sfapi_client import SfApiError
 from sfapi_client.compute import AsyncCompute
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium_runners.batch.handles import objection
+from collidium_runners.batch.handles import submission_error
 from collidium_runners.sfapi.client import Client
 
 #: What the library raises when an answer is not what it expects: it reads fields without looking.
@@ -34,14 +34,14 @@ class Machine:
         """Hand a batch script over and return the job's id.
 
         Raises RunnerRefused for a script that will never be taken, and RunnerUnavailable when it was not
-        taken, or nobody knows whether it was.
+        taken, or that is unknown.
         """
         async with self._understood("a submission"):
             try:
                 job = await (await self._connected()).submit_job(script)
                 return int(job.jobid)
             except SfApiError as error:
-                raise objection(str(error.message)) from error
+                raise submission_error(str(error.message)) from error
 
     async def run(self, *words: str) -> None:
         """Run a command on a login node; raises RunnerUnavailable when it fails."""

@@ -21,8 +21,8 @@ from collidium_runners.batch.states import TaskStatus, job_status
 from collidium_runners.sfapi.site import Site
 
 if TYPE_CHECKING:
-    from collidium_runners.sfapi.asking import Tasks
     from collidium_runners.sfapi.connection import Connection
+    from collidium_runners.sfapi.queue import Tasks
 
 
 class SfapiRunner(BatchRunner):
@@ -45,7 +45,7 @@ class SfapiRunner(BatchRunner):
             if not jobs:
                 jobs = await self._hand_over(connection, script, job.request_id, len(cut))
             first, *others = sorted(jobs)
-            # What was submitted twice, whoever did it, is computed once.
+            # What was submitted twice, by any process, runs once.
             for other in others:
                 await _stop_if_active(connection, other, jobs[other])
         return _handle(first, jobs[first], job.request_id)
@@ -66,7 +66,7 @@ class SfapiRunner(BatchRunner):
             jobs.setdefault(taken, {})
         if not jobs:
             raise trouble
-        # Those that it does not tell of yet are there all the same.
+        # Tasks that are not reported yet exist nevertheless.
         return {job_id: _at_least(parts) | tasks for job_id, tasks in jobs.items()}
 
     async def find(self, request_id: str) -> str | None:
@@ -95,7 +95,7 @@ class SfapiRunner(BatchRunner):
         try:
             state = (await self.poll(handle)).state
         except RunnerRefused:
-            # The batch system has forgotten it; whether its output is whole can be seen.
+            # The batch system has forgotten it; its output can still be checked.
             state = JobState.UNKNOWN
         if state not in (JobState.COMPLETED, JobState.UNKNOWN):
             raise RunnerRefused(f"job {handle} has not completed: it is {state}")
@@ -134,9 +134,9 @@ async def _stop_if_active(connection: Connection, job_id: int, tasks: Tasks) -> 
         await connection.stop(job_id)
 
 
-def _status(handle: Handle, told: Tasks | RunnerError | None) -> JobStatus | RunnerError:
-    if isinstance(told, RunnerError):
-        return told
-    if told is None:
+def _status(handle: Handle, known: Tasks | RunnerError | None) -> JobStatus | RunnerError:
+    if isinstance(known, RunnerError):
+        return known
+    if known is None:
         return RunnerRefused(f"the batch system knows no job {handle.job_id}")
-    return job_status(list(told.values()), handle.parts)
+    return job_status(list(known.values()), handle.parts)

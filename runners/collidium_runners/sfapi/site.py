@@ -1,4 +1,4 @@
-"""Where jobs go, and as whom: the settings of this runner, checked."""
+"""The validated settings of this runner."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Site:
     submit_seconds: float
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """As the settings have it."""
+    def from_settings(cls, settings: Settings) -> Self:
+        """Read the settings."""
         return cls(
             url=settings.sfapi_url.rstrip("/"),
             token_url=settings.sfapi_token_url,
@@ -77,12 +77,12 @@ class Site:
         return found
 
     def require(self) -> None:
-        """Raise RunnerUnavailable if anything is wrong: once it is mended, asking again will work."""
+        """Raise RunnerUnavailable if anything is wrong: a retry works once it is fixed."""
         if problems := self.problems():
             raise RunnerUnavailable(_NOT_SET_UP) from ConfigurationError("; ".join(problems))
 
     def key(self) -> str:
-        """The private key, as PEM; what stands before it, such as the client's id, harms nobody.
+        """The private key, as PEM; what stands before it, such as the client's id, is allowed.
 
         Raises ConfigurationError, which says nothing of what is in the file.
         """

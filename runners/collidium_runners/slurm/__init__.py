@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from collidium.hookspecs import hookimpl
 from collidium_runners.batch.script import Allocation
 from collidium_runners.pipeline.command import PipelineCommand
-from collidium_runners.slurm.commands import CommandDoor
-from collidium_runners.slurm.rest import RestDoor
+from collidium_runners.slurm.commands import CommandBackend
+from collidium_runners.slurm.rest import RestBackend
 from collidium_runners.slurm.runner import Plan, SlurmRunner
 from collidium_runners.slurm.token import TokenFile
 
 if TYPE_CHECKING:
     from collidium.contracts.runner import Runner
     from collidium.settings import Settings
-    from collidium_runners.slurm.door import Door
+    from collidium_runners.slurm.backend import SlurmBackend
 
 __all__ = ["SlurmRunner", "collidium_runners"]
 
@@ -40,16 +40,16 @@ def collidium_runners(settings: Settings) -> list[Runner]:
         settings.slurm_most_parts,
         directory_is_given=settings.slurm_directory is not None,
     )
-    return [SlurmRunner(_door(settings), plan)]
+    return [SlurmRunner(_backend(settings), plan)]
 
 
-def _door(settings: Settings) -> Door:
+def _backend(settings: Settings) -> SlurmBackend:
     if settings.slurm_url and settings.slurm_token_file:
-        return RestDoor(
+        return RestBackend(
             settings.slurm_url,
             settings.slurm_api,
             settings.slurm_user or getpass.getuser(),
             TokenFile(settings.slurm_token_file),
             settings.slurm_timeout_seconds,
         )
-    return CommandDoor(settings.slurm_configuration, settings.slurm_timeout_seconds)
+    return CommandBackend(settings.slurm_configuration, settings.slurm_timeout_seconds)

@@ -13,11 +13,11 @@ from typing import Final
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.runtime.subprocesses import signal_group
 from collidium.runtime.text import one_line
-from collidium_runners.batch.handles import objection
-from collidium_runners.slurm.answers import SACCT_FORMAT, SQUEUE_FORMAT, sacct_tasks, squeue_tasks
-from collidium_runners.slurm.door import Door, SeenTask, Submission
+from collidium_runners.batch.handles import submission_error
+from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
+from collidium_runners.slurm.parsing import SACCT_FORMAT, SQUEUE_FORMAT, sacct_tasks, squeue_tasks
 
-#: What jobs get of the server's environment, which sbatch hands on: nothing that could be a secret.
+#: Variables that sbatch passes from the server's environment to jobs: no secrets.
 _HANDED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "SLURM_CONF")
 _ALL_OF_MINE: Final = ("--me", "--states=all", "--noheader", f"--Format={SQUEUE_FORMAT}")
 _ACCOUNTED: Final = (
@@ -29,10 +29,10 @@ _IDS_AT_ONCE: Final = 5000
 
 
 class CommandFailed(Exception):
-    """A command did not do its work; the message is what it wrote."""
+    """A command failed; the message is its error output."""
 
 
-class CommandDoor(Door):
+class CommandBackend(SlurmBackend):
     """Runs Slurm's commands; ``configuration`` is its slurm.conf, None where the commands find it."""
 
     def __init__(self, configuration: Path | None, timeout_seconds: float) -> None:
@@ -47,17 +47,17 @@ class CommandDoor(Door):
                 "sbatch", "--parsable", script=submission.script, directory=submission.directory
             )
         except CommandFailed as error:
-            raise objection(str(error)) from error
+            raise submission_error(str(error)) from error
         job_id = printed.strip().partition(";")[0]  # the cluster's name may follow
         if not job_id.isdecimal():
             raise RunnerUnavailable("sbatch printed no job id") from CommandFailed(one_line(printed))
         return int(job_id)
 
-    async def named(self, name: str) -> list[int]:
+    async def find_jobs(self, name: str) -> list[int]:
         printed = await self._ask("squeue", *_ALL_OF_MINE, f"--name={name}")
         return sorted({task.job_id for task in squeue_tasks(printed) if task.job_name == name})
 
-    async def tasks(self, job_ids: Collection[int]) -> list[SeenTask]:
+    async def tasks(self, job_ids: Collection[int]) -> list[ReportedTask]:
         # With ids it would fail for a single unknown one, and thousands do not fit into a command line.
         printed = await self._ask("squeue", *_ALL_OF_MINE)
         wanted = frozenset(job_ids)
@@ -65,14 +65,14 @@ class CommandDoor(Door):
             lambda: [task for task in squeue_tasks(printed) if task.job_id in wanted]
         )
 
-    async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
+    async def accounted(self, job_ids: Collection[int]) -> list[ReportedTask]:
         listed = sorted(job_ids)
-        tasks: list[SeenTask] = []
+        tasks: list[ReportedTask] = []
         for first in range(0, len(listed), _IDS_AT_ONCE):
             tasks += await self._accounted(listed[first : first + _IDS_AT_ONCE])
         return tasks
 
-    async def _accounted(self, job_ids: Sequence[int]) -> list[SeenTask]:
+    async def _accounted(self, job_ids: Sequence[int]) -> list[ReportedTask]:
         chosen = f"--jobs={','.join(map(str, job_ids))}"
         try:
             printed = await self._run("sacct", *_ACCOUNTED, chosen)
@@ -97,7 +97,7 @@ class CommandDoor(Door):
     async def _run(
         self, program: str, *arguments: str, script: str = "", directory: Path | None = None
     ) -> str:
-        """What the command prints; raises CommandFailed and RunnerUnavailable."""
+        """Return the output of a command; raises CommandFailed and RunnerUnavailable."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *(program, *arguments),
@@ -117,7 +117,7 @@ class CommandDoor(Door):
             raise RunnerUnavailable(f"{program} did not answer within {self._timeout_seconds:g} s") from None
         finally:
             if process.returncode is None:
-                # With its children: asyncio waits until nobody holds the pipes.
+                # With its children: asyncio waits until the pipes are closed.
                 signal_group(process.pid, SIGKILL)
                 await process.wait()
         if process.returncode != 0:

@@ -4,9 +4,9 @@
 
     <directory>/<request_id>/
         parts              into how many parts the job is cut: written before the job is handed to Slurm
-        job                the job's id: written once, by whoever submitted first
-        cancelled          somebody wanted it stopped
-        status/12_0        how array task 0 of job 12 ended (:mod:`collidium_runners.batch.records`)
+        job                the job's id: written once, by the first submission
+        cancelled          it is to be stopped
+        status/12_0        the end of array task 0 of job 12 (:mod:`collidium_runners.batch.records`)
         log/12_0           what it printed
         0/                 the output of part 0, whole
 
@@ -26,8 +26,8 @@ from collidium_runners.batch.records import TaskRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """What a job has left in its request's folder."""
+class FolderState:
+    """The state of a job in its request's folder."""
 
     #: Whether there is a folder at all.
     known: bool
@@ -64,14 +64,14 @@ class RequestFolder:
             raise _unusable(error) from error
 
     def parts(self) -> int | None:
-        """Into how many parts the job is cut; None when nobody submitted it."""
+        """Into how many parts the job is cut; None if it was not submitted."""
         self._require_above()
         return self._number("parts")
 
     def job(self) -> int | None:
         """The id of the request's job; None when none is known to have been queued.
 
-        A task that ran tells it too: whoever submitted may have been killed before it could write it down.
+        Records of tasks contain it too: the submitting process may have been killed before it stored it.
         """
         written = self._number("job")
         if written is not None:
@@ -88,8 +88,8 @@ class RequestFolder:
         except OSError as error:
             raise _unusable(error) from error
 
-    def left_by(self, job_id: int) -> Left:
-        """What the job has left."""
+    def state_after(self, job_id: int) -> FolderState:
+        """The records of the job."""
         self._require_above()
         records = {}
         for name in self._names("status"):
@@ -98,7 +98,7 @@ class RequestFolder:
                 record = TaskRecord.parse(self._read(f"status/{name}") or b"")
                 if record is not None:
                     records[int(index)] = record
-        return Left(self.path.is_dir(), (self.path / "cancelled").exists(), records)
+        return FolderState(self.path.is_dir(), (self.path / "cancelled").exists(), records)
 
     def _require_above(self) -> None:
         if self.above_is_given and not self.path.parent.is_dir():
@@ -111,7 +111,7 @@ class RequestFolder:
         settled = self._number(name)
         if settled is None:
             damaged = ValueError(f"{self.path / name} holds no number")
-            raise RunnerUnavailable("what was written down of the job is damaged") from damaged
+            raise RunnerUnavailable("the record of the job is damaged") from damaged
         return settled, False
 
     def _number(self, name: str) -> int | None:

@@ -1,7 +1,7 @@
 """Slurm by its REST API, slurmrestd, with a JSON web token.
 
 Written for v0.0.38 (Slurm 22.05), which the tests run. Later versions take the environment as a list and say
-otherwise that a node is not shared; of what they answer, all shapes that their documentation shows are read.
+otherwise that a node is not shared; all response formats of their documentation are accepted.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Final
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.text import one_line
-from collidium_runners.batch.handles import objection
-from collidium_runners.slurm.answers import rest_tasks
-from collidium_runners.slurm.door import Door, SeenTask, Submission
+from collidium_runners.batch.handles import submission_error
+from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
+from collidium_runners.slurm.parsing import rest_tasks
 from collidium_runners.slurm.token import TokenFile
 
 #: Calls at one time.
@@ -32,12 +32,12 @@ _UNKNOWN_JOB: Final = 2017
 class SlurmError(Exception):
     """Slurm answered with errors; the message is their text."""
 
-    def __init__(self, told: str, numbers: Collection[int]) -> None:
-        super().__init__(one_line(told))
+    def __init__(self, message: str, numbers: Collection[int]) -> None:
+        super().__init__(one_line(message))
         self.numbers = frozenset(numbers)
 
 
-class RestDoor(Door):
+class RestBackend(SlurmBackend):
     """Calls ``<url>/slurm/<version>/…`` as ``user``; one client lives as long as this does."""
 
     def __init__(self, url: str, version: str, user: str, token: TokenFile, timeout_seconds: float) -> None:
@@ -52,21 +52,21 @@ class RestDoor(Door):
         try:
             answer = await self._call("POST", "job/submit", body)
         except SlurmError as error:
-            raise objection(str(error)) from error
+            raise submission_error(str(error)) from error
         job_id = answer.get("job_id")
         if not isinstance(job_id, int) or job_id <= 0:
             raise RunnerUnavailable("slurmrestd gave no job id")
         return job_id
 
-    async def named(self, name: str) -> list[int]:
+    async def find_jobs(self, name: str) -> list[int]:
         return sorted({task.job_id for task in await self._tasks("jobs") if task.job_name == name})
 
-    async def tasks(self, job_ids: Collection[int]) -> list[SeenTask]:
+    async def tasks(self, job_ids: Collection[int]) -> list[ReportedTask]:
         wanted = frozenset(job_ids)
         path = "jobs" if len(wanted) > 1 else f"job/{min(wanted)}"
         return [task for task in await self._tasks(path) if task.job_id in wanted]
 
-    async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
+    async def accounted(self, job_ids: Collection[int]) -> list[ReportedTask]:
         """Nothing: slurmrestd gives accounting through another interface, which need not be there."""
         return []
 
@@ -103,7 +103,7 @@ class RestDoor(Door):
             **({"cpus_per_task": allocation.cpus} if allocation.cpus else alone),
         }
 
-    async def _tasks(self, path: str) -> list[SeenTask]:
+    async def _tasks(self, path: str) -> list[ReportedTask]:
         try:
             answer = await self._call("GET", path)
         except SlurmError as error:
@@ -126,7 +126,7 @@ class RestDoor(Door):
         except NoResponse as error:
             raise RunnerUnavailable(f"slurmrestd {error}") from None
         if response.status_code in {401, 403}:
-            raise RunnerUnavailable("slurmrestd refuses the token")
+            raise RunnerUnavailable("slurmrestd rejects the token")
         return await asyncio.to_thread(_document, response.status_code, response.content)
 
 
@@ -140,10 +140,10 @@ def _document(status: int, content: bytes) -> Mapping[str, Any]:
     if status >= 400:
         listed = document.get("errors")
         errors = [error for error in listed if isinstance(error, dict)] if isinstance(listed, list) else []
-        told = {str(error.get("error") or error.get("description")) for error in errors}
+        messages = {str(error.get("error") or error.get("description")) for error in errors}
         numbers = [error.get("error_number", error.get("error_code")) for error in errors]
         raise SlurmError(
-            "; ".join(sorted(told)) or f"answered {status}",
+            "; ".join(sorted(messages)) or f"answered {status}",
             [number for number in numbers if isinstance(number, int)],
         )
     return document

@@ -20,45 +20,44 @@ from collidium_runners.batch.runner import BatchRunner
 from collidium_runners.batch.script import Allocation, minutes, script
 from collidium_runners.batch.splitting import parts
 from collidium_runners.pipeline import outputs
-from collidium_runners.pipeline.command import PipelineCommand
-from collidium_runners.pipeline.naming import job_name
-from collidium_runners.slurm.door import Door, SeenTask, Submission
-from collidium_runners.slurm.folder import Left, RequestFolder
-from collidium_runners.slurm.following import is_lost, seen_singly, told
+from collidium_runners.pipeline.command import PipelineCommand, job_name
+from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
+from collidium_runners.slurm.folder import FolderState, RequestFolder
+from collidium_runners.slurm.status import combined_status, is_lost, reports_all_parts
 
-#: The tasks that Slurm tells of each job.
-Seen = dict[Handle, list[SeenTask]]
+#: The tasks that Slurm reports of each job.
+ReportedTasks = dict[Handle, list[ReportedTask]]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How jobs are made."""
+    """The settings of jobs."""
 
     command: PipelineCommand
     #: An absolute path, the same on the server and on compute nodes.
     directory: Path
     allocation: Allocation
     events_per_part: int
-    most_parts: int
-    #: Whether an operator named the directory, who then makes it; else it is made when needed.
+    max_parts: int
+    #: Whether an operator set the directory, and so creates it; else it is created when needed.
     directory_is_given: bool = False
 
 
 class SlurmRunner(BatchRunner):
-    """Drives jobs through a :class:`~collidium_runners.slurm.door.Door`."""
+    """Drives jobs through a :class:`~collidium_runners.slurm.backend.SlurmBackend`."""
 
     name = "slurm"
 
-    def __init__(self, door: Door, plan: Plan) -> None:
+    def __init__(self, backend: SlurmBackend, plan: Plan) -> None:
         super().__init__()
-        self._door = door
+        self._backend = backend
         self._plan = plan
 
     async def submit(self, job: Job) -> str:
         name = job_name(job.request_id)
         folder = self._folder(job.request_id)
         async with self.submitting(job.request_id):
-            cut = parts(job, self._plan.events_per_part, self._plan.most_parts)
+            cut = parts(job, self._plan.events_per_part, self._plan.max_parts)
             count, first = await asyncio.to_thread(folder.claim_parts, len(cut))
             job_id = None if first else await self._known(folder, name)
             if job_id is None:
@@ -78,7 +77,7 @@ class SlurmRunner(BatchRunner):
             folder.path,
         )
         try:
-            queued = await self._door.submit(submission)
+            queued = await self._backend.submit(submission)
         except RunnerUnavailable:
             # The answer may have been lost, and not the job.
             lost = await self._named(submission.name)
@@ -93,16 +92,16 @@ class SlurmRunner(BatchRunner):
 
     async def _named(self, name: str) -> int | None:
         try:
-            return min(await self._door.named(name), default=None)
+            return min(await self._backend.find_jobs(name), default=None)
         except RunnerUnavailable:
             return None
 
     async def _known(self, folder: RequestFolder, name: str) -> int | None:
-        """The id of a job that was queued for the request before, by anybody."""
+        """The id of a job that was queued for the request before, by any process."""
         job_id = await asyncio.to_thread(folder.job)
         if job_id is not None:
             return job_id
-        named = await self._door.named(name)
+        named = await self._backend.find_jobs(name)
         return await asyncio.to_thread(folder.claim_job, min(named)) if named else None
 
     async def find(self, request_id: str) -> str | None:
@@ -118,29 +117,33 @@ class SlurmRunner(BatchRunner):
         return None if job_id is None else str(Handle(job_id, count, request_id))
 
     async def statuses(self, handles: Collection[Handle]) -> dict[Handle, JobStatus | RunnerError]:
-        # In threads, because thousands are asked about at once, and what jobs left lies on a disk.
-        tasks = await self._door.tasks({handle.job_id for handle in handles})
+        # In threads, because there may be thousands of jobs, with files on disk.
+        tasks = await self._backend.tasks({handle.job_id for handle in handles})
         seen, left = await asyncio.to_thread(self._look, handles, tasks)
         lost = [handle for handle in left if is_lost(handle.parts, seen[handle], left[handle])]
         if lost:
-            accounted = _by_handle(lost, await self._door.remembered({handle.job_id for handle in lost}))
-            # What the queue tells comes later, and so has the last word.
+            accounted = _by_handle(lost, await self._backend.accounted({handle.job_id for handle in lost}))
+            # The queue is newer, and so decides.
             seen |= {handle: accounted[handle] + seen[handle] for handle in lost}
-        return await asyncio.to_thread(self._tell, seen, left)
+        return await asyncio.to_thread(self._combine, seen, left)
 
     def _look(
-        self, handles: Collection[Handle], tasks: Collection[SeenTask]
-    ) -> tuple[Seen, dict[Handle, Left]]:
-        """What Slurm tells of each job; and what those have left of which it does not tell every part."""
+        self, handles: Collection[Handle], tasks: Collection[ReportedTask]
+    ) -> tuple[ReportedTasks, dict[Handle, FolderState]]:
+        """Slurm's report of each job, and the folders of jobs of which it does not report every part."""
         seen = _by_handle(handles, tasks)
-        doubtful = [handle for handle in handles if not seen_singly(handle.parts, seen[handle])]
-        return seen, {handle: self._folder(handle.request_id).left_by(handle.job_id) for handle in doubtful}
+        doubtful = [handle for handle in handles if not reports_all_parts(handle.parts, seen[handle])]
+        return seen, {
+            handle: self._folder(handle.request_id).state_after(handle.job_id) for handle in doubtful
+        }
 
-    def _tell(self, seen: Seen, left: Mapping[Handle, Left]) -> dict[Handle, JobStatus | RunnerError]:
+    def _combine(
+        self, seen: ReportedTasks, left: Mapping[Handle, FolderState]
+    ) -> dict[Handle, JobStatus | RunnerError]:
         per_node = self._plan.allocation.parts_per_node
-        nothing = Left(known=True)
+        nothing = FolderState(known=True)
         return {
-            handle: told(handle.parts, tasks, left.get(handle, nothing), per_node)
+            handle: combined_status(handle.parts, tasks, left.get(handle, nothing), per_node)
             for handle, tasks in seen.items()
         }
 
@@ -152,15 +155,15 @@ class SlurmRunner(BatchRunner):
         if not await self._goes_on(job_id, name):
             return
         try:
-            await self._door.cancel(job_id)
+            await self._backend.cancel(job_id)
         except RunnerUnavailable:
-            # Slurm minds when it has ended in the meantime; we do not.
+            # Slurm reports an error if it has ended in the meantime.
             if await self._goes_on(job_id, name):
                 raise
 
     async def _goes_on(self, job_id: int, name: str) -> bool:
         """Whether Slurm has something to stop; never another job, to which the id was given anew."""
-        tasks = await self._door.tasks([job_id])
+        tasks = await self._backend.tasks([job_id])
         return any(task.job_name == name and not task.state.has_ended for task in tasks)
 
     async def collect(self, handle: str, directory: Path) -> list[Path]:
@@ -175,15 +178,15 @@ class SlurmRunner(BatchRunner):
             raise RunnerUnavailable(f"the output cannot be read: {error.strerror}") from error
 
     async def close(self) -> None:
-        await self._door.close()
+        await self._backend.close()
 
     def _folder(self, request_id: str) -> RequestFolder:
         return RequestFolder(self._plan.directory / request_id, self._plan.directory_is_given)
 
 
-def _by_handle(handles: Collection[Handle], tasks: Collection[SeenTask]) -> Seen:
+def _by_handle(handles: Collection[Handle], tasks: Collection[ReportedTask]) -> ReportedTasks:
     """The tasks of each job. A job of that id and another name is another job: its id was given anew."""
-    found: dict[tuple[int, str], list[SeenTask]] = {}
+    found: dict[tuple[int, str], list[ReportedTask]] = {}
     for task in tasks:
         found.setdefault((task.job_id, task.job_name), []).append(task)
     return {handle: found.get((handle.job_id, job_name(handle.request_id)), []) for handle in handles}

@@ -1,4 +1,4 @@
-"""The JSON web token of the REST API: a file that whoever renews tokens writes anew."""
+"""The JSON web token of the REST API: a file that is rewritten when the token is renewed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_.=-]{1,8192}", re.ASCII)
 
 
 class TokenFile:
-    """Gives the token, read anew when the file has changed."""
+    """Reads the token, again when the file has changed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

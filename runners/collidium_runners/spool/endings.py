@@ -1,4 +1,4 @@
-"""How a job's end is told, in plain words."""
+"""The final status of a job, with its reason as text."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def _failure(run: Run, memory: int) -> str:
         return f"its pipeline was killed, most likely for want of memory{allowed}"
     if run.exit_code in _NOT_STARTED:
         return f"its pipeline cannot be started: {_code(run.exit_code)}"
-    told = f"its pipeline failed: {_code(run.exit_code)}"
-    return f"{told}, {run.doubt}" if run.doubt else told
+    failure = f"its pipeline failed: {_code(run.exit_code)}"
+    return f"{failure}, {run.doubt}" if run.doubt else failure
 
 
 def _code(code: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from collidium.contracts.runner import Job
-from collidium_runners.spool.folders import Folders
+from collidium_runners.spool.folders import JobFolders
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Run:
     out_of_memory: bool = False
     started: float = 0.0
     finished: float = 0.0
-    #: Why nobody knows how it ended, if so.
+    #: Why its end is unknown, if it is.
     lost: str = ""
     #: What else its exit code may mean.
     doubt: str = ""
@@ -34,15 +34,15 @@ class Engine(Protocol):
 
     @property
     def program(self) -> str:
-        """What it is known by in the spool."""
+        """Its name in the spool."""
         ...
 
     @property
     def missing(self) -> str:
-        """What is told of a job that was started, and that it knows nothing of any more."""
+        """The reason of a failure if the engine does not know a started job any more."""
         ...
 
-    def start(self, job: Job, folders: Folders) -> None:
+    def start(self, job: Job, folders: JobFolders) -> None:
         """Start a job, as far as that has not happened yet.
 
         Raises RunnerRefused for a job that will never start.
@@ -58,7 +58,7 @@ class Engine(Protocol):
         ...
 
     def inspect(self, names: Sequence[str]) -> Mapping[str, Run]:
-        """Those of the jobs that there are, by name."""
+        """The jobs that exist, by name."""
         ...
 
     def log(self, name: str) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from collidium_runners.pipeline.outputs import gather, has_tables
 
 
-class Folders:
+class JobFolders:
     """The folders of all jobs, below ``directory``."""
 
     def __init__(self, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""The runner: what blocks is done in threads."""
+"""The runner; blocking calls run in threads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from collidium.contracts.runner import Job, JobStatus, Runner, RunnerError, RunnerUnavailable
-from collidium_runners.spool.jobs import Look, SpooledJobs
-from collidium_runners.spool.spool import Entry
+from collidium_runners.spool.jobs import Snapshot, SpooledJobs
+from collidium_runners.spool.spool import SpooledJob
 
 logger = logging.getLogger(__name__)
 
@@ -21,12 +21,12 @@ T = TypeVar("T")
 class SpooledRunner(Runner):
     """Runs jobs on this machine, each with an engine. Handles are request ids."""
 
-    #: Not seldom, because the next job gets its place when somebody asks.
+    #: Often, because polling starts the next job.
     poll_seconds = 5.0
 
     def __init__(self, jobs: SpooledJobs) -> None:
         self._jobs = jobs
-        # One look of this process at a time, or all of its threads would wait for the same file's lock.
+        # One look at a time, or all threads of this process would wait for the lock.
         self._turn = asyncio.Lock()
 
     async def submit(self, job: Job) -> str:
@@ -38,7 +38,7 @@ class SpooledRunner(Runner):
         return request_id if await _in_thread(self._jobs.spool.find, request_id) else None
 
     async def poll(self, handle: str) -> JobStatus:
-        # First, so that a handle of nobody's is refused whatever the engine says.
+        # First, so that an unknown handle is rejected whatever the engine returns.
         await _in_thread(self._jobs.require, handle)
         return await _in_thread(self._jobs.status, handle, await self._look())
 
@@ -47,17 +47,17 @@ class SpooledRunner(Runner):
         look = await self._look()
         return await _in_thread(self._statuses, handles, look)
 
-    def _statuses(self, handles: Sequence[str], look: Look) -> dict[str, JobStatus | RunnerError]:
+    def _statuses(self, handles: Sequence[str], look: Snapshot) -> dict[str, JobStatus | RunnerError]:
         return {handle: self._status(handle, look) for handle in handles}
 
-    def _status(self, handle: str, look: Look) -> JobStatus | RunnerError:
+    def _status(self, handle: str, look: Snapshot) -> JobStatus | RunnerError:
         try:
             return self._jobs.status(handle, look)
         except RunnerError as error:
             return error
 
     async def cancel(self, handle: str) -> None:
-        # A job that has ended already, though nobody looked, has not been cancelled.
+        # A job that ended before this call has not been cancelled.
         await self._look()
         entry = await _in_thread(self._jobs.cancel, handle)
         if entry is not None:
@@ -67,20 +67,20 @@ class SpooledRunner(Runner):
         return await _in_thread(self._jobs.collect, handle, directory)
 
     async def close(self) -> None:
-        """Nothing is open; jobs go on."""
+        """Nothing is open; jobs continue."""
 
-    async def _look(self) -> Look:
+    async def _look(self) -> Snapshot:
         async with self._turn:
             look = await _in_thread(self._jobs.look)
         for entry in look.stopping:
             await self._stop(entry)
         return look
 
-    async def _stop(self, entry: Entry) -> None:
+    async def _stop(self, entry: SpooledJob) -> None:
         try:
             await _in_thread(self._jobs.stop, entry)
         except RunnerUnavailable as error:
-            # The next look tries again; what was asked about other jobs is answered.
+            # The next look tries again; other jobs are not affected.
             logger.warning("request %s: it does not stop: %s", entry.request_id, error.__cause__ or error)
 
 

@@ -5,7 +5,7 @@
     waiting/<request_id>.json   has no place yet
     started/<request_id>.json   has a place: it runs, or is about to be started or removed
     ended/<request_id>.json     nothing is left but its output; kept, so that a request never runs twice
-    lock                        whoever changes any of it holds this
+    lock                        held by every process that changes any of it
 
 A job moves forwards only: its new file is there before the old one goes, so that a reader who looks in that
 order always finds it.
@@ -25,11 +25,11 @@ from typing import Any, Final, Self
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerUnavailable
 from collidium.files import durable
 from collidium.files.locks import locked
-from collidium_runners.pipeline.naming import REQUEST_ID, job_name
+from collidium_runners.pipeline.command import REQUEST_ID, job_name
 
 logger = logging.getLogger(__name__)
 
-_PLACES: Final = ("waiting", "started", "ended")
+_FOLDERS: Final = ("waiting", "started", "ended")
 
 #: Why a job is being stopped.
 CANCELLED: Final = "cancelled"
@@ -37,15 +37,15 @@ TOO_LONG: Final = "too long"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A job and where it stands."""
+class SpooledJob:
+    """A job and its state."""
 
     job: Job
     #: The engine that it was given to.
     engine: str
     submitted_at: float
     #: Whether it has one of the places for jobs that run.
-    has_place: bool = False
+    has_slot: bool = False
     #: Whether its engine has started it.
     launched: bool = False
     #: Why it is being stopped, if it is.
@@ -66,18 +66,18 @@ class Entry:
         return job_name(self.request_id)
 
     @property
-    def place(self) -> str:
+    def folder(self) -> str:
         """The folder that its file is in."""
-        return "started" if self.has_place else "ended" if self.status else "waiting"
+        return "started" if self.has_slot else "ended" if self.status else "waiting"
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), default=str)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        told: dict[str, Any] = json.loads(text)
+        data: dict[str, Any] = json.loads(text)
         return cls(
-            **told | {"job": Job(**told["job"]), "status": _status(told["status"]), "log": tuple(told["log"])}
+            **data | {"job": Job(**data["job"]), "status": _status(data["status"]), "log": tuple(data["log"])}
         )
 
 
@@ -89,51 +89,51 @@ class Spool:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other process and thread from changing anything meanwhile."""
-        for place in _PLACES:
+        """Hold the lock against all other processes and threads."""
+        for place in _FOLDERS:
             (self.directory / place).mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(self.directory / "lock"):
             yield
 
-    def find(self, request_id: str) -> Entry | None:
+    def find(self, request_id: str) -> SpooledJob | None:
         """The job of a request, None when there is none."""
         if not REQUEST_ID.fullmatch(request_id):
             return None
-        entries = (self._read(self._file(place, request_id)) for place in _PLACES)
+        entries = (self._read(self._file(place, request_id)) for place in _FOLDERS)
         return next((entry for entry in entries if entry), None)
 
-    def waiting(self) -> list[Entry]:
-        """Jobs without a place, the longest waiting first. For whoever holds the lock."""
+    def waiting(self) -> list[SpooledJob]:
+        """Jobs without a place, the longest waiting first. The caller holds the lock."""
         return self._all("waiting", ("started", "ended"))
 
-    def started(self) -> list[Entry]:
-        """Jobs that have a place, the longest waiting first. For whoever holds the lock."""
+    def started(self) -> list[SpooledJob]:
+        """Jobs that have a place, the longest waiting first. The caller holds the lock."""
         return self._all("started", ("ended",))
 
-    def put(self, entry: Entry) -> Entry:
-        """Write down where a job stands now; safe on disk afterwards. For whoever holds the lock."""
-        file = self._file(entry.place, entry.request_id)
+    def put(self, entry: SpooledJob) -> SpooledJob:
+        """Store the state of a job durably. The caller holds the lock."""
+        file = self._file(entry.folder, entry.request_id)
         durable.replace(file, entry.to_json())
-        for place in _PLACES[: _PLACES.index(entry.place)]:
+        for place in _FOLDERS[: _FOLDERS.index(entry.folder)]:
             self._file(place, entry.request_id).unlink(missing_ok=True)
         return entry
 
-    def change(self, entry: Entry, **changes: Any) -> Entry:
-        """Write down that something of a job is another; returns it so."""
+    def change(self, entry: SpooledJob, **changes: Any) -> SpooledJob:
+        """Store a job with these changes and return it."""
         return self.put(replace(entry, **changes))
 
-    def _all(self, place: str, later: tuple[str, ...]) -> list[Entry]:
+    def _all(self, place: str, later: tuple[str, ...]) -> list[SpooledJob]:
         entries = []
         for file in (self.directory / place).glob("*.json"):
-            # Who was killed between two files left both.
+            # A process killed between two writes left both.
             if any(self._file(other, file.stem).exists() for other in later):
                 file.unlink()
             elif entry := self._read_if_sound(file):
                 entries.append(entry)
         return sorted(entries, key=lambda entry: (entry.submitted_at, entry.request_id))
 
-    def _read_if_sound(self, file: Path) -> Entry | None:
-        """None for a damaged one: whoever asks for that job is told, and the others go on."""
+    def _read_if_sound(self, file: Path) -> SpooledJob | None:
+        """None for a damaged file: the caller of that job gets an error, and other jobs continue."""
         try:
             return self._read(file)
         except RunnerUnavailable as error:
@@ -143,26 +143,26 @@ class Spool:
     def _file(self, place: str, request_id: str) -> Path:
         return self.directory / place / f"{request_id}.json"
 
-    def _read(self, file: Path) -> Entry | None:
+    def _read(self, file: Path) -> SpooledJob | None:
         try:
-            return Entry.from_json(file.read_text(encoding="utf-8"))
+            return SpooledJob.from_json(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
             damaged = ValueError(f"{file} describes no job: {error!r}")
-            raise RunnerUnavailable("what was written down of the job is damaged") from damaged
+            raise RunnerUnavailable("the record of the job is damaged") from damaged
 
 
-def _status(told: dict[str, Any] | None) -> JobStatus | None:
-    if told is None:
+def _status(data: dict[str, Any] | None) -> JobStatus | None:
+    if data is None:
         return None
-    used = told["node_hours"]
-    return JobStatus(JobState(told["state"]), None if used is None else Decimal(used), told["reason"])
+    used = data["node_hours"]
+    return JobStatus(JobState(data["state"]), None if used is None else Decimal(used), data["reason"])
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What the settings say of jobs on this machine."""
+class JobLimits:
+    """Limits of jobs on this machine, from the settings."""
 
     #: How many run at once.
     jobs: int

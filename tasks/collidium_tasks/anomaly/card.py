@@ -1,4 +1,4 @@
-"""What the task tells the world about itself."""
+"""The card of the task."""
 
 from __future__ import annotations
 

@@ -40,20 +40,20 @@ class AnomalyTask(Task):
             "duplicate-row": ("The event was submitted before; each event_id may stand once.", again),
             "unknown-event": ("There is no event of this event_id to be scored.", unknown & ~again),
         }
-        return [_problem(code, told, events, rows) for code, (told, rows) in found.items() if rows.any()]
+        return [_problem(code, detail, events, rows) for code, (detail, rows) in found.items() if rows.any()]
 
     def score(self, block: Block) -> Scores:
         """The ranking of the block's events; those that were not submitted have no score."""
         channels = block.truth["channels"]
         signal = np.asarray(channels.column("signal"))
-        told = signal[np.searchsorted(_events(channels), _events(block.predictions))]
-        signals = int(np.count_nonzero(told))
+        scored = signal[np.searchsorted(_events(channels), _events(block.predictions))]
+        signals = int(np.count_nonzero(scored))
         missing = int(np.count_nonzero(signal)) - signals
         return Scores.of(
             np.asarray(block.predictions.column("anomaly_score")),
-            told,
+            scored,
             unscored_signal=missing,
-            unscored_background=len(signal) - len(told) - missing,
+            unscored_background=len(signal) - len(scored) - missing,
         )
 
     def merge(self, tallies: Sequence[Scores]) -> Scores:

@@ -34,7 +34,7 @@ def prepare(tables: Tables) -> dict[str, pa.Table]:
     channel = pc.list_flatten(table.column("channel"))
     names = set(channel.unique().to_pylist())
     if unknown := names - STANDARD_MODEL - BEYOND:
-        told = ", ".join(sorted(map(str, unknown)))
-        raise UnusableTruth(f"table channels: it is not known whether {told} is beyond the Standard Model")
+        listed = ", ".join(sorted(map(str, unknown)))
+        raise UnusableTruth(f"table channels: it is not known whether {listed} is beyond the Standard Model")
     signal = pc.is_in(channel, pa.array(sorted(BEYOND), channel.type))
     return {"channels": pa.table({"event_id": pa.array(events, pa.uint32()), "signal": signal})}

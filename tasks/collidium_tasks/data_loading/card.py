@@ -1,4 +1,4 @@
-"""What the task tells the world about itself."""
+"""The card of the task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collidium.contracts.task import Card, Column, EventRange, Metric
 
 #: The slice begins with it.
 FIRST_EVENT: Final = 0
-#: Seconds that are believed: nothing is read in less than a microsecond, and nobody waits for a year.
+#: Plausible seconds: from a microsecond to a year.
 SECONDS: Final = (1e-6, 3e7)
 
 _NOT_READ: Final = f"event {FIRST_EVENT} is not among the events that count"

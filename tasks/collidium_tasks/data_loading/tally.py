@@ -52,8 +52,8 @@ def problems(tally: Tally) -> list[Problem]:
     if row["events"] != tally.events:
         found.append(_problem("wrong-events", "events", row, f"The slice has {tally.events} events."))
     if row["digest"] != tally.digest:
-        told = "What was read is not what the dataset has: other events, columns, or another release of it."
-        found.append(_problem("wrong-digest", "digest", row, told))
+        detail = "What was read is not what the dataset has: other events, columns, or another release of it."
+        found.append(_problem("wrong-digest", "digest", row, detail))
     return found
 
 

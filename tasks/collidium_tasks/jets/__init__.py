@@ -1,4 +1,4 @@
-"""The jets benchmark: tell jets of b quarks from those of c quarks and of light ones."""
+"""The jets benchmark: identify jets of b, c and light quarks."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ __all__ = ["JetsTask", "collidium_tasks"]
 
 @hookimpl
 def collidium_tasks() -> Sequence[Task]:
-    """The one task of this plugin."""
+    """Return the task of this plugin."""
     return [JetsTask()]

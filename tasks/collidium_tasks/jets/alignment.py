@@ -12,7 +12,7 @@ import pyarrow as pa
 UNKNOWN: Final = -1
 
 #: Jets are numbered in 16 bits.
-_MOST_JETS: Final = 2**16
+_MAX_JETS: Final = 2**16
 
 Places = npt.NDArray[np.int64]
 
@@ -23,11 +23,11 @@ def places_of(jets: pa.Table, predictions: pa.Table) -> Places:
     known_events, known_ids = np.asarray(jets.column("event_id")), np.asarray(jets.column("jet_id"))
     if np.array_equal(events, known_events) and np.array_equal(ids, known_ids):
         return np.arange(len(ids))
-    known = known_events.astype(np.int64) * _MOST_JETS + known_ids
+    known = known_events.astype(np.int64) * _MAX_JETS + known_ids
     if not len(known):
         return np.full(len(ids), UNKNOWN)
-    possible = (ids >= 0) & (ids < _MOST_JETS)
-    wanted = events.astype(np.int64) * _MOST_JETS + np.where(possible, ids, 0).astype(np.int64)
+    possible = (ids >= 0) & (ids < _MAX_JETS)
+    wanted = events.astype(np.int64) * _MAX_JETS + np.where(possible, ids, 0).astype(np.int64)
     places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return np.where(possible & (known[places] == wanted), places, UNKNOWN)
 

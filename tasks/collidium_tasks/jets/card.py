@@ -1,4 +1,4 @@
-"""What the task tells the world about itself."""
+"""The card of the task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from collidium.contracts.task import Card, Column, EventRange, Metric
 
-#: The part of b jets that must pass where rejections are told.
+#: The b efficiency at which rejections are computed.
 WORKING_POINT: Final = Fraction(7, 10)
 #: How far the probabilities of a jet may be from adding up to 1.
 TOLERANCE: Final = 0.02

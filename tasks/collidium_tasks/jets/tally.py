@@ -18,7 +18,7 @@ from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
 from collidium_tasks.ranking import Roc, Scores, resampled
 
 #: What a jet that is not submitted counts as.
-_UNTOLD: Final = 1 / 3
+_MISSING: Final = 1 / 3
 
 Numbers = npt.NDArray[Any]
 
@@ -40,8 +40,8 @@ def collect(block: Block) -> Tally:
     """The tally of a block of valid predictions."""
     jets, predictions = block.truth["jets"], block.predictions
     flavour, places = np.asarray(jets.column("flavour")), places_of(jets, predictions)
-    told = [_filled(predictions, name, places, len(flavour)) for name in PROBABILITIES]
-    bottom, charm, light = (_Told.of(told, flavour == code) for code in (BOTTOM, CHARM, LIGHT))
+    columns = [_filled(predictions, name, places, len(flavour)) for name in PROBABILITIES]
+    bottom, charm, light = (_Probabilities.of(columns, flavour == code) for code in (BOTTOM, CHARM, LIGHT))
     return Tally(
         Scores(np.sort(bottom.bottom), np.sort(np.concatenate([charm.bottom, light.bottom]))),
         Scores(_parts(bottom.bottom, bottom.light), _parts(light.bottom, light.light)),
@@ -79,7 +79,7 @@ def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
 
 
 def warnings(tally: Tally) -> list[str]:
-    """What is left out counts, but not much for whoever meant to submit it."""
+    """Missing jets count, with a small effect on complete submissions."""
     missing = tally.jets - tally.submitted
     if not missing:
         return []
@@ -95,24 +95,24 @@ def _metrics(others: Roc, light: Roc, charm: Roc) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Told:
-    """What was told of the jets of one flavour."""
+class _Probabilities:
+    """Predicted probabilities of the jets of one flavour."""
 
     bottom: Numbers
     charm: Numbers
     light: Numbers
 
     @classmethod
-    def of(cls, told: Sequence[Numbers], chosen: npt.NDArray[np.bool_]) -> _Told:
+    def of(cls, columns: Sequence[Numbers], chosen: npt.NDArray[np.bool_]) -> _Probabilities:
         places = np.flatnonzero(chosen)
-        return cls(*(values[places] for values in told))
+        return cls(*(values[places] for values in columns))
 
 
 def _filled(predictions: pa.Table, name: str, places: Places, jets: int) -> Numbers:
     """The probability of every jet of the truth, in its order; in 32 bits where it was submitted so."""
-    told = np.asarray(predictions.column(name))
-    values = np.full(jets, _UNTOLD, np.float32 if told.dtype == np.float32 else np.float64)
-    values[places] = told
+    column = np.asarray(predictions.column(name))
+    values = np.full(jets, _MISSING, np.float32 if column.dtype == np.float32 else np.float64)
+    values[places] = column
     return values
 
 

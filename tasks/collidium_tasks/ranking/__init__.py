@@ -1,4 +1,4 @@
-"""What tasks share that ask for a score to tell signal from background by: the curve, and metrics of it."""
+"""ROC curves and their metrics, for tasks that score signal against background."""
 
 from collidium_tasks.ranking.resampling import resampled
 from collidium_tasks.ranking.roc import Roc

@@ -30,11 +30,11 @@ class Roc(ABC):
 
     @abstractmethod
     def signal_passing(self, background: Fraction) -> float:
-        """The most signal that passes with so much background."""
+        """The maximum signal efficiency at that background efficiency."""
 
     @abstractmethod
     def background_passing(self, signal: Fraction) -> float:
-        """The least background that passes with so much signal."""
+        """The minimum background efficiency at that signal efficiency."""
 
     def auc(self) -> float:
         """The area under the curve: the part of all pairs that is won.

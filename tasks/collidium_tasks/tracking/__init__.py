@@ -13,5 +13,5 @@ __all__ = ["TrackingTask", "collidium_tasks"]
 
 @hookimpl
 def collidium_tasks() -> Sequence[Task]:
-    """The one task of this plugin."""
+    """Return the task of this plugin."""
     return [TrackingTask()]

@@ -1,4 +1,4 @@
-"""What can be wrong with the rows of a submission, found event by event and told together."""
+"""What can be wrong with the rows of a submission, found event by event and reported together."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def problems_of(events: Iterable[Event]) -> list[Problem]:
     return [finding.problem() for finding in findings if finding.count]
 
 
-def _below(ids: npt.NDArray[np.integer], least: int) -> Rows:
-    """Rows whose id is less than ``least``, which is not positive."""
-    if ids.dtype.kind == "u" or not len(ids) or ids.min() >= least:
+def _below(ids: npt.NDArray[np.integer], minimum: int) -> Rows:
+    """Rows whose id is less than ``minimum``, which is not positive."""
+    if ids.dtype.kind == "u" or not len(ids) or ids.min() >= minimum:
         return np.empty(0, np.intp)
-    return np.flatnonzero(ids < least)
+    return np.flatnonzero(ids < minimum)
 
 
 def _repeated(places: npt.NDArray[np.int64], hits: int) -> Rows:

@@ -21,7 +21,7 @@ from collidium_tasks.tracking.labels import Labels, label_tracks
 Integers = npt.NDArray[np.int64]
 
 #: Hits of a particle that a track needs to have reconstructed it; all of them, if it has fewer.
-LEAST_HITS = 3
+MIN_HITS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +183,9 @@ def _dominated(runs: _Runs, particle_hits: Integers) -> Matched:
 
 
 def _reconstructed(event: Event, matched: Matched) -> int:
-    """Particles of high pT that dominate a track with at least LEAST_HITS of their hits, or all of them."""
+    """Particles of high pT that dominate a track with at least MIN_HITS of their hits, or all of them."""
     places = matched.particle - 1
-    enough = matched.shared >= np.minimum(event.particle_hits[places], LEAST_HITS)
+    enough = matched.shared >= np.minimum(event.particle_hits[places], MIN_HITS)
     has_track = np.zeros(len(event.high_pt), np.bool_)
     has_track[places[enough]] = True
     return int(np.count_nonzero(has_track & event.high_pt))

@@ -1,4 +1,4 @@
-"""The task as the platform sees it; what it counts is in the modules beside it."""
+"""The task; its metrics and checks are in the other modules of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the task tells the world about itself."""
+"""The card of the task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EFFICIENCY: Final = TRACKING.primary_metric.name
 #: Below it, speed is worth nothing.
 LEAST_EFFICIENCY: Final = 0.5
 
-#: Least and most seconds that an event may take: a nanosecond, the unit in which they are added, and a day.
+#: Minimum and maximum seconds of an event: a nanosecond, the unit of their sum, and a day.
 LEAST_SECONDS, MOST_SECONDS = 1e-9, 86_400.0
 
 _INCOMPLETE: Final = "an event has no row"

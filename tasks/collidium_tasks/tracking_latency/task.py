@@ -49,8 +49,8 @@ class TrackingLatencyTask(Task):
 
     def warnings(self, tally: TimedTally) -> list[str]:
         left_out = tally.time.events - tally.time.timed
-        told = [f"{left_out} events have no row: the time of all events is not known"] if left_out else []
-        return [*told, *_TRACKING.warnings(tally.tracks)]
+        warnings = [f"{left_out} events have no row: the time of all events is not known"] if left_out else []
+        return [*warnings, *_TRACKING.warnings(tally.tracks)]
 
     def oracle(self, truth: Tables) -> pa.Table:
         return baselines.with_seconds(_TRACKING.oracle(truth), LEAST_SECONDS)

@@ -11,7 +11,7 @@ from collidium.contracts.task import Tables
 from collidium_tasks.tracking.baselines import helix as following_helices
 from collidium_tasks.tracking.baselines import naive as binning
 
-#: Two numbers of bins, how far they reach, and the least hits of a track.
+#: Numbers of bins, their range, and the minimum number of hits of a track.
 NAIVE: Final = 4
 #: Cuts and reaches (20), where parts of the detector begin (4), resolutions (19), the magnetic field (1).
 HELIX: Final = 44

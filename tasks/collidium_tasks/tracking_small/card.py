@@ -1,4 +1,4 @@
-"""What the task tells the world about itself."""
+"""The card of the task."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ TRACKING: Final = TrackingTask.card
 
 EFFICIENCY: Final = TRACKING.primary_metric.name
 
-#: The most parameters of each tier but the last, from the first on.
+#: Maximum number of parameters of each tier but the last.
 TIERS: Final = (10_000, 100_000, 1_000_000)
 
 #: Parts of truth in which nothing was submitted know of no number.
-_UNTOLD: Final = "no row was submitted for the events that count"
+_NO_ROW: Final = "no row was submitted for the events that count"
 
 CARD: Final = replace(
     TRACKING,
@@ -48,7 +48,7 @@ CARD: Final = replace(
             formula="n_params",
             bounds=(1, inf),
             self_reported=True,
-            missing_when=_UNTOLD,
+            missing_when=_NO_ROW,
         ),
         Metric(
             name="tier",
@@ -57,7 +57,7 @@ CARD: Final = replace(
             formula="1 + how many of 10^4, 10^5 and 10^6 are below n_params",
             bounds=(1, len(TIERS) + 1),
             self_reported=True,
-            missing_when=_UNTOLD,
+            missing_when=_NO_ROW,
         ),
     ),
     pareto=(EFFICIENCY, "n_params"),

@@ -20,7 +20,7 @@ _TRACKING: Final = TrackingTask()
 
 @dataclass(frozen=True, slots=True)
 class SmallTally:
-    """What tracking counts, and the parameters; None where no row has told."""
+    """What tracking counts, and the parameters; None without a row."""
 
     tracks: EventTallies
     n_params: int | None
@@ -39,11 +39,11 @@ class TrackingSmallTask(Task):
         return _TRACKING.check(block)
 
     def score(self, block: Block) -> SmallTally:
-        told = block.predictions.column("n_params")
-        return SmallTally(_TRACKING.score(block), told[0].as_py() if len(told) else None)
+        column = block.predictions.column("n_params")
+        return SmallTally(_TRACKING.score(block), column[0].as_py() if len(column) else None)
 
     def merge(self, tallies: Sequence[SmallTally]) -> SmallTally:
-        return SmallTally(_TRACKING.merge([tally.tracks for tally in tallies]), _told(tallies))
+        return SmallTally(_TRACKING.merge([tally.tracks for tally in tallies]), _n_params(tallies))
 
     def metrics(self, tally: SmallTally) -> dict[str, float]:
         return _metrics(_TRACKING.metrics(tally.tracks), tally.n_params)
@@ -51,7 +51,7 @@ class TrackingSmallTask(Task):
     def resample(self, tallies: Sequence[SmallTally], draws: Draws) -> list[dict[str, float]]:
         tracking = _TRACKING.resample([tally.tracks for tally in tallies], draws)
         return [
-            _metrics(metrics, _told([tallies[group] for group in draw]))
+            _metrics(metrics, _n_params([tallies[group] for group in draw]))
             for metrics, draw in zip(tracking, draws, strict=True)
         ]
 
@@ -65,7 +65,7 @@ class TrackingSmallTask(Task):
         return {"naive": baselines.naive, "helix": baselines.helix}
 
 
-def _told(tallies: Sequence[SmallTally]) -> int | None:
+def _n_params(tallies: Sequence[SmallTally]) -> int | None:
     """The parameters, which are the same in all rows; in whatever order, where tallies were made by hand."""
     return max((tally.n_params for tally in tallies if tally.n_params is not None), default=None)
 

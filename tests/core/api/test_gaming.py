@@ -53,7 +53,7 @@ ATTEMPTS = {
     "being paid for a time that nobody else has measured": [
         f"{API}/test_verification.py::test_only_what_is_verified_earns_and_raises_a_best",
         f"{TASKS}/data_loading/test_on_a_server.py"
-        "::test_measured_submitted_and_believed_when_an_operator_says_so",
+        "::test_a_measured_result_counts_once_an_operator_verifies_it",
     ],
     "being fast by leaving out slow events, or by reading less": [
         f"{TASKS}/tracking_latency/test_task.py::test_leaving_slow_events_out_makes_nobody_fast",

@@ -209,7 +209,7 @@ def test_a_request_that_fails_ends_with_1_and_tells_why(tmp_path: Path) -> None:
     with platform(tmp_path / "failing", PLATFORM_MOCK_SECONDS="0", PLATFORM_MOCK_OUTCOME="failed") as failing:
         done = failing("simulate", *MUONS, "--wait")
         assert done.returncode == 1
-        assert "failed: the mock runner was told to fail" in done.stderr
+        assert "failed: the mock runner is set to fail" in done.stderr
         assert "0.014 charged, 0.014 refunded" in done.stdout
 
 

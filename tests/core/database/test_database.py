@@ -131,7 +131,7 @@ async def test_cancelled_callers_leave_no_lock_behind(connected: str) -> None:
     assert await Account.exists(hub_username="user99")
 
 
-async def test_a_task_that_outlives_its_transaction_gets_one_of_its_own(connected: str) -> None:
+async def test_a_task_outliving_its_transaction_gets_its_own(connected: str) -> None:
     ended = asyncio.Event()
 
     @database.transactional

@@ -176,7 +176,7 @@ async def test_a_transaction_that_is_torn_leaves_nothing(
     assert not await Account.exists()
 
 
-async def test_who_may_not_connect_hears_that_the_database_cannot_be_reached(
+async def test_a_refused_connection_reports_an_unreachable_database(
     connected: str, terminate: Callable[[str], None]
 ) -> None:
     stranger = connected.replace("app@", "stranger@")

@@ -34,7 +34,7 @@ async def test_every_read_asks_the_database(connected: str) -> None:
         assert found.banned is banned
 
 
-async def test_a_transaction_reads_its_own_writes_and_nobody_waits_for_it(connected: str) -> None:
+async def test_a_transaction_reads_its_own_writes_without_blocking(connected: str) -> None:
     written, may_end = asyncio.Event(), asyncio.Event()
 
     @database.transactional
@@ -53,7 +53,7 @@ async def test_a_transaction_reads_its_own_writes_and_nobody_waits_for_it(connec
     assert await by_name.get_or_none("alice") is not None
 
 
-async def test_a_read_that_fails_raises_the_orm_s_error_and_the_next_one_reads(connected: str) -> None:
+async def test_a_failed_read_raises_the_orm_error_and_the_next_reads(connected: str) -> None:
     await Account.create(hub_username="alice")
     assert await by_name.get_or_none("alice") is not None
     await database.connection().execute_script("ALTER TABLE accounts RENAME TO elsewhere")

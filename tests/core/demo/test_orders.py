@@ -17,9 +17,7 @@ def test_a_request_that_fails_ends_the_demo(tmp_path: Path) -> None:
     env = {"PLATFORM_MOCK_OUTCOME": "failed", "PLATFORM_MOCK_SECONDS": "0.2"}
     with ServerProcess(tmp_path, env=env) as server:
         tokens = {name: server.add_user(name) for name in ("alice", "collidium")}
-        with pytest.raises(
-            CollidiumError, match="is failed, not completed: the mock runner was told to fail"
-        ):
+        with pytest.raises(CollidiumError, match="is failed, not completed: the mock runner is set to fail"):
             order_events(server.base_url, tokens, told.append, MOCK)
     assert told[-1].endswith("is failed")
 

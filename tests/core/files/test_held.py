@@ -42,7 +42,7 @@ def another_process(directory: Path) -> Iterator[tuple[subprocess.Popen[str], li
         process.kill()
 
 
-def test_what_a_living_process_holds_is_spared_and_what_a_killed_one_held_is_swept(tmp_path: Path) -> None:
+def test_files_of_killed_processes_are_removed_and_others_kept(tmp_path: Path) -> None:
     with another_process(tmp_path) as (process, held), held_directory(tmp_path) as own:
         (own / "kept").touch()
         assert sweep(tmp_path) == 0

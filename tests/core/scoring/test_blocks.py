@@ -33,7 +33,7 @@ def test_a_plan_gives_up_where_rows_would_pile_up_in_memory() -> None:
     assert plan(TRUTH, footer(MEBI, *[(100, 163)] * 9)) is None
 
 
-def test_a_plan_gives_up_over_a_row_group_too_large_to_be_decoded_whole() -> None:
+def test_a_plan_rejects_a_row_group_too_large_to_be_decoded() -> None:
     assert plan(TRUTH, footer(MAX_GROUP_ROWS, (100, 103))) is not None
     assert plan(TRUTH, footer(MAX_GROUP_ROWS + 1, (100, 103))) is None
 
@@ -56,7 +56,7 @@ claims = st.lists(
 
 
 @given(claims, st.integers(1, 5 * MEBI), st.integers(1, 70 * MEBI))
-def test_every_event_is_in_one_job_and_every_row_group_told_of_once(
+def test_every_event_is_in_one_job_and_every_row_group_once(
     claims: list[tuple[int, int]], rows: int, job_rows: int
 ) -> None:
     file = footer(rows, *claims)

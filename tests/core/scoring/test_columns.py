@@ -117,7 +117,7 @@ def told(kind: Literal["event", "file"], table: pa.Table, cuts: Sequence[int]) -
 
 
 @given(rows, st.sets(st.integers(0, 5)).map(sorted))
-def test_a_column_of_one_value_is_judged_the_same_however_rows_are_cut(
+def test_a_constant_column_is_judged_the_same_in_any_batches(
     pairs: list[tuple[int, int]], cuts: list[int]
 ) -> None:
     events, values = zip(*pairs, strict=True)

@@ -177,7 +177,7 @@ async def test_progress_ends_with_all_events(executor: Processes, truth: Truth, 
     assert told[-1] == (7, 7)
 
 
-async def test_rows_are_sorted_on_disk_where_memory_does_not_allow_more(
+async def test_rows_are_sorted_on_disk_when_memory_is_short(
     executor: Processes, truth: Truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limits of one job, made so small that a small file passes them; several sort and score jobs."""
@@ -252,7 +252,7 @@ async def test_a_task_that_goes_wrong_is_not_the_submitters_fault(
     assert (await score(executor, truth, path)).warnings == [repr(expected(answers()))]
 
 
-async def test_a_worker_killed_while_it_scores_fails_this_evaluation_alone(
+async def test_a_worker_killed_while_scoring_fails_one_evaluation(
     executor: Processes, truth: Truth, tmp_path: Path
 ) -> None:
     path, told = tmp_path / "p.parquet", tmp_path / "pid"

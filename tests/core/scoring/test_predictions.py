@@ -290,7 +290,7 @@ async def test_examples_show_the_rows_themselves(executor: Processes, truth: Tru
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_file_too_large_for_a_workers_memory_is_the_files_fault(
+async def test_a_file_too_large_for_a_worker_is_a_problem_of_the_file(
     executor: Processes, tmp_path: Path
 ) -> None:
     """Three million rows in one event, and memory for less."""
@@ -358,7 +358,7 @@ async def test_extra_columns_that_are_ignored_change_nothing(
     assert [other.metrics for other in others] == [plain.metrics] * 2
 
 
-def test_what_the_reader_would_take_for_a_part_of_a_column_is_not_ignored(tmp_path: Path) -> None:
+def test_dotted_column_names_are_not_ignored(tmp_path: Path) -> None:
     pq.write_table(good().append_column("value.part", good()["value"]), tmp_path / "p.parquet")
     assert ignoring(tmp_path / "p.parquet") == ["extra-column"]
 

@@ -62,7 +62,7 @@ async def test_it_says_what_it_is(executor: Processes, dataset: Dataset, tmp_pat
     assert stored.column("item_id").to_pylist() == toy_task.items().column("item_id").to_pylist()
 
 
-async def test_blocks_are_row_groups_of_whole_events_that_cover_the_range(
+async def test_blocks_are_row_groups_of_whole_events_over_the_range(
     executor: Processes, dataset: Dataset, tmp_path: Path
 ) -> None:
     truth = await make(executor, dataset, tmp_path, block_rows=41)

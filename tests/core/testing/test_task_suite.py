@@ -21,7 +21,7 @@ def outcome(task: Good, name: str) -> Outcome:
     return Suite(Subject(task, dataset()), CHECKS).outcome(check)
 
 
-def test_a_good_task_keeps_every_promise_and_its_metrics_come_back() -> None:
+def test_a_good_task_passes_and_its_metrics_are_returned() -> None:
     outcomes = list(Suite(Subject(Good(), dataset()), CHECKS))
     assert {outcome.check.name: outcome.detail for outcome in outcomes if outcome.state != "kept"} == {}
     assert check_task(Good(), dataset()) == {"accuracy": 0.4, "missed": 0.6}
@@ -39,7 +39,7 @@ def test_a_broken_promise_is_told_by_the_check_of_it(faulty: type[Good]) -> None
     assert told.detail
 
 
-def test_every_check_is_shown_to_catch_something_and_says_what_it_promises() -> None:
+def test_every_check_fails_a_bad_task_and_names_its_promise() -> None:
     assert {check.name for check in CHECKS} == set(FAULTS.values())
     assert all(check.promise.endswith(".") for check in CHECKS)
 

@@ -26,7 +26,7 @@ case $channel in
     deaf) trap '' TERM; echo deaf; while true; do sleep 0.1; done ;;
     empty) exit 0 ;;
     link) cp -s /etc/passwd "$output/particles.parquet"; exit 0 ;;
-    surroundings) { env; ls /sys/class/net; cat /proc/self/status; touch /here; } >"$output/told" 2>&1 ;;
+    job_environment) { env; ls /sys/class/net; cat /proc/self/status; touch /here; } >"$output/told" 2>&1 ;;
 esac
 cp /events.parquet "$output/particles.parquet"
 """

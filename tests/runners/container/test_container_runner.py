@@ -125,18 +125,18 @@ async def test_no_more_jobs_run_than_there_are_places(
     jobs = [order("gated") for _ in range(5)]
     handles = await asyncio.gather(*(runners[n % 2].submit(job) for n, job in enumerate(jobs)))
     for told in await asyncio.gather(*(runner.poll_many(handles) for runner in runners * 2)):
-        assert len(_those(told, JobState.RUNNING)) == 2
+        assert len(_matching(told, JobState.RUNNING)) == 2
         assert len(podman.run("ps", "--quiet").split()) == 2
     told = await runners[0].poll_many(handles)
-    waiting = _those(told, JobState.QUEUED)
+    waiting = _matching(told, JobState.QUEUED)
     first = told[waiting[0]]
     assert isinstance(first, JobStatus)
-    assert first.reason == "it waits for a place: no more than 2 may run at once"
-    while runs := _those(await runners[0].poll_many(handles), JobState.RUNNING):
+    assert first.reason == "it waits for a slot: no more than 2 may run at once"
+    while runs := _matching(await runners[0].poll_many(handles), JobState.RUNNING):
         assert len(podman.run("ps", "--quiet").split()) <= 2
         release(runs[0])
         assert (await reaches(runners[1], runs[0])).state == JobState.COMPLETED
-    assert _those(await runners[0].poll_many(handles), JobState.COMPLETED) == handles
+    assert _matching(await runners[0].poll_many(handles), JobState.COMPLETED) == handles
 
 
 async def test_a_job_that_waits_is_cancelled_at_once(make_runner: MakeRunner, order: Order) -> None:
@@ -155,7 +155,7 @@ async def test_a_container_has_no_secret_no_network_and_no_rights(
     monkeypatch.setenv("ADMIN_TOKEN", "hunter2")
     monkeypatch.setenv("HTTPS_PROXY", "http://user:hunter2@localhost:1")
     runner = make_runner()
-    handle = await runner.submit(order("surroundings"))
+    handle = await runner.submit(order("job_environment"))
     await reaches(runner, handle)
     told = tmp_path / "data" / "container-jobs" / "output" / handle / "0" / "told"
     lines = told.read_text().splitlines()
@@ -189,5 +189,5 @@ def test_an_unknown_placeholder_is_an_error_of_the_settings(tmp_path: Path) -> N
         collidium_runners(chosen)
 
 
-def _those(told: Mapping[str, JobStatus | RunnerError], state: JobState) -> list[str]:
+def _matching(told: Mapping[str, JobStatus | RunnerError], state: JobState) -> list[str]:
     return [handle for handle, one in told.items() if isinstance(one, JobStatus) and one.state == state]

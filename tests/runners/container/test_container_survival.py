@@ -23,7 +23,7 @@ from collidium import settings
 from collidium.containers.engine import Engine, Engines
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, RunnerUnavailable
 from collidium_runners.container import container_runner
-from collidium_runners.spool.spool import CANCELLED, Entry, Spool
+from collidium_runners.spool.spool import CANCELLED, Spool, SpooledJob
 
 Order = Callable[..., Job]
 Release = Callable[[str], None]
@@ -83,7 +83,7 @@ async def test_a_launch_that_was_interrupted_goes_on(
 ) -> None:
     """A process was killed after it had taken the place for the job; here only its steps are taken."""
     with spool.locked():
-        entry = spool.put(Entry(order("gated"), "podman", time.time(), has_place=True))
+        entry = spool.put(SpooledJob(order("gated"), "podman", time.time(), has_slot=True))
     if made != "nothing":
         podman.run("create", "--name", entry.name, "--init", image, "sleep", "1000")
     if made == "a container that runs":
@@ -112,7 +112,7 @@ async def test_a_cancelled_launch_ends_before_it_began(
     make_runner: MakeRunner, order: Order, podman: Podman, image: str, spool: Spool
 ) -> None:
     with spool.locked():
-        entry = spool.put(Entry(order(), "podman", time.time(), has_place=True))
+        entry = spool.put(SpooledJob(order(), "podman", time.time(), has_slot=True))
     podman.run("create", "--name", entry.name, image, "sleep", "1000")
     runner = make_runner()
     with spool.locked():
@@ -128,7 +128,7 @@ async def test_an_end_that_was_interrupted_keeps_its_verdict(
     """It had been written down; container and place were still there."""
     verdict = JobStatus(JobState.COMPLETED)
     with spool.locked():
-        entry = Entry(order(), "podman", time.time(), has_place=True, launched=True, status=verdict)
+        entry = SpooledJob(order(), "podman", time.time(), has_slot=True, launched=True, status=verdict)
         spool.put(entry)
     podman.run("create", "--name", entry.name, image, "sleep", "1000")
     assert await make_runner().poll(entry.request_id) == verdict
@@ -140,9 +140,9 @@ async def test_an_end_that_was_interrupted_keeps_its_verdict(
 async def test_a_move_that_was_interrupted_counts_once(order: Order, spool: Spool) -> None:
     """Who was killed while a job got its place left two files."""
     with spool.locked():
-        waiting = spool.put(Entry(order(), "podman", time.time()))
+        waiting = spool.put(SpooledJob(order(), "podman", time.time()))
         copy = (spool.directory / "waiting" / f"{waiting.request_id}.json").read_text()
-        started = spool.change(waiting, has_place=True)
+        started = spool.change(waiting, has_slot=True)
         (spool.directory / "waiting" / f"{waiting.request_id}.json").write_text(copy)
         assert spool.waiting() == []
         assert spool.started() == [started]
@@ -157,7 +157,7 @@ async def test_places_are_given_by_one_process_at_a_time(
     with spool.locked():
         submitted = asyncio.create_task(runner.submit(order()))
         await until(lambda: _somebody_waits_for(spool.directory / "lock"))
-        faster = spool.put(Entry(order("gated"), "podman", time.time(), has_place=True, launched=True))
+        faster = spool.put(SpooledJob(order("gated"), "podman", time.time(), has_slot=True, launched=True))
         podman.run("run", "--detach", "--init", "--name", faster.name, image, "sleep", "1000")
     status = await runner.poll(await submitted)
     assert status.state == JobState.QUEUED
@@ -169,7 +169,7 @@ def _somebody_waits_for(file: Path) -> bool:
     return any(f":{file.stat().st_ino} " in line for line in waiting)
 
 
-async def test_a_container_that_was_removed_is_told(
+async def test_a_container_that_was_removed_is_reported(
     make_runner: MakeRunner, order: Order, podman: Podman
 ) -> None:
     runner = make_runner()
@@ -199,7 +199,7 @@ async def test_a_container_that_cannot_be_removed_takes_no_place(
         podman.run("rm", name)
 
 
-async def test_a_restart_of_the_machine_is_told(
+async def test_a_restart_of_the_machine_is_reported(
     make_image: MakeImage, order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Podman() as podman:
@@ -284,7 +284,7 @@ def test_a_client_without_an_engine_is_not_chosen() -> None:
 
 
 @pytest.mark.usefixtures("docker_without_engine")
-async def test_without_any_engine_all_problems_are_told(
+async def test_without_any_engine_all_problems_are_reported(
     make_runner: MakeRunner, order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner, job = make_runner(container_runtime="auto"), order()

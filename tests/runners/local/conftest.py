@@ -35,7 +35,7 @@ case $channel in
     empty) exit 0 ;;
     link) cp -s /etc/passwd "$output/particles.parquet"; exit 0 ;;
     loud) seq 1 4000000; exit 1 ;;
-    surroundings) { env; pwd; nice; umask; ulimit -d; ls -l /proc/self/fd; } >"$output/told" ;;
+    job_environment) { env; pwd; nice; umask; ulimit -d; ls -l /proc/self/fd; } >"$output/told" ;;
 esac
 cp "${0%/*}/events.parquet" "$output/particles.parquet"
 """

@@ -54,7 +54,7 @@ async def test_leaves_nothing_behind_but_the_output(
         ("link", "its pipeline ended well but wrote no tables"),
     ],
 )
-async def test_a_failure_is_told(
+async def test_a_failure_is_reported(
     make_runner: MakeRunner, order: Order, tmp_path: Path, channel: str, reason: str
 ) -> None:
     runner = make_runner()
@@ -137,18 +137,18 @@ async def test_no_more_jobs_run_than_there_are_places(
     jobs = [order("gated") for _ in range(5)]
     handles = await asyncio.gather(*(runners[n % 2].submit(job) for n, job in enumerate(jobs)))
     for told in await asyncio.gather(*(runner.poll_many(handles) for runner in runners * 2)):
-        assert len(_those(told, JobState.RUNNING)) == 2
-    waiting = _those(await runners[0].poll_many(handles), JobState.QUEUED)
+        assert len(_matching(told, JobState.RUNNING)) == 2
+    waiting = _matching(await runners[0].poll_many(handles), JobState.QUEUED)
     first = await runners[0].poll(waiting[0])
-    assert first.reason == "it waits for a place: no more than 2 may run at once"
-    while running := _those(await runners[0].poll_many(handles), JobState.RUNNING):
+    assert first.reason == "it waits for a slot: no more than 2 may run at once"
+    while running := _matching(await runners[0].poll_many(handles), JobState.RUNNING):
         assert len(running) <= 2
         release(running[0])
         assert (await reaches(runners[1], running[0])).state == JobState.COMPLETED
-    assert _those(await runners[0].poll_many(handles), JobState.COMPLETED) == handles
+    assert _matching(await runners[0].poll_many(handles), JobState.COMPLETED) == handles
 
 
-def _those(told: Mapping[str, JobStatus | RunnerError], state: JobState) -> list[str]:
+def _matching(told: Mapping[str, JobStatus | RunnerError], state: JobState) -> list[str]:
     return [handle for handle, one in told.items() if isinstance(one, JobStatus) and one.state == state]
 
 
@@ -169,7 +169,7 @@ async def test_a_job_sees_no_secret_and_shows_nobody_what_it_writes(
         monkeypatch.setenv(name, "hunter2")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     runner = make_runner(local_niceness=7, local_memory_bytes=1024**3)
-    handle = await runner.submit(order("surroundings"))
+    handle = await runner.submit(order("job_environment"))
     assert (await reaches(runner, handle)).state == JobState.COMPLETED
     output, scratch = jobs / "output" / handle / "0", jobs / "scratch" / handle
     lines = (output / "told").read_text().splitlines()
@@ -211,7 +211,7 @@ async def test_a_program_that_is_not_there_is_waited_for(
     assert (await reaches(runner, waits)).state == JobState.COMPLETED
 
 
-async def test_a_program_that_cannot_run_is_told(
+async def test_a_program_that_cannot_run_is_reported(
     make_runner: MakeRunner, order: Order, pipeline: Path
 ) -> None:
     pipeline.write_text("#!/no/such/shell\n")

@@ -20,7 +20,7 @@ from tests.waiting import until
 from collidium.contracts.runner import Job, JobState
 from collidium_runners.local.processes import Process
 from collidium_runners.local.records import Record, Started
-from collidium_runners.spool.spool import CANCELLED, Entry, Spool
+from collidium_runners.spool.spool import CANCELLED, Spool, SpooledJob
 
 Order = Callable[..., Job]
 Release = Callable[[str], None]
@@ -108,9 +108,9 @@ async def test_a_launch_that_was_interrupted_goes_on(
     else:
         await runner.cancel(handle)
         await reaches(runner, handle)
-        entry = Entry(order("gated"), "local", time.time())
+        entry = SpooledJob(order("gated"), "local", time.time())
     with spool.locked():
-        entry = spool.change(entry, has_place=True, launched=False)
+        entry = spool.change(entry, has_slot=True, launched=False)
     await runs(make_runner(), entry.request_id)
     if at_work:
         assert started(record(handle)).shepherd == before
@@ -145,7 +145,7 @@ async def test_a_cancel_that_was_interrupted_goes_on(
     assert (await reaches(runner, handle)).state == JobState.CANCELLED
 
 
-async def test_a_pipeline_that_is_killed_is_told(
+async def test_a_pipeline_that_is_killed_is_reported(
     make_runner: MakeRunner, order: Order, record: RecordOf
 ) -> None:
     runner = make_runner()
@@ -171,7 +171,7 @@ async def test_a_shepherd_that_is_killed_takes_its_herd_along(
     assert [process for process in processes if process.is_alive] == []
 
 
-async def test_a_restart_of_the_machine_is_told(
+async def test_a_restart_of_the_machine_is_reported(
     make_runner: MakeRunner, order: Order, record: RecordOf, stranger: Process
 ) -> None:
     """Whoever has the shepherd's number now is somebody else, and is left alone."""
@@ -185,7 +185,7 @@ async def test_a_restart_of_the_machine_is_told(
 
 
 @pytest.mark.parametrize("what", ["poll", "cancel"])
-async def test_a_number_that_was_given_to_another_process_is_not_the_job(
+async def test_a_pid_reused_by_another_process_is_not_the_job(
     make_runner: MakeRunner, order: Order, record: RecordOf, stranger: Process, what: str
 ) -> None:
     runner = make_runner()
@@ -217,7 +217,7 @@ async def test_an_end_that_was_interrupted_keeps_its_verdict(
     entry = spool.find(handle)
     assert entry is not None
     with spool.locked():
-        spool.change(entry, has_place=True)
+        spool.change(entry, has_slot=True)
         (spool.directory / "ended" / f"{handle}.json").unlink()
     assert await make_runner().poll(handle) == ended
     with spool.locked():

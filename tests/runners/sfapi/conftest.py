@@ -18,7 +18,7 @@ from collidium_runners.sfapi import collidium_runners
 
 MakeRunner = Callable[..., Runner]
 
-#: Writes what it is told into a table of its own; the runner does not look into tables.
+#: Writes its arguments into a table of its own; the runner does not look into tables.
 PIPELINE = (
     'sh -c \'printf "%s " "$@" >"$0/particles.parquet"\' {output} {first_event} {events} {seed} {channel}'
 )

@@ -160,7 +160,7 @@ async def test_a_job_that_was_submitted_twice_is_computed_once(
     assert (await runner.poll(submitted)).state in (JobState.QUEUED, JobState.RUNNING)
 
 
-async def test_a_second_job_that_could_not_be_stopped_is_stopped_when_asked_again(
+async def test_a_duplicate_job_is_stopped_on_a_later_attempt(
     api: Superfacility, make_runner: MakeRunner
 ) -> None:
     runner = make_runner(pipeline_command="sh -c 'sleep 1000' {output}")
@@ -204,7 +204,7 @@ async def test_two_processes_that_submit_at_once_agree_on_one_job(
     assert await other.submit(job()) == handle(rival.id)
 
 
-async def test_a_submission_of_which_nobody_tells_the_end_is_found_by_its_name(
+async def test_a_submission_without_a_response_is_found_by_its_name(
     api: Superfacility, make_runner: MakeRunner
 ) -> None:
     api.routes.task_asks = 1000
@@ -221,7 +221,7 @@ async def test_a_submission_that_takes_a_while(api: Superfacility, runner: Runne
 
 
 async def test_what_somebody_can_mend_is_tried_again(api: Superfacility, make_runner: MakeRunner) -> None:
-    with unavailable("did not take the job", operators="Invalid account"):
+    with unavailable("rejected the job", operators="Invalid account"):
         await make_runner(sfapi_account="another").submit(job())
 
 
@@ -234,9 +234,7 @@ async def test_what_will_never_run_is_refused(api: Superfacility, runner: Runner
 # -- tokens and addresses -----------------------------------------------------------------------------
 
 
-async def test_a_token_that_expired_is_replaced_and_the_call_made_again(
-    api: Superfacility, runner: Runner
-) -> None:
+async def test_an_expired_token_is_replaced_and_the_call_repeated(api: Superfacility, runner: Runner) -> None:
     assert await runner.find("r1") is None
     assert len(api.tokens.issued) == 1
     api.tokens.revoke_all()
@@ -282,9 +280,9 @@ async def test_an_address_where_nobody_listens(unused_tcp_port: int, make_runner
 async def test_an_answer_that_trickles_is_given_up(api: Superfacility, make_runner: MakeRunner) -> None:
     """Each byte comes in time, the answer never does."""
     runner = make_runner(sfapi_call_seconds=0.5)
-    for where, told in (("/token", "gave no access token: TimeoutError"), ("/jobs", r"in 0\.5 s")):
+    for where, data in (("/token", "gave no access token: TimeoutError"), ("/jobs", r"in 0\.5 s")):
         api.misbehave(Trickle(), where=where)
-        with pytest.raises(RunnerUnavailable, match=told):
+        with pytest.raises(RunnerUnavailable, match=data):
             await runner.find("r1")
 
 

@@ -31,7 +31,7 @@ async def test_it_keeps_the_contract(make_runner: MakeRunner, tmp_path: Path) ->
     await check_runner(runner, output, another=lambda: another, interval=0.05)
 
 
-async def test_exactly_the_ordered_events_are_simulated_each_part_with_a_seed_of_its_own(
+async def test_the_ordered_events_are_simulated_with_a_seed_per_part(
     api: Superfacility, make_runner: MakeRunner, tmp_path: Path
 ) -> None:
     runner = make_runner(sfapi_events_per_part=3)
@@ -41,10 +41,10 @@ async def test_exactly_the_ordered_events_are_simulated_each_part_with_a_seed_of
     assert status.node_hours is not None
     files = await runner.collect(submitted, tmp_path / "output")
     assert [file.name for file in files] == [f"particles-{part:05d}-of-00003.parquet" for part in range(3)]
-    told = [file.read_text().split() for file in files]
-    assert [(first, events) for first, events, _, _ in told] == [("0", "3"), ("3", "2"), ("5", "2")]
-    assert len({seed for _, _, seed, _ in told}) == 3
-    assert {channel for *_, channel in told} == {"ttbar"}
+    data = [file.read_text().split() for file in files]
+    assert [(first, events) for first, events, _, _ in data] == [("0", "3"), ("3", "2"), ("5", "2")]
+    assert len({seed for _, _, seed, _ in data}) == 3
+    assert {channel for *_, channel in data} == {"ttbar"}
     assert api.count("POST", "/compute/jobs") == 1
 
 
@@ -152,7 +152,7 @@ async def test_cancelling_stops_every_job_of_the_request_and_no_other(
     assert (await runner.poll(handle(other.id))).state == JobState.RUNNING
 
 
-async def test_output_is_there_when_the_batch_system_has_forgotten_the_job(
+async def test_output_outlives_the_batch_systems_record_of_the_job(
     api: Superfacility, runner: Runner, tmp_path: Path
 ) -> None:
     submitted = await runner.submit(job())

@@ -13,7 +13,7 @@ from tests.runners.sfapi.conftest import MakeRunner, handle, job
 from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
 from collidium.testing.superfacility import Answer, Superfacility, rows
 from collidium_runners.batch.states import TABLE, TaskStatus
-from collidium_runners.sfapi import asking
+from collidium_runners.sfapi import queue
 from collidium_runners.sfapi.accounting import by_job
 from collidium_runners.sfapi.client import Pace
 
@@ -40,7 +40,7 @@ async def test_ten_thousand_jobs_are_polled_in_a_handful_of_calls(
 async def test_large_arrays_share_a_call_with_few(
     api: Superfacility, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "TASKS_PER_CALL", 10)
+    monkeypatch.setattr(queue, "TASKS_PER_CALL", 10)
     sizes = [4, 4, 4, 100, 1]
     handles = [
         handle(api.add_job(f"collidium-r{n}", tasks=size, state="COMPLETED").id, f"r{n}", size)
@@ -54,7 +54,7 @@ async def test_large_arrays_share_a_call_with_few(
 async def test_one_call_that_fails_leaves_the_others(
     api: Superfacility, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "IDS_PER_CALL", 2)
+    monkeypatch.setattr(queue, "IDS_PER_CALL", 2)
     handles = [handle(api.add_job(f"collidium-r{n}", state="RUNNING").id, f"r{n}") for n in range(6)]
     api.misbehave(Answer(500), where="/compute/jobs")
     found = (await runner.poll_many(handles)).values()
@@ -127,7 +127,7 @@ async def test_every_call_takes_a_turn(
     assert len(set(turns)) == 1
 
 
-async def test_a_job_of_another_name_is_not_found_even_if_the_api_heeds_no_filter(
+async def test_a_job_of_another_name_is_not_found_without_api_filters(
     api: Superfacility, runner: Runner
 ) -> None:
     api.add_job("collidium-r11", state="COMPLETED")
@@ -159,8 +159,8 @@ def row(jobid: str, state: str = "RUNNING", **fields: str) -> dict[str, str]:
 
 
 def test_those_that_wait_have_one_row_together() -> None:
-    told = [row("7_0"), row("7_[1-3,5%2]", "PENDING", reason="Priority", elapsedraw="")]
-    assert by_job(told) == {
+    data = [row("7_0"), row("7_[1-3,5%2]", "PENDING", reason="Priority", elapsedraw="")]
+    assert by_job(data) == {
         7: {0: TaskStatus(0, JobState.RUNNING, 0.0)}
         | {index: TaskStatus(index, JobState.QUEUED, None, "waiting: Priority") for index in (1, 2, 3, 5)}
     }
@@ -170,11 +170,11 @@ def test_a_list_that_slurm_cut_short_counts_as_far_as_it_goes() -> None:
     assert sorted(by_job([row("7_[1,3,5-8,...]", "PENDING")])[7]) == [1, 3, 5, 6, 7, 8]
 
 
-def test_a_task_that_was_queued_again_is_what_its_latest_row_says() -> None:
+def test_a_requeued_task_has_the_state_of_its_latest_row() -> None:
     failed = row("7_0", "NODE_FAIL", submit="2026-11-20T10:00:00", start="2026-11-20T10:01:00")
     again = row("7_0", "PENDING", submit="2026-11-20T10:00:00", start="Unknown")
-    for told in ([failed, again], [again, failed]):
-        assert by_job(told)[7][0].state == JobState.QUEUED
+    for data in ([failed, again], [again, failed]):
+        assert by_job(data)[7][0].state == JobState.QUEUED
 
 
 def test_steps_and_other_jobs_are_no_tasks() -> None:
@@ -187,14 +187,14 @@ def test_node_hours_count_every_node() -> None:
 
 
 def test_reasons_are_those_of_slurm() -> None:
-    told = {
+    data = {
         ("FAILED", "3:0"): "exit code 3",
         ("FAILED", "0:9"): "failed",
         ("OUT_OF_MEMORY", "0:125"): "out of memory",
         ("CANCELLED by 4711", "0:0"): "cancelled",
         ("COMPLETED", "0:0"): None,
     }
-    for (state, code), reason in told.items():
+    for (state, code), reason in data.items():
         assert by_job([row("7_0", state, exitcode=code)])[7][0].reason == reason
 
 
@@ -213,7 +213,7 @@ def test_reasons_are_those_of_slurm() -> None:
         )
     )
 )
-def test_no_row_is_too_strange(told: list[dict[str, object]]) -> None:
-    for tasks in by_job(told).values():
+def test_no_row_is_too_strange(data: list[dict[str, object]]) -> None:
+    for tasks in by_job(data).values():
         assert tasks
         assert all(isinstance(task.state, JobState) for task in tasks.values())

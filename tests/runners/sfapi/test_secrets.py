@@ -125,14 +125,14 @@ def test_a_chosen_runner_says_everything_that_it_lacks(
     )
     with pytest.raises(ConfigurationError) as caught:
         collidium_runners(lacking)
-    for told in (
+    for data in (
         "pip install collidium[sfapi]",
         "PLATFORM_SFAPI_CLIENT_ID is not set",
         "PLATFORM_SFAPI_KEY_FILE is not set",
         "PLATFORM_SFAPI_DIRECTORY is not set",
         "PLATFORM_PIPELINE_COMMAND: {output} is missing",
     ):
-        assert told in caught.value.detail
+        assert data in caught.value.detail
 
 
 async def test_a_runner_that_nobody_chose_is_there_and_not_available(api: Superfacility) -> None:
@@ -152,13 +152,13 @@ async def test_a_library_that_is_missing_is_named(
     api: Superfacility, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sfapi_client", None)
-    runner = SfapiRunner(Site.of(configured(api)))
+    runner = SfapiRunner(Site.from_settings(configured(api)))
     with unavailable("not set up", operators=r"pip install collidium\[sfapi\]"):
         await runner.submit(job())
 
 
 @pytest.mark.parametrize(
-    ("content", "mode", "told"),
+    ("content", "mode", "data"),
     [
         ("no key", 0o600, "holds no private key"),
         ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", 0o600, "holds no private key"),
@@ -166,12 +166,12 @@ async def test_a_library_that_is_missing_is_named(
     ],
 )
 def test_a_key_that_will_not_do_is_told_of_without_its_content(
-    content: str | None, mode: int, told: str, api: Superfacility
+    content: str | None, mode: int, data: str, api: Superfacility
 ) -> None:
     if content is not None:
         api.key_file.write_text(content)
     api.key_file.chmod(mode)
-    with pytest.raises(ConfigurationError, match=f"PLATFORM_SFAPI_KEY_FILE: .*{told}") as caught:
+    with pytest.raises(ConfigurationError, match=f"PLATFORM_SFAPI_KEY_FILE: .*{data}") as caught:
         collidium_runners(configured(api))
     assert "AAAA" not in caught.value.detail
 

@@ -54,7 +54,7 @@ async def test_the_library_submits_lists_sends_fetches_and_runs(api: Superfacili
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "data"),
     [
         ({"client_id": "somebody"}, "another client's"),
         ({"token_endpoint": "https://elsewhere.example/token"}, "another audience"),
@@ -63,10 +63,10 @@ async def test_the_library_submits_lists_sends_fetches_and_runs(api: Superfacili
         ({"alg": "RS512"}, "RS256"),
     ],
 )
-def test_an_assertion_that_proves_nothing(changed: dict[str, Any], told: str, api: Superfacility) -> None:
+def test_an_assertion_that_proves_nothing(changed: dict[str, Any], data: str, api: Superfacility) -> None:
     answer = ask_token(api, **changed)
     assert answer.status_code == 401
-    assert told in answer.json()["error_description"]
+    assert data in answer.json()["error_description"]
 
 
 def test_a_signature_is_looked_at(api: Superfacility) -> None:

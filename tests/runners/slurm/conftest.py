@@ -45,7 +45,7 @@ def slurm_cluster() -> Iterator[SlurmCluster]:
 
 
 @pytest.fixture(params=["rest", "commands"])
-def door(request: pytest.FixtureRequest) -> str:
+def backend(request: pytest.FixtureRequest) -> str:
     """The way into the cluster."""
     chosen: str = request.param
     return chosen
@@ -53,10 +53,10 @@ def door(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def door_settings(slurm_cluster: SlurmCluster, tmp_path: Path) -> Callable[[str], dict[str, object]]:
-    """Settings of a door."""
+    """Settings of a backend."""
 
-    def of(door: str) -> dict[str, object]:
-        if door == "commands":
+    def of(backend: str) -> dict[str, object]:
+        if backend == "commands":
             return {"slurm_configuration": slurm_cluster.environment["SLURM_CONF"]}
         token = tmp_path / "token"
         token.write_text(slurm_cluster.token())
@@ -79,14 +79,14 @@ async def make_runner(
     places = "{channel} {events} {first_event} {seed} {output}"
     async with AsyncExitStack() as runners:
 
-        def make(door: str = "commands", **values: object) -> SlurmRunner:
+        def make(backend: str = "commands", **values: object) -> SlurmRunner:
             chosen: dict[str, object] = {
                 "data_dir": tmp_path / "data",
                 "pipeline_command": f"{sys.executable} {pipeline} {places} {tmp_path / 'gate'}",
                 "slurm_cpus_per_part": 1,
                 "slurm_events_per_part": 3,
             }
-            (runner,) = collidium_runners(settings.load(**(chosen | door_settings(door) | values)))
+            (runner,) = collidium_runners(settings.load(**(chosen | door_settings(backend) | values)))
             assert isinstance(runner, SlurmRunner)
             runners.push_async_callback(runner.close)
             return runner

@@ -8,13 +8,13 @@ import pytest
 
 from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, RunnerUnavailable
 from collidium.runtime.text import one_line
-from collidium_runners.batch.handles import objection
+from collidium_runners.batch.handles import submission_error
 from collidium_runners.batch.records import TaskRecord
-from collidium_runners.slurm.answers import rest_tasks, sacct_tasks, seconds, squeue_tasks
+from collidium_runners.slurm.backend import ReportedTask
 from collidium_runners.slurm.commands import environment
-from collidium_runners.slurm.door import SeenTask
-from collidium_runners.slurm.folder import Left
-from collidium_runners.slurm.following import is_lost, seen_singly, told
+from collidium_runners.slurm.folder import FolderState
+from collidium_runners.slurm.parsing import rest_tasks, sacct_tasks, seconds, squeue_tasks
+from collidium_runners.slurm.status import combined_status, is_lost, reports_all_parts
 
 NAME = "collidium-r1"
 
@@ -44,9 +44,9 @@ def test_lines_of_squeue() -> None:
         "slurm_load_jobs: something else\n"
     )
     assert list(squeue_tasks(printed)) == [
-        SeenTask(12, NAME, None, ("PENDING",), 0, 0, "Resources"),
-        SeenTask(12, NAME, 0, ("FAILED",), 120, 1792, "NonZeroExitCode"),
-        SeenTask(12, NAME, 1, ("CANCELLED",), 10, 15, "None"),
+        ReportedTask(12, NAME, None, ("PENDING",), 0, 0, "Resources"),
+        ReportedTask(12, NAME, 0, ("FAILED",), 120, 1792, "NonZeroExitCode"),
+        ReportedTask(12, NAME, 1, ("CANCELLED",), 10, 15, "None"),
     ]
 
 
@@ -60,10 +60,10 @@ def test_lines_of_sacct() -> None:
         "\n"
     )
     assert list(sacct_tasks(printed)) == [
-        SeenTask(12, NAME, 0, ("COMPLETED",), 7200, 0),
-        SeenTask(12, NAME, 1, ("CANCELLED",), 60, 15),
-        SeenTask(12, NAME, 2, ("FAILED",), 60, 768),
-        SeenTask(12, NAME, None, ("PENDING",), 0, 0),
+        ReportedTask(12, NAME, 0, ("COMPLETED",), 7200, 0),
+        ReportedTask(12, NAME, 1, ("CANCELLED",), 60, 15),
+        ReportedTask(12, NAME, 2, ("FAILED",), 60, 768),
+        ReportedTask(12, NAME, None, ("PENDING",), 0, 0),
     ]
 
 
@@ -87,8 +87,8 @@ def test_jobs_of_the_rest_api_from_its_first_versions() -> None:
     }
     pending = {"job_id": 12, "array_job_id": 12, "array_task_id": None, "name": NAME, "job_state": "PENDING"}
     assert list(rest_tasks([job, pending], now=5000)) == [
-        SeenTask(12, NAME, 3, ("FAILED",), 120, 768, "NonZeroExitCode"),
-        SeenTask(12, NAME, None, ("PENDING",), 0, 0, ""),
+        ReportedTask(12, NAME, 3, ("FAILED",), 120, 768, "NonZeroExitCode"),
+        ReportedTask(12, NAME, None, ("PENDING",), 0, 0, ""),
     ]
 
 
@@ -107,59 +107,59 @@ def test_jobs_of_the_rest_api_from_its_later_versions() -> None:
     }
     alone = job | {"array_job_id": number(0), "array_task_id": number(None)}
     assert list(rest_tasks([job, alone], now=1100)) == [
-        SeenTask(12, NAME, 0, ("RUNNING", "COMPLETING"), 100, 777, "None"),
-        SeenTask(15, NAME, None, ("RUNNING", "COMPLETING"), 100, 777, "None"),
+        ReportedTask(12, NAME, 0, ("RUNNING", "COMPLETING"), 100, 777, "None"),
+        ReportedTask(15, NAME, None, ("RUNNING", "COMPLETING"), 100, 777, "None"),
     ]
 
 
 @pytest.mark.parametrize(
     ("task", "state", "reason"),
     [
-        (SeenTask(1, NAME, 0, ("FAILED",), 0, 768), JobState.FAILED, "exit code 3"),
-        (SeenTask(1, NAME, 0, ("FAILED",), 0, 9), JobState.FAILED, "signal 9"),
-        (SeenTask(1, NAME, 0, ("TIMEOUT",), 0, 15), JobState.FAILED, "timeout"),
-        (SeenTask(1, NAME, 0, ("OUT_OF_MEMORY",), 0, 0), JobState.FAILED, "out of memory"),
-        (SeenTask(1, NAME, 0, ("CANCELLED",), 0, 15), JobState.CANCELLED, "cancelled"),
-        (SeenTask(1, NAME, 0, ("HAUNTED",)), JobState.UNKNOWN, "Slurm calls it haunted"),
-        (SeenTask(1, NAME, 0, ("",)), JobState.UNKNOWN, "Slurm calls it nothing"),
-        (SeenTask(1, NAME, 0, ("PENDING",), 0, 0, "Resources"), JobState.QUEUED, "waits for Resources"),
-        (SeenTask(1, NAME, 0, ("PENDING",), 0, 0, "None"), JobState.QUEUED, None),
-        (SeenTask(1, NAME, 0, ("RUNNING",), 0, 0, "None"), JobState.RUNNING, None),
+        (ReportedTask(1, NAME, 0, ("FAILED",), 0, 768), JobState.FAILED, "exit code 3"),
+        (ReportedTask(1, NAME, 0, ("FAILED",), 0, 9), JobState.FAILED, "signal 9"),
+        (ReportedTask(1, NAME, 0, ("TIMEOUT",), 0, 15), JobState.FAILED, "timeout"),
+        (ReportedTask(1, NAME, 0, ("OUT_OF_MEMORY",), 0, 0), JobState.FAILED, "out of memory"),
+        (ReportedTask(1, NAME, 0, ("CANCELLED",), 0, 15), JobState.CANCELLED, "cancelled"),
+        (ReportedTask(1, NAME, 0, ("HAUNTED",)), JobState.UNKNOWN, "Slurm reports haunted"),
+        (ReportedTask(1, NAME, 0, ("",)), JobState.UNKNOWN, "Slurm reports nothing"),
+        (ReportedTask(1, NAME, 0, ("PENDING",), 0, 0, "Resources"), JobState.QUEUED, "waits for Resources"),
+        (ReportedTask(1, NAME, 0, ("PENDING",), 0, 0, "None"), JobState.QUEUED, None),
+        (ReportedTask(1, NAME, 0, ("RUNNING",), 0, 0, "None"), JobState.RUNNING, None),
     ],
 )
-def test_a_task_as_it_is_told(task: SeenTask, state: JobState, reason: str | None) -> None:
+def test_a_task_as_it_is_reported(task: ReportedTask, state: JobState, reason: str | None) -> None:
     status = task.status(0, parts_per_node=1)
     assert (status.state, status.reason) == (state, reason)
 
 
-def test_slurm_is_believed_before_the_record_and_the_record_before_the_rest() -> None:
+def test_slurm_precedes_the_record_and_the_record_the_rest() -> None:
     """Part 0 was put back into the queue, part 1 has ended and is forgotten, part 2 has not begun."""
-    seen = [SeenTask(1, NAME, 0, ("RUNNING",), 3600), SeenTask(1, NAME, None, ("PENDING",), 0)]
+    seen = [ReportedTask(1, NAME, 0, ("RUNNING",), 3600), ReportedTask(1, NAME, None, ("PENDING",), 0)]
     record = TaskRecord(exit_code=0, began=0, ended=1800)
-    left = Left(known=True, records={0: TaskRecord(143, 0, 900), 1: record})
-    assert told(3, seen, left, parts_per_node=1) == JobStatus(JobState.RUNNING, Decimal("1.500"))
+    left = FolderState(known=True, records={0: TaskRecord(143, 0, 900), 1: record})
+    assert combined_status(3, seen, left, parts_per_node=1) == JobStatus(JobState.RUNNING, Decimal("1.500"))
 
 
 def test_what_is_lost_is_what_nobody_tells() -> None:
     """Part 0 is told by Slurm, part 1 by its record, and part 2 by nobody, unless it has not begun."""
-    seen = [SeenTask(1, NAME, 0, ("RUNNING",))]
-    left = Left(known=True, records={1: TaskRecord(0, 0, 1)})
+    seen = [ReportedTask(1, NAME, 0, ("RUNNING",))]
+    left = FolderState(known=True, records={1: TaskRecord(0, 0, 1)})
     assert is_lost(3, seen, left)
     assert not is_lost(2, seen, left)
-    waiting = SeenTask(1, NAME, None, ("PENDING",))
+    waiting = ReportedTask(1, NAME, None, ("PENDING",))
     assert not is_lost(3, [*seen, waiting], left)
-    assert seen_singly(1, [*seen, waiting])
-    assert not seen_singly(2, [*seen, waiting])
+    assert reports_all_parts(1, [*seen, waiting])
+    assert not reports_all_parts(2, [*seen, waiting])
 
 
 def test_parts_that_share_a_node_share_its_hours() -> None:
-    seen = [SeenTask(1, NAME, 0, ("COMPLETED",), 3600)]
-    left = Left(known=True, records={1: TaskRecord(0, 0, 3600)})
-    assert told(2, seen, left, parts_per_node=4).node_hours == Decimal("0.500")
+    seen = [ReportedTask(1, NAME, 0, ("COMPLETED",), 3600)]
+    left = FolderState(known=True, records={1: TaskRecord(0, 0, 3600)})
+    assert combined_status(2, seen, left, parts_per_node=4).node_hours == Decimal("0.500")
 
 
 def test_a_job_of_which_nobody_knows_is_refused() -> None:
-    assert isinstance(told(1, [], Left(known=False), 1), RunnerRefused)
+    assert isinstance(combined_status(1, [], FolderState(known=False), 1), RunnerRefused)
 
 
 def test_words_of_others_are_made_fit_for_a_log() -> None:
@@ -169,9 +169,9 @@ def test_words_of_others_are_made_fit_for_a_log() -> None:
 
 def test_only_what_will_never_do_is_refused() -> None:
     assert isinstance(
-        objection("Requested time limit is invalid (missing or exceeds some limit)"), RunnerRefused
+        submission_error("Requested time limit is invalid (missing or exceeds some limit)"), RunnerRefused
     )
-    assert isinstance(objection("Invalid partition name specified"), RunnerUnavailable)
+    assert isinstance(submission_error("Invalid partition name specified"), RunnerUnavailable)
 
 
 def test_secrets_of_the_environment_stay_behind() -> None:

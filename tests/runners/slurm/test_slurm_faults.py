@@ -16,8 +16,8 @@ from tests.runners.slurm.conftest import MakeRunner, Order
 
 from collidium.contracts.runner import Job, JobState, RunnerRefused, RunnerUnavailable
 from collidium_runners.slurm import SlurmRunner
-from collidium_runners.slurm.commands import CommandDoor
-from collidium_runners.slurm.door import Submission
+from collidium_runners.slurm.backend import Submission
+from collidium_runners.slurm.commands import CommandBackend
 
 
 def jobs_of(cluster: SlurmCluster, job: Job) -> list[str]:
@@ -30,8 +30,8 @@ async def test_a_controller_that_restarts_loses_no_job(
     make_runner: MakeRunner, order: Order, slurm_cluster: SlurmCluster, open_gate: Callable[[], None]
 ) -> None:
     doors = ("rest", "commands")
-    runners = [make_runner(door) for door in doors]
-    impatient = [make_runner(door, slurm_timeout_seconds=1) for door in doors]
+    runners = [make_runner(backend) for backend in doors]
+    impatient = [make_runner(backend, slurm_timeout_seconds=1) for backend in doors]
     handle = await runners[0].submit(order("gated"))
     await runs(runners[0], handle)
     slurm_cluster.stop_controller()
@@ -56,10 +56,10 @@ async def test_a_command_ends_with_its_children(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     async with asyncio.timeout(15):
         with pytest.raises(RunnerUnavailable, match="did not answer within 1 s"):
-            await CommandDoor(None, timeout_seconds=1).tasks([1])
+            await CommandBackend(None, timeout_seconds=1).tasks([1])
 
 
-async def test_jobs_that_slurm_forgot_are_told_by_what_they_left(
+async def test_jobs_that_slurm_forgot_are_recovered_from_what_they_left(
     make_runner: MakeRunner, order: Order, slurm_cluster: SlurmCluster, tmp_path: Path, folder: Path
 ) -> None:
     runner, other = make_runner("commands"), make_runner("rest")
@@ -90,35 +90,35 @@ async def test_jobs_that_slurm_forgot_are_told_by_what_they_left(
 
 
 async def test_a_job_whose_submitter_was_killed_is_found(
-    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster, folder: Path
+    make_runner: MakeRunner, backend: str, order: Order, slurm_cluster: SlurmCluster, folder: Path
 ) -> None:
     job = order("gated")
-    handle = await make_runner(door).submit(job)
+    handle = await make_runner(backend).submit(job)
     (folder / job.request_id / "job").unlink()
-    restarted = make_runner(door)
+    restarted = make_runner(backend)
     assert await restarted.submit(job) == handle
     assert len(jobs_of(slurm_cluster, job)) == 1
     (folder / job.request_id / "job").unlink()
-    assert await make_runner(door).find(job.request_id) == handle
+    assert await make_runner(backend).find(job.request_id) == handle
     await restarted.cancel(handle)
 
 
 def lose_answers(runner: SlurmRunner) -> None:
     """Jobs are queued, and nobody learns of it."""
-    submit = runner._door.submit
+    submit = runner._backend.submit
 
     async def lose(submission: Submission) -> int:
         await submit(submission)
         raise RunnerUnavailable("the answer was lost")
 
-    runner._door.submit = lose  # type: ignore[method-assign]  # the fault that is tested
+    runner._backend.submit = lose  # type: ignore[method-assign]  # the fault that is tested
 
 
 async def test_a_job_whose_answer_was_lost_is_found(
-    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster
+    make_runner: MakeRunner, backend: str, order: Order, slurm_cluster: SlurmCluster
 ) -> None:
     job = order("gated")
-    runner = make_runner(door)
+    runner = make_runner(backend)
     lose_answers(runner)
     handle = await runner.submit(job)
     assert jobs_of(slurm_cluster, job) == [handle.partition(".")[0]]
@@ -126,15 +126,15 @@ async def test_a_job_whose_answer_was_lost_is_found(
 
 
 async def test_a_request_that_was_never_queued_is_not_found(
-    make_runner: MakeRunner, door: str, order: Order
+    make_runner: MakeRunner, backend: str, order: Order
 ) -> None:
-    runner = make_runner(door)
+    runner = make_runner(backend)
     assert await runner.find(order().request_id) is None
     assert await runner.find("../../etc") is None
 
 
-async def test_a_job_that_slurm_never_had_is_refused(make_runner: MakeRunner, door: str) -> None:
-    runner = make_runner(door)
+async def test_a_job_that_slurm_never_had_is_refused(make_runner: MakeRunner, backend: str) -> None:
+    runner = make_runner(backend)
     statuses = await runner.poll_many(["999998.1.x", "999999.1.y"])
     assert [str(status) for status in statuses.values()] == [
         "Slurm does not know this job, and its folder is gone"
@@ -158,7 +158,7 @@ async def test_a_renewed_token_is_used(make_runner: MakeRunner, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("text", [None, "", "two words", "line\nX-Injected: 1"])
-async def test_a_token_file_that_holds_no_token_is_told(
+async def test_a_token_file_that_holds_no_token_is_reported(
     make_runner: MakeRunner, tmp_path: Path, text: str | None
 ) -> None:
     runner = make_runner("rest")
@@ -233,7 +233,7 @@ async def test_jobs_of_no_known_shape_are_left_out(
         await runner.poll("1.1.x")
 
 
-async def test_commands_that_are_not_there_are_told(
+async def test_commands_that_are_not_there_are_reported(
     make_runner: MakeRunner, monkeypatch: pytest.MonkeyPatch, order: Order
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
@@ -244,7 +244,7 @@ async def test_commands_that_are_not_there_are_told(
         await runner.poll("1.1.x")
 
 
-async def test_a_shared_folder_that_is_not_mounted_is_told(
+async def test_a_shared_folder_that_is_not_mounted_is_reported(
     make_runner: MakeRunner, tmp_path: Path, order: Order
 ) -> None:
     runner = make_runner(slurm_directory=tmp_path / "absent")
@@ -254,7 +254,7 @@ async def test_a_shared_folder_that_is_not_mounted_is_told(
     assert not (tmp_path / "absent").exists()
 
 
-async def test_a_folder_that_cannot_be_used_is_told(
+async def test_a_folder_that_cannot_be_used_is_reported(
     make_runner: MakeRunner, folder: Path, order: Order
 ) -> None:
     folder.parent.mkdir()
@@ -265,7 +265,7 @@ async def test_a_folder_that_cannot_be_used_is_told(
             await call
 
 
-async def test_a_part_that_went_missing_is_told(
+async def test_a_part_that_went_missing_is_reported(
     make_runner: MakeRunner, order: Order, folder: Path, tmp_path: Path
 ) -> None:
     runner = make_runner()

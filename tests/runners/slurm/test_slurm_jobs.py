@@ -20,17 +20,17 @@ from collidium.testing.conformance import check_runner
 from collidium_runners.batch.splitting import parts
 
 
-async def test_it_keeps_the_contract(make_runner: MakeRunner, door: str, tmp_path: Path) -> None:
+async def test_it_keeps_the_contract(make_runner: MakeRunner, backend: str, tmp_path: Path) -> None:
     (tmp_path / "output").mkdir()
     await check_runner(
-        make_runner(door), tmp_path / "output", another=lambda: make_runner(door), interval=PAUSE
+        make_runner(backend), tmp_path / "output", another=lambda: make_runner(backend), interval=PAUSE
     )
 
 
 async def test_parts_simulate_exactly_the_events(
-    make_runner: MakeRunner, door: str, order: Order, tmp_path: Path
+    make_runner: MakeRunner, backend: str, order: Order, tmp_path: Path
 ) -> None:
-    runner = make_runner(door)
+    runner = make_runner(backend)
     job = order(events=10)
     handle = await runner.submit(job)
     status = await reaches(runner, handle)
@@ -45,23 +45,23 @@ async def test_parts_simulate_exactly_the_events(
 
 
 async def test_node_hours_are_what_slurm_counted(
-    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster
+    make_runner: MakeRunner, backend: str, order: Order, slurm_cluster: SlurmCluster
 ) -> None:
-    runner = make_runner(door)
+    runner = make_runner(backend)
     handle = await runner.submit(order(events=6))
     await reaches(runner, handle)
     job_id = handle.partition(".")[0]
     told = slurm_cluster.command("scontrol", "--oneliner", "show", "job", job_id)
     times = re.findall(r" RunTime=00:00:(\d\d) ", told)
     assert len(times) == 2
-    tasks = await runner._door.tasks([int(job_id)])
+    tasks = await runner._backend.tasks([int(job_id)])
     assert sum(task.node_seconds or 0 for task in tasks) == sum(map(int, times))
 
 
 async def test_a_part_that_fails_fails_the_job(
-    make_runner: MakeRunner, door: str, order: Order, tmp_path: Path
+    make_runner: MakeRunner, backend: str, order: Order, tmp_path: Path
 ) -> None:
-    runner = make_runner(door)
+    runner = make_runner(backend)
     handle = await runner.submit(order("fail", events=10))
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "1 of 4 parts failed; part 0: exit code 3")
@@ -70,9 +70,9 @@ async def test_a_part_that_fails_fails_the_job(
 
 
 async def test_a_job_that_runs_is_cancelled_with_all_its_parts(
-    make_runner: MakeRunner, door: str, order: Order
+    make_runner: MakeRunner, backend: str, order: Order
 ) -> None:
-    runner = make_runner(door)
+    runner = make_runner(backend)
     handle = await runner.submit(order("gated", events=18))  # six parts: more than the node takes at once
     await runs(runner, handle)
     await runner.cancel(handle)
@@ -85,10 +85,10 @@ async def test_a_job_that_runs_is_cancelled_with_all_its_parts(
 
 
 async def test_two_processes_that_submit_one_request_start_one_job(
-    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster
+    make_runner: MakeRunner, backend: str, order: Order, slurm_cluster: SlurmCluster
 ) -> None:
     job = order("gated")
-    runners = [make_runner(door) for _ in range(3)]
+    runners = [make_runner(backend) for _ in range(3)]
     handles = await asyncio.gather(*(runner.submit(job) for runner in runners))
     assert len(set(handles)) == 1
     name = f"--name=collidium-{job.request_id}"
@@ -98,25 +98,25 @@ async def test_two_processes_that_submit_one_request_start_one_job(
 
 
 async def test_a_job_that_slurm_will_never_take_is_refused(
-    make_runner: MakeRunner, door: str, order: Order
+    make_runner: MakeRunner, backend: str, order: Order
 ) -> None:
-    runner = make_runner(door, slurm_events_per_part=1, slurm_most_parts=MAX_ARRAY_SIZE + 1)
+    runner = make_runner(backend, slurm_events_per_part=1, slurm_most_parts=MAX_ARRAY_SIZE + 1)
     with pytest.raises(RunnerRefused, match="Invalid job array specification"):
         await runner.submit(order(events=MAX_ARRAY_SIZE + 1))
 
 
 async def test_what_an_operator_can_mend_is_tried_again(
-    make_runner: MakeRunner, door: str, order: Order
+    make_runner: MakeRunner, backend: str, order: Order
 ) -> None:
     job = order()
-    with unavailable("did not take the job", operators="[Ii]nvalid partition"):
-        await make_runner(door, slurm_partition="absent").submit(job)
-    mended = make_runner(door, slurm_partition="debug")
+    with unavailable("rejected the job", operators="[Ii]nvalid partition"):
+        await make_runner(backend, slurm_partition="absent").submit(job)
+    mended = make_runner(backend, slurm_partition="debug")
     assert await mended.find(job.request_id) is None
     assert (await reaches(mended, await mended.submit(job))).state == JobState.COMPLETED
 
 
-async def test_a_job_keeps_its_parts_when_settings_change_before_it_is_taken(
+async def test_a_job_keeps_its_parts_when_settings_change(
     make_runner: MakeRunner, order: Order, tmp_path: Path
 ) -> None:
     job = order(events=10)
@@ -131,10 +131,10 @@ async def test_a_job_keeps_its_parts_when_settings_change_before_it_is_taken(
 
 
 async def test_jobs_see_nothing_of_the_servers_environment(
-    make_runner: MakeRunner, door: str, order: Order, folder: Path, monkeypatch: pytest.MonkeyPatch
+    make_runner: MakeRunner, backend: str, order: Order, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ADMIN_TOKEN", "hunter2")
-    runner = make_runner(door)
+    runner = make_runner(backend)
     job = order("environment")
     await reaches(runner, await runner.submit(job))
     (log,) = (folder / job.request_id / "log").iterdir()
@@ -144,10 +144,10 @@ async def test_jobs_see_nothing_of_the_servers_environment(
 
 
 async def test_another_job_with_the_id_is_not_taken_for_it(
-    make_runner: MakeRunner, door: str, order: Order, open_gate: Callable[[], None]
+    make_runner: MakeRunner, backend: str, order: Order, open_gate: Callable[[], None]
 ) -> None:
     """A controller that lost its state gives ids anew."""
-    runner = make_runner(door)
+    runner = make_runner(backend)
     handle = await runner.submit(order("gated"))
     stranger = handle.rpartition(".")[0] + "." + order().request_id
     with pytest.raises(RunnerRefused, match="does not know this job"):
@@ -158,10 +158,10 @@ async def test_another_job_with_the_id_is_not_taken_for_it(
 
 
 async def test_a_job_that_is_put_back_into_the_queue_is_followed(
-    make_runner: MakeRunner, door: str, order: Order, slurm_cluster: SlurmCluster, folder: Path
+    make_runner: MakeRunner, backend: str, order: Order, slurm_cluster: SlurmCluster, folder: Path
 ) -> None:
     """It has told that it was terminated, and it will run again."""
-    runner = make_runner(door)
+    runner = make_runner(backend)
     job = order("gated")
     handle = await runner.submit(job)
     job_id = handle.partition(".")[0]
@@ -173,8 +173,8 @@ async def test_a_job_that_is_put_back_into_the_queue_is_followed(
     assert (await reaches(runner, handle)).state == JobState.CANCELLED
 
 
-async def test_many_are_asked_about_at_once(make_runner: MakeRunner, door: str, order: Order) -> None:
-    runner = make_runner(door)
+async def test_many_are_asked_about_at_once(make_runner: MakeRunner, backend: str, order: Order) -> None:
+    runner = make_runner(backend)
     handles = [await runner.submit(order("gated")) for _ in range(3)]
     statuses = await runner.poll_many([*handles, "nonsense"])
     assert list(statuses) == ["nonsense", *handles]

@@ -135,7 +135,7 @@ BAD: dict[str, tuple[Callable[[], bytes], set[str]]] = {
 }
 
 
-def test_every_bad_row_is_refused_with_all_that_is_wrong_and_leaves_nothing(site: Site) -> None:
+def test_bad_rows_are_rejected_with_all_problems_and_not_kept(site: Site) -> None:
     wrong = {}
     with site.call() as client:
         for endpoint in ("check", "submit"):
@@ -150,7 +150,7 @@ def test_every_bad_row_is_refused_with_all_that_is_wrong_and_leaves_nothing(site
     assert [*(site.server.data_dir / "storage").rglob("*.parquet")] == []
 
 
-def test_measured_submitted_and_believed_when_an_operator_says_so(site: Site, tmp_path: Path) -> None:
+def test_a_measured_result_counts_once_an_operator_verifies_it(site: Site, tmp_path: Path) -> None:
     predictions = tmp_path / "times.parquet"
     told = json.loads(
         site.done(

@@ -49,7 +49,7 @@ def test_jets_are_seen_from_the_vertex() -> None:
 
 
 @pytest.mark.parametrize("side", [1, -1])
-def test_a_track_from_a_decay_in_the_jet_has_a_positive_impact_parameter(side: int) -> None:
+def test_a_displaced_decay_has_a_positive_impact_parameter(side: int) -> None:
     """It leaves the jet's axis 5 mm from the vertex, on either side; one from behind has a negative one."""
     angle = side * 0.2
     d0 = -5 * sin(angle)  # times the direction to the left of its flight: (-sin φ, cos φ)

@@ -113,7 +113,7 @@ BAD: dict[str, tuple[Callable[[], bytes], set[str]]] = {
 }
 
 
-def test_every_bad_file_is_refused_with_all_that_is_wrong_and_leaves_nothing(
+def test_bad_files_are_rejected_with_all_problems_and_not_kept(
     server: ServerProcess, client: httpx.Client
 ) -> None:
     wrong = {}

@@ -40,13 +40,13 @@ def test_exactly_half_of_the_particle_is_enough() -> None:
     assert efficiency(event(A, A, A, A), assigned(1, 1, -1, -1)) == 0.5
 
 
-def test_less_than_half_of_the_particle_is_dominated_but_not_correct() -> None:
+def test_less_than_half_a_particle_is_dominated_but_not_correct() -> None:
     result = metrics(event(A, A, A), assigned(1, -1, -1))
     assert result["trackml_weighted_efficiency"] == 0
     assert result["fake_rate"] == 0
 
 
-def test_two_halves_of_a_particle_are_both_correct_and_a_duplicate() -> None:
+def test_two_halves_of_a_particle_are_correct_and_a_duplicate() -> None:
     result = metrics(event(A, A, A, A), assigned(1, 1, 2, 2))
     assert result["trackml_weighted_efficiency"] == 1
     assert result["duplicate_rate"] == 1
@@ -66,7 +66,7 @@ def test_a_tie_of_two_that_are_correct_goes_to_the_smaller_id() -> None:
     assert metrics(event(B, B, A, A), assigned(1, 1, 1, 2))["duplicate_rate"] == 0
 
 
-def test_a_tie_of_two_that_are_not_correct_goes_to_the_smaller_id() -> None:
+def test_a_tie_of_two_incorrect_tracks_goes_to_the_smaller_id() -> None:
     truth = event(A, A, A, B, B, B)
     # Tracks 1 and 2 hold one hit of each: both are A's, and neither is correct.
     result = metrics(truth, assigned(1, 2, -1, 1, 2, -1))

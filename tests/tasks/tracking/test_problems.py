@@ -15,7 +15,7 @@ def test_good_rows_have_no_problems() -> None:
     assert problems(TRUTH, [Row(4, 2, 0), Row(4, 0, -1), Row(5, 7, 2**62)]) == []
 
 
-def test_all_kinds_are_told_at_once_with_column_event_count_and_rows() -> None:
+def test_all_problems_are_reported_with_column_event_and_rows() -> None:
     rows = [Row(4, 0, 1), Row(4, 0, 2), Row(4, 9, 1), Row(4, -5, 1), Row(5, 0, -2), Row(5, 9, 1)]
     found = {problem.code: problem for problem in problems(TRUTH, rows)}
     assert {code: (p.column, p.event_id, p.count) for code, p in found.items()} == {

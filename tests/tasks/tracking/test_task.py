@@ -105,7 +105,7 @@ def test_unassigned_hits_alone_score_nothing() -> None:
     assert set(real_metrics(nothing, 0, 5).values()) == {0}
 
 
-def test_the_naive_baseline_is_a_floor_and_the_helix_far_above_it() -> None:
+def test_the_helix_baseline_scores_far_above_the_naive_one() -> None:
     assert next(iter(TASK.baselines())) == "naive"
     floor = real_metrics(TASK.baselines()["naive"](positions(3, 5, "hit_id")), 3, 5)
     better = real_metrics(helix.reconstruct(positions(3, 5, "hit_id")), 3, 5)
@@ -117,7 +117,7 @@ def test_the_naive_baseline_is_a_floor_and_the_helix_far_above_it() -> None:
 
 
 @pytest.mark.parametrize("reconstruct", TASK.baselines().values(), ids=TASK.baselines())
-def test_baselines_take_positions_alone_and_give_every_hit_one_row(reconstruct: Reconstruction) -> None:
+def test_baselines_use_positions_only_and_return_a_row_per_hit(reconstruct: Reconstruction) -> None:
     submitted = reconstruct(positions(0, 2))
     assert submitted.column_names == ["event_id", "hit_id", "track_id"]
     assert [submitted.column("event_id").to_pylist().count(event) for event in (0, 1)] == [465, 639]

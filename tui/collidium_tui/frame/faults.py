@@ -1,4 +1,4 @@
-"""Where mistakes of the console itself are written: a file, as the terminal belongs to the screen."""
+"""Logging of errors in the console itself: into a file, because the terminal shows the screen."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def log_to_file() -> None:
 
 
 def record(error: BaseException) -> str:
-    """Log a mistake with its traceback; returns what to tell of it."""
-    logger.error("something is wrong in the console", exc_info=error)
-    return f"something is wrong in the console ({type(error).__name__}); see {log_file()}"
+    """Log an error with its traceback and return the text to show."""
+    logger.error("error in the console", exc_info=error)
+    return f"error in the console ({type(error).__name__}); see {log_file()}"

@@ -1,4 +1,4 @@
-"""The words of the freeze: what is asked before, and what is said after."""
+"""The texts of the freeze: the question before, and the message after."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collidium_tui.widgets.ask import Question
 
 _FREEZE: Final = Question(
     "Freeze the platform",
-    "New simulation requests of everybody are refused (503) from now on, until it is unfrozen. "
+    "New simulation requests of all accounts are refused (503) from now on, until it is unfrozen. "
     "Requests under way go on, and submissions to benchmarks are taken as before.",
     "Freeze",
     reversible=True,
@@ -24,12 +24,12 @@ QUESTIONS: Final = (_FREEZE, _UNFREEZE)
 
 
 def question(freeze: bool) -> Question:
-    """What is asked before."""
+    """The question before it is done."""
     return _FREEZE if freeze else _UNFREEZE
 
 
-def told(freeze: bool) -> str:
-    """What is said when it is done."""
+def confirmation(freeze: bool) -> str:
+    """The message once it is done."""
     return (
         "Frozen: new simulation requests are refused."
         if freeze

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
 
 from textual.widgets import Static
 
+from collidium_tui.services import services
 from collidium_tui.session import Link
 from collidium_tui.widgets.text import plain
-from collidium_tui.widgets.times import span
-
-if TYPE_CHECKING:
-    from collidium_tui.app import Console
+from collidium_tui.widgets.times import duration
 
 
 class Freshness(Static):
@@ -27,31 +24,29 @@ class Freshness(Static):
         self.set_interval(1, self._draw)
         self._draw()
 
-    def tell(self, at: datetime | None, trouble: str) -> None:
+    def refresh_text(self, at: datetime | None, trouble: str) -> None:
         """``at``: when the data came, None when there are none yet."""
         self._at, self._trouble = at, trouble
         self._draw()
 
     def _draw(self) -> None:
-        times, standing = self._application.times, self._application.session.standing
+        console = services(self)
+        times, status = console.times, console.session.status
         trouble = self._trouble
-        if standing.link is not Link.UP:
-            trouble = standing.mismatch or standing.last_error or standing.link.value
+        if status.link is not Link.UP:
+            trouble = status.mismatch or status.last_error or status.link.value
         self.set_class(bool(trouble), "stale")
         if self._at is None:
-            said = trouble or "waiting for the first answer"
+            shown = trouble or "waiting for the first answer"
         else:
-            age = f"data {span(times.now() - self._at)} old"
-            said = f"STALE: {age} · {trouble}" if trouble else f"{age} · times in {times.zone}{self._past()}"
-        self.update(plain(said, one_line=True))
+            age = f"data {duration(times.now() - self._at)} old"
+            shown = f"STALE: {age} · {trouble}" if trouble else f"{age} · times in {times.zone}{self._past()}"
+        self.update(plain(shown, single_line=True))
 
     def _past(self) -> str:
         """What went wrong last, though all is well now."""
-        times, standing = self._application.times, self._application.session.standing
-        if standing.last_error_at is None:
+        console = services(self)
+        times, status = console.times, console.session.status
+        if status.last_error_at is None:
             return ""
-        return f" · last error, at {times.brief(standing.last_error_at)}: {standing.last_error}"
-
-    @property
-    def _application(self) -> Console:
-        return cast("Console", self.app)
+        return f" · last error, at {times.brief(status.last_error_at)}: {status.last_error}"

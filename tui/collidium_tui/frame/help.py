@@ -44,16 +44,16 @@ class Help(ModalScreen[None]):
             yield from map(_line, here)
         yield Content.styled("Everywhere", "bold")
         yield from map(_line, (key for key in self._keys if key.everywhere))
-        yield _told("ctrl+p", "Palette: every action by name")
-        yield _told("tab", "Next field, table or button; shift+tab: the one before")
+        yield _entry("ctrl+p", "Palette: every action by name")
+        yield _entry("tab", "Next field, table or button; shift+tab: the one before")
         yield Content.styled("Screens", "bold")
         for key, label in self._screens.items():
-            yield _told(key, label)
+            yield _entry(key, label)
 
 
 def _line(key: Key) -> Content:
-    return _told(key.key, key.does)
+    return _entry(key.key, key.does)
 
 
-def _told(key: str, text: str) -> Content:
+def _entry(key: str, text: str) -> Content:
     return Content.assemble((f" {key:<10}", "bold"), text)

@@ -33,12 +33,12 @@ class Key:
 
 def keys_of(screen: Screen[Any]) -> Iterator[Key]:
     """The console's own keys on a screen with what has the focus there, without those that Textual has."""
-    told = set()
+    listed = set()
     for active in screen.active_bindings.values():
-        if active.binding.action in told or not active.binding.description:
+        if active.binding.action in listed or not active.binding.description:
             continue
         if _is_own(active.node, active.binding):
-            told.add(active.binding.action)
+            listed.add(active.binding.action)
             yield Key(screen.app.get_key_display(active.binding), active.binding, active.node)
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
 
 from textual.widgets import Input
 
 from collidium.errors import CollidiumError
+from collidium_tui.services import services
 from collidium_tui.widgets.form import Field, Form, needed
-
-if TYPE_CHECKING:
-    from collidium_tui.app import Console
 
 
 class Login(Form):
-    """Asks until the server takes what was typed in; escape leaves the console."""
+    """Asks until the server accepts the secret; escape leaves the console."""
 
     def __init__(self, reason: str = "") -> None:
-        field = Field("token", "Admin token", needed, secret=True, most_characters=500)
+        field = Field("token", "Admin token", needed, secret=True, max_length=500)
         about = (
             "The secret that the server knows as ADMIN_TOKEN; where none is set, `collidium serve` keeps one "
             "in the file admin-token of its data directory. Here it is kept in memory alone."
@@ -34,17 +31,17 @@ class Login(Form):
         values = self.values
         problems = self.problems(values)
         if problems:
-            self.tell(problems)
+            self.show_problems(problems)
         else:
-            self.tell(["Asking the server…"])
-            cast("Console", self.app).act(partial(self._try, values["token"]))
+            self.show_problems(["Asking the server…"])
+            services(self).act(partial(self._try, values["token"]))
 
     async def _try(self, token: str) -> None:
         try:
-            await cast("Console", self.app).session.sign_in(token)
+            await services(self).session.sign_in(token)
         except CollidiumError as error:
-            # Unseen as it is, a second attempt would be added to the first.
+            # The field is masked: a second attempt would be appended to the first.
             self.query_one(Input).select_all()
-            self.tell([error.detail])
+            self.show_problems([error.detail])
         else:
             self.dismiss(None)

@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 from textual.widgets import Static
 
-from collidium_tui.session import Link, Standing
+from collidium_tui.services import services
+from collidium_tui.session import Link, ServerStatus
 from collidium_tui.widgets.text import plain
-
-if TYPE_CHECKING:
-    from collidium_tui.app import Console
 
 
 class StatusBar(Static):
-    """Says it in words; colour and reverse only repeat them."""
+    """Text; colour and reverse only repeat it."""
 
     def on_mount(self) -> None:
-        console = cast("Console", self.app)
-        console.standing_changed.subscribe(self, self._draw)
-        self._draw(console.session.standing)
+        console = services(self)
+        console.status_changed.subscribe(self, self._draw)
+        self._draw(console.session.status)
 
-    def _draw(self, standing: Standing) -> None:
-        self.set_class(bool(standing.frozen), "frozen")
-        self.set_class(standing.link is not Link.UP, "away")
+    def _draw(self, status: ServerStatus) -> None:
+        self.set_class(bool(status.frozen), "frozen")
+        self.set_class(status.link is not Link.UP, "away")
         # To its end, so that reverse is the whole line's.
-        self.update(plain(f" {' │ '.join(parts(standing))}".ljust(self.app.size.width), one_line=True))
+        self.update(plain(f" {' │ '.join(parts(status))}".ljust(self.app.size.width), single_line=True))
 
     def on_resize(self) -> None:
-        self._draw(cast("Console", self.app).session.standing)
+        self._draw(services(self).session.status)
 
 
-def parts(standing: Standing) -> list[str]:
-    """What the line says, most urgent first."""
-    said = []
-    if standing.frozen:
-        said.append("*** FROZEN ***")
-    said.append(standing.backend.removeprefix("http://"))
-    latency = f" {standing.latency_ms:.0f} ms" if standing.latency_ms is not None else ""
-    said.append(standing.link.value + (latency if standing.link is Link.UP else ""))
-    if standing.frozen is False:
-        said.append("open")
-    if standing.unfinished is not None:
-        said.append(f"{standing.unfinished:,} unfinished")
-    if standing.mismatch:
-        said.append(standing.mismatch)
-    return said
+def parts(status: ServerStatus) -> list[str]:
+    """The parts of the line, most urgent first."""
+    shown = []
+    if status.frozen:
+        shown.append("*** FROZEN ***")
+    shown.append(status.backend.removeprefix("http://"))
+    latency = f" {status.latency_ms:.0f} ms" if status.latency_ms is not None else ""
+    shown.append(status.link.value + (latency if status.link is Link.UP else ""))
+    if status.frozen is False:
+        shown.append("open")
+    if status.unfinished is not None:
+        shown.append(f"{status.unfinished:,} unfinished")
+    if status.mismatch:
+        shown.append(status.mismatch)
+    return shown

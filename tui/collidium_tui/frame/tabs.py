@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 from textual import events
 from textual.content import Content
 from textual.style import Style
 from textual.widgets import Static
 
-if TYPE_CHECKING:
-    from collidium_tui.app import Console
+from collidium_tui.services import services
 
 
 class Tabs(Static):
     """All labels where the terminal is wide enough for them; the one that is shown in brackets."""
 
     def on_mount(self) -> None:
-        cast("Console", self.app).screens_changed.subscribe(self, lambda _: self._draw())
+        services(self).screens_changed.subscribe(self, lambda _: self._draw())
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -27,7 +24,7 @@ class Tabs(Static):
         self._draw()
 
     def _draw(self) -> None:
-        console = cast("Console", self.app)
+        console = services(self)
         shown = getattr(self.screen, "label", "")
         keys = console.screen_keys
         # With screens of plugins there may be no room for whole labels but that of the one that is shown.

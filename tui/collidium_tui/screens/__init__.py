@@ -35,7 +35,7 @@ def at(address: str) -> Maker:
 
 
 def or_broken(label: str, make: Maker) -> Maker:
-    """A screen that cannot be made says why in its place."""
+    """Show the reason in place of a screen that cannot be created."""
 
     def made() -> Screen[Any]:
         try:

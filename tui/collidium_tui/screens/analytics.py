@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import ContentSwitcher, Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.widgets.charts import DailyChart, barred, room_of_last_column
+from collidium_tui.widgets.charts import DailyChart, bar_cell, last_column_width
 from collidium_tui.widgets.table import Column, Table
 from collidium_tui.widgets.text import counted, plain
 
@@ -61,18 +61,18 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
         super().__init__()
         #: ``YYYY-MM``; None is the current one.
         self.month: str | None = None
-        self._most = {"channels": Decimal(0), "days": Decimal(0)}
+        self._largest = {"channels": Decimal(0), "days": Decimal(0)}
 
     def content(self) -> ComposeResult:
         channels: list[Column[ChannelUsage]] = [
             Column("channel", lambda channel: channel.channel, width=22),
             Column("requests", lambda channel: channel.requests, right=True, width=10),
-            Column("node-hours", lambda channel: channel.node_hours, self._barred_channel),
+            Column("node-hours", lambda channel: channel.node_hours, self._bar_channel),
         ]
         days: list[Column[DayUsage]] = [
             Column("day", lambda day: day.date, width=22),
             Column("requests", lambda day: day.requests, right=True, width=10),
-            Column("node-hours", lambda day: day.node_hours, self._barred_day),
+            Column("node-hours", lambda day: day.node_hours, self._bar_day),
         ]
         yield Static(id="month")
         yield Table(channels, lambda channel: channel.channel, of="channels", id="channels")
@@ -88,11 +88,11 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
         return Analysis(failures, channels.items, days.items)
 
     def show(self, data: Analysis) -> None:
-        self.query_one("#month", Static).update(plain(_told_month(data), one_line=True))
-        self._most["channels"] = max((each.node_hours for each in data.channels), default=Decimal(0))
+        self.query_one("#month", Static).update(plain(_month_summary(data), single_line=True))
+        self._largest["channels"] = max((each.node_hours for each in data.channels), default=Decimal(0))
         self.query_one("#channels", Table).show_rows(data.channels)
-        self.query_one("#lately", Static).update(plain(_told_days(data), one_line=True))
-        self._most["days"] = max((each.node_hours for each in data.days), default=Decimal(0))
+        self.query_one("#lately", Static).update(plain(_days_summary(data), single_line=True))
+        self._largest["days"] = max((each.node_hours for each in data.days), default=Decimal(0))
         self.query_one("#days", Table).show_rows(data.days)
         chart = self.query_one(DailyChart)
         chart.show([day.date for day in data.days], [day.node_hours for day in data.days])
@@ -124,15 +124,17 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
         if self.data is not None:
             self.call_after_refresh(self.show, self.data)
 
-    def _barred_channel(self, channel: ChannelUsage) -> Text:
-        room = room_of_last_column(self.query_one("#channels", Table))
-        return barred(channel.node_hours, self._most["channels"], room)
+    def _bar_channel(self, channel: ChannelUsage) -> Text:
+        room = last_column_width(self.query_one("#channels", Table))
+        return bar_cell(channel.node_hours, self._largest["channels"], room)
 
-    def _barred_day(self, day: DayUsage) -> Text:
-        return barred(day.node_hours, self._most["days"], room_of_last_column(self.query_one("#days", Table)))
+    def _bar_day(self, day: DayUsage) -> Text:
+        return bar_cell(
+            day.node_hours, self._largest["days"], last_column_width(self.query_one("#days", Table))
+        )
 
 
-def _told_month(data: Analysis) -> str:
+def _month_summary(data: Analysis) -> str:
     failures = data.failures
     if not data.channels and not failures.finished:
         return f"{failures.month}: nothing was ordered, and nothing ended."
@@ -144,7 +146,7 @@ def _told_month(data: Analysis) -> str:
     )
 
 
-def _told_days(data: Analysis) -> str:
+def _days_summary(data: Analysis) -> str:
     used = sum((day.node_hours for day in data.days), Decimal(0))
     ordered = sum(day.requests for day in data.days)
     if not ordered:

@@ -1,4 +1,4 @@
-"""What is shown in place of a screen that cannot be made."""
+"""Shown in place of a screen that cannot be created."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class BrokenScreen(ConsoleScreen[None]):
-    """Says what went wrong; the traceback is in the log."""
+    """Shows the error; the traceback is in the log."""
 
     def __init__(self, label: str, error: Exception) -> None:
         super().__init__()
         self.label = label  # type: ignore[misc]  # the one screen that is called differently each time
-        self._told = faults.record(error)
+        self._message = faults.record(error)
 
     def content(self) -> ComposeResult:
-        yield Static(plain(f"This screen cannot be shown: {self._told}"))
+        yield Static(plain(f"This screen cannot be shown: {self._message}"))
 
     async def fetch(self, client: AsyncClient) -> None:
         """There is nothing to ask for."""

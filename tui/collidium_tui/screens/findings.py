@@ -1,17 +1,17 @@
-"""What an overview says: what wants an operator, and how things stand."""
+"""An overview in text: findings that need an operator, and a summary of the state."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from collidium_tui.widgets.text import counted, told
-from collidium_tui.widgets.times import Times, span
+from collidium_tui.widgets.text import counted, formatted
+from collidium_tui.widgets.times import Times, duration
 
 if TYPE_CHECKING:
     from collidium.client import Overview
 
-#: Nobody follows requests when nobody looked for work for so long: followers look every few seconds.
+#: Without a follower pass for this long, requests are not followed: followers pass every few seconds.
 FOLLOWER_SILENT: Final = timedelta(minutes=1)
 #: A request that waited so long in the queue is worth a look.
 QUEUE_OLD: Final = timedelta(hours=6)
@@ -25,7 +25,7 @@ BAR: Final = 24
 
 
 def findings(overview: Overview, times: Times) -> list[str]:
-    """What wants an operator, most urgent first; empty: nothing."""
+    """What needs an operator, most urgent first; empty if nothing does."""
     return [
         *_frozen(overview, times),
         *_followers(overview),
@@ -37,16 +37,17 @@ def findings(overview: Overview, times: Times) -> list[str]:
     ]
 
 
-def standing(overview: Overview, times: Times) -> list[tuple[str, str]]:
-    """How things stand, name and value, a line each."""
-    used = f"{told(overview.node_hours_month, times)} of {told(overview.monthly_node_hours, times)}"
+def summary(overview: Overview, times: Times) -> list[tuple[str, str]]:
+    """Names and values, one line each."""
+    used = f"{formatted(overview.node_hours_month, times)} of {formatted(overview.monthly_node_hours, times)}"
     rate = f"{overview.failure_rate:.1f} % ({overview.failed:,} of {overview.finished:,} that ended)"
     return [
         ("queued", f"{overview.queued:,}{_oldest(overview)}"),
         ("running", f"{overview.running:,}"),
         (
             "node-hours today",
-            f"{told(overview.node_hours_today, times)}  ({counted(overview.requests_today, 'requests')})",
+            f"{formatted(overview.node_hours_today, times)}  "
+            f"({counted(overview.requests_today, 'requests')})",
         ),
         (f"node-hours in {overview.month}", f"{used}  ({counted(overview.requests_month, 'requests')})"),
         ("", bar(percent_used(overview))),
@@ -82,9 +83,9 @@ def _frozen(overview: Overview, times: Times) -> list[str]:
 def _followers(overview: Overview) -> list[str]:
     last = overview.followers[0].looked_at if overview.followers else None
     if last is None:
-        return ["nobody follows requests: no server or `collidium worker` looked for work lately"]
+        return ["requests are not followed: no server or `collidium worker` has polled recently"]
     silent = overview.at - last
-    return [f"nobody has followed requests for {span(silent)}"] if silent > FOLLOWER_SILENT else []
+    return [f"requests have not been followed for {duration(silent)}"] if silent > FOLLOWER_SILENT else []
 
 
 def _month(overview: Overview) -> list[str]:
@@ -104,7 +105,7 @@ def _queue(overview: Overview) -> list[str]:
     oldest = overview.oldest_queued_at
     if oldest is None or overview.at - oldest < QUEUE_OLD:
         return []
-    return [f"a request has been queued for {span(overview.at - oldest)}"]
+    return [f"a request has been queued for {duration(overview.at - oldest)}"]
 
 
 def _tasks(overview: Overview) -> list[str]:
@@ -117,9 +118,11 @@ def _tasks(overview: Overview) -> list[str]:
 
 def _oldest(overview: Overview) -> str:
     oldest = overview.oldest_queued_at
-    return "" if oldest is None else f"  (the oldest for {span(overview.at - oldest)})"
+    return "" if oldest is None else f"  (the oldest for {duration(overview.at - oldest)})"
 
 
 def _followed(overview: Overview) -> str:
-    passes = (f"{each.process} {span(overview.at - each.looked_at)} ago" for each in overview.followers[:3])
-    return ", ".join(passes) or "nobody"
+    passes = (
+        f"{each.process} {duration(overview.at - each.looked_at)} ago" for each in overview.followers[:3]
+    )
+    return ", ".join(passes) or "none"

@@ -1,4 +1,4 @@
-"""Screens of several lists behind tabs, of which only the one that is seen is asked for."""
+"""Screens of several lists in tabs; only the active one is fetched."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Head = TypeVar("Head")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Generic[Head]):
-    """What one look brings: what stands above the lists, and a page of the list that is seen."""
+class ListData(Generic[Head]):
+    """What one look brings: what stands above the lists, and a page of the list that is table."""
 
     head: Head
-    seen: Table[Any]
+    table: Table[Any]
     page: Page[Any]
 
 
-class ListsScreen(ConsoleScreen[Shown[Head]], Generic[Head]):
-    """It says what its :meth:`tables` are, what it asks for in :meth:`look`, and how the head is shown."""
+class ListsScreen(ConsoleScreen[ListData[Head]], Generic[Head]):
+    """A subclass defines its :meth:`tables`, :meth:`fetch_list` and how the head is shown."""
 
     CSS = "TabbedContent { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("l", "next_list", "Next list")]
@@ -38,8 +38,8 @@ class ListsScreen(ConsoleScreen[Shown[Head]], Generic[Head]):
         """The lists; what the rows of each are called stands on its tab."""
         raise NotImplementedError
 
-    async def look(self, client: AsyncClient, seen: Table[Any]) -> tuple[Head, Page[Any]]:
-        """What stands above the lists, and the page that ``seen.cursor`` asks for."""
+    async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Head, Page[Any]]:
+        """What stands above the lists, and the page that ``table.cursor`` asks for."""
         raise NotImplementedError
 
     def show_head(self, head: Head) -> None:
@@ -53,22 +53,22 @@ class ListsScreen(ConsoleScreen[Shown[Head]], Generic[Head]):
                     yield table
 
     @property
-    def seen(self) -> Table[Any]:
-        """The list that is seen."""
+    def active_table(self) -> Table[Any]:
+        """The list that is table."""
         pane = self.query_one(TabbedContent).active_pane
         return (pane or self).query(Table).first()
 
-    async def fetch(self, client: AsyncClient) -> Shown[Head]:
-        seen = self.seen
-        head, page = await self.look(client, seen)
-        return Shown(head, seen, page)
+    async def fetch(self, client: AsyncClient) -> ListData[Head]:
+        table = self.active_table
+        head, page = await self.fetch_list(client, table)
+        return ListData(head, table, page)
 
-    def show(self, data: Shown[Head]) -> None:
+    def show(self, data: ListData[Head]) -> None:
         self.show_head(data.head)
-        data.seen.show_page(data.page)
+        data.table.show_page(data.page)
 
     def on_tabbed_content_tab_activated(self) -> None:
-        self.seen.focus()
+        self.active_table.focus()
         self.refresh_now()
 
     def action_next_list(self) -> None:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.findings import findings, standing
+from collidium_tui.screens.findings import findings, summary
 from collidium_tui.widgets.text import plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Overview
 
-
-from typing import ClassVar, Generic, TypeVar
-
-from textual.binding import Binding, BindingType
+Data = TypeVar("Data")
 
 
 class OverviewScreen(ConsoleScreen["Overview"]):
-    """The platform at one look; what wants an operator stands first, in words."""
+    """The platform at one look; what needs an operator comes first, in words."""
 
     label = "Overview"
-    about = "The platform at one look: what wants your attention first, then how things stand."
+    about = "The platform at one look: what needs your attention first, then a summary."
 
     def content(self) -> ComposeResult:
         with VerticalScroll(id="overview"):
@@ -37,16 +35,13 @@ class OverviewScreen(ConsoleScreen["Overview"]):
 
     def show(self, data: Overview) -> None:
         found = findings(data, self.times)
-        told = "\n".join(f"[!] {finding}" for finding in found) or "Nothing wants your attention."
+        text = "\n".join(f"[!] {finding}" for finding in found) or "Nothing needs your attention."
         panel = self.query_one("#findings", Static)
         panel.set_class(bool(found), "amiss")
-        panel.update(plain(told))
-        width = max(map(len, (name for name, _ in standing(data, self.times))))
-        lines = (f"{name:<{width}}  {value}" for name, value in standing(data, self.times))
+        panel.update(plain(text))
+        width = max(map(len, (name for name, _ in summary(data, self.times))))
+        lines = (f"{name:<{width}}  {value}" for name, value in summary(data, self.times))
         self.query_one("#standing", Static).update(plain("\n".join(lines)))
-
-
-Data = TypeVar("Data")
 
 
 class OpenedScreen(ConsoleScreen[Data], Generic[Data]):

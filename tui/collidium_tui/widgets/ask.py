@@ -1,4 +1,4 @@
-"""A question before something is done: it names what it is done to and what will happen."""
+"""A question before an action: it names the target and the consequence."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from collidium_tui.widgets.text import plain
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an operator is asked.
+    """A question to the operator.
 
-    ``title`` is the deed with its target ("Ban ada"), ``consequence`` what will happen, ``deed`` the word on
-    the button ("Ban"). ``reversible`` questions may be answered by Enter; others want ``y`` or the button.
+    ``title`` is the action with its target ("Ban ada"), ``consequence`` what will happen, ``button`` its
+    label ("Ban"). ``reversible`` questions may be answered by Enter; others want ``y`` or the button.
     """
 
     title: str
     consequence: str
-    deed: str
+    button: str
     reversible: bool = False
 
 
@@ -47,7 +47,7 @@ class Ask(ModalScreen[bool]):
             with VerticalScroll(classes="dialog-text", can_focus=False):
                 yield Static(plain(self.question.consequence))
             with Horizontal(classes="dialog-buttons"):
-                yield Button(f"{self.question.deed} (y)", variant="warning", id="yes")
+                yield Button(f"{self.question.button} (y)", variant="warning", id="yes")
                 yield Button("No (n)", id="no")
 
     def on_mount(self) -> None:

@@ -1,4 +1,4 @@
-"""Plots that are read by their shape: colour repeats what length and place tell."""
+"""Plots that are read by their shape: colour only repeats length and position."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _FRAME: Final = 2
 #: From here on the scale has no room for all digits.
 _MANY: Final = 100_000.0
 #: No bar is longer: Plotext cannot draw what is near the largest float.
-_MOST: Final = Decimal(10) ** 15
+_MAX_VALUE: Final = Decimal(10) ** 15
 #: Bars between two dates below them.
 _DATED: Final = 5
 
 
-def barred(value: Decimal, most: Decimal, width: int) -> Text:
-    """A number and, in ``width`` cells in all, its bar: as much of what is left as it is of ``most``.
+def bar_cell(value: Decimal, maximum: Decimal, width: int) -> Text:
+    """A number and, in ``width`` cells in all, its bar: as much of what is left as it is of ``maximum``.
 
     Nothing has no bar, and something has one.
     """
     number = f"{value:{',.3f' if 0 < value < 1 else ',.1f'}}".rjust(_NUMBER) + " "
     room = max(0, width - len(number))
     eighths = 0
-    if value > 0 and most > 0:
-        eighths = max(1, round(room * 8 * min(value, most) / most)) if room else 0
+    if value > 0 and maximum > 0:
+        eighths = max(1, round(room * 8 * min(value, maximum) / maximum)) if room else 0
     whole, rest = divmod(eighths, 8)
     return Text.assemble(number, ("█" * whole + _EIGHTHS[rest], "cyan"), no_wrap=True)
 
 
-def room_of_last_column(table: DataTable[Text]) -> int:
+def last_column_width(table: DataTable[Text]) -> int:
     """Cells that the columns before leave in what is seen of the table, a scrollbar at its side."""
     before = sum(column.get_render_width(table) for column in list(table.columns.values())[:-1])
     return table.size.width - before - 2 * table.cell_padding - table.styles.scrollbar_size_vertical
@@ -59,8 +59,8 @@ class DailyChart(PlotextPlot):
 
     def show(self, days: Sequence[str], values: Sequence[Decimal]) -> None:
         """Draw these: days as ``YYYY-MM-DD``; where there is no room for all, the latest."""
-        self._days = tuple(printable(day, one_line=True) for day in days)
-        self._values = tuple(float(min(max(value, Decimal(0)), _MOST)) for value in values)
+        self._days = tuple(printable(day, single_line=True) for day in days)
+        self._values = tuple(float(min(max(value, Decimal(0)), _MAX_VALUE)) for value in values)
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:

@@ -1,4 +1,4 @@
-"""A small form: labelled fields, each with its bounds, told what is wrong before anything is sent."""
+"""A form: labelled fields, each validated before anything is sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.widgets import Button, Input, Label, Static
 
 from collidium_tui.widgets.text import TYPED, plain
 
-#: The server keeps no longer notes and reasons.
+#: The longest note or reason that the server accepts.
 LONGEST_NOTE: Final = 1000
 
 
@@ -25,32 +25,32 @@ def needed(value: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A line to fill in. ``check`` says what is wrong with a value, or nothing (None)."""
+    """A field to fill in. ``check`` returns what is wrong with a value, or None."""
 
     name: str
     label: str
     check: Callable[[str], str | None] = lambda value: None
     value: str = ""
     hint: str = ""
-    #: More than this is not taken, however much is pasted.
-    most_characters: int = 200
+    #: Further characters are ignored, also when pasted.
+    max_length: int = 200
     secret: bool = False
 
 
 class Form(ModalScreen[dict[str, str] | None]):
     """Asks for the fields; the answer holds each value by its name, None when it was given up.
 
-    ``about`` is shown above; ``deed`` stands on the button. All problems are told at once.
+    ``about`` is shown above; ``button`` is the label of the button. All problems are shown at once.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Cancel")]
 
-    def __init__(self, title: str, fields: Sequence[Field], deed: str, about: str = "") -> None:
+    def __init__(self, title: str, fields: Sequence[Field], button: str, about: str = "") -> None:
         super().__init__()
         self.heading = title
         self.about = about
         self.fields = tuple(fields)
-        self.deed = deed
+        self.button = button
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -64,14 +64,14 @@ class Form(ModalScreen[dict[str, str] | None]):
                         field.value,
                         placeholder=field.hint,
                         password=field.secret,
-                        max_length=field.most_characters,
+                        max_length=field.max_length,
                         restrict=TYPED,
                         id=f"field-{field.name}",
                         compact=True,
                     )
             yield Static("", id="problems", classes="problems")
             with Horizontal(classes="dialog-buttons"):
-                yield Button(self.deed, variant="primary", id="send")
+                yield Button(self.button, variant="primary", id="send")
                 yield Button("Cancel", id="cancel")
 
     def on_mount(self) -> None:
@@ -79,7 +79,7 @@ class Form(ModalScreen[dict[str, str] | None]):
 
     @property
     def values(self) -> dict[str, str]:
-        """What stands in the fields now."""
+        """The current values of the fields."""
         return {f.name: self.query_one(f"#field-{f.name}", Input).value.strip() for f in self.fields}
 
     def problems(self, values: Mapping[str, str]) -> list[str]:
@@ -99,7 +99,7 @@ class Form(ModalScreen[dict[str, str] | None]):
     def action_give_up(self) -> None:
         self.dismiss(None)
 
-    def tell(self, problems: Sequence[str]) -> None:
+    def show_problems(self, problems: Sequence[str]) -> None:
         """Show what is wrong."""
         self.query_one("#problems", Static).update(plain("\n".join(problems)))
 
@@ -107,6 +107,6 @@ class Form(ModalScreen[dict[str, str] | None]):
         values = self.values
         problems = self.problems(values)
         if problems:
-            self.tell(problems)
+            self.show_problems(problems)
         else:
             self.dismiss(values)

@@ -1,4 +1,4 @@
-"""A line to search by: it tells what is looked for while it is typed, at most once a second."""
+"""A search field: posts its text while it is typed, at most once a second."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from textual.widgets import Input
 
 from collidium_tui.widgets.text import TYPED
 
-#: Seconds without a key before anybody is asked.
+#: Seconds without a key before a search.
 PAUSE: Final = 0.3
 #: Seconds between two searches.
 APART: Final = 1.0
-#: No name that is searched for is longer; more is not taken, however much is pasted.
-MOST_CHARACTERS: Final = 96
+#: The longest name; further characters are ignored, also when pasted.
+MAX_LENGTH: Final = 96
 
 
 class Search(Input):
-    """Posts :class:`Wanted` when the typing pauses, or at once on Enter; escape empties it."""
+    """Posts :class:`Requested` when the typing pauses, or at once on Enter; escape empties it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Clear")]
 
-    class Wanted(Message):
-        """``text`` is looked for from now on; ``done``: its author has finished typing."""
+    class Requested(Message):
+        """Search for ``text``; ``done``: typing has finished."""
 
         def __init__(self, search: Search, text: str, done: bool) -> None:
             super().__init__()
@@ -39,33 +39,33 @@ class Search(Input):
             return self.search
 
     def __init__(self, hint: str, *, id: str | None = None) -> None:  # noqa: A002 -- as every widget has it
-        super().__init__(placeholder=hint, max_length=MOST_CHARACTERS, restrict=TYPED, compact=True, id=id)
-        self.wanted = ""
-        self._asked_at = -APART
+        super().__init__(placeholder=hint, max_length=MAX_LENGTH, restrict=TYPED, compact=True, id=id)
+        self.term = ""
+        self._fetched_at = -APART
         self._pause: Timer | None = None
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._stop()
-        wait = max(PAUSE, self._asked_at + APART - monotonic())
-        self._pause = self.set_timer(wait, self._tell)
+        wait = max(PAUSE, self._fetched_at + APART - monotonic())
+        self._pause = self.set_timer(wait, self._post)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self._tell(done=True)
+        self._post(done=True)
 
     def action_give_up(self) -> None:
         self.value = ""
-        self._tell(done=True)
+        self._post(done=True)
 
-    def _tell(self, done: bool = False) -> None:
+    def _post(self, done: bool = False) -> None:
         self._stop()
         text = self.value.strip()
-        if text != self.wanted or done:
-            if text != self.wanted:
-                self._asked_at = monotonic()
-            self.wanted = text
-            self.post_message(self.Wanted(self, text, done))
+        if text != self.term or done:
+            if text != self.term:
+                self._fetched_at = monotonic()
+            self.term = text
+            self.post_message(self.Requested(self, text, done))
 
     def _stop(self) -> None:
         if self._pause is not None:

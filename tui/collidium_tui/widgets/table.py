@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import DataTable
 
+from collidium_tui.services import services
 from collidium_tui.widgets.csv_file import write_csv
 from collidium_tui.widgets.text import cell, counted
 
 if TYPE_CHECKING:
     from collidium.client import Page
-    from collidium_tui.app import Console
 
 Row = TypeVar("Row")
 
 #: Rows on a page of a list that the server pages.
 PAGE: Final = 50
 
-_FALLING: Final = (int, float, Decimal, datetime)
+_DESCENDING_FIRST: Final = (int, float, Decimal, datetime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Table(DataTable[Text], Generic[Row]):
     """Rows of one kind, each known by ``key``, which is what "copy" copies.
 
     A list that the server pages is shown a page at a time: the screen asks for ``table.cursor`` and hands
-    what comes to :meth:`show_page`; ``n`` and ``p`` turn the page and have the screen ask again
-    (:class:`Turned`). Other rows are shown whole, by :meth:`show_rows`.
+    the page to :meth:`show_page`; ``n`` and ``p`` turn the page and have the screen ask again
+    (:class:`PageChanged`). Other rows are shown whole, by :meth:`show_rows`.
     Enter on a row posts :class:`Chosen`.
     """
 
@@ -56,12 +56,12 @@ class Table(DataTable[Text], Generic[Row]):
         Binding("e", "export", "Export CSV", show=False),
         Binding("s", "sort", "Sort by next column", show=False),
         Binding("S", "reverse", "Sort the other way round", show=False),
-        Binding("n", "turn(1)", "Next page", show=False),
-        Binding("p", "turn(-1)", "Previous page", show=False),
+        Binding("n", "turn_page(1)", "Next page", show=False),
+        Binding("p", "turn_page(-1)", "Previous page", show=False),
     ]
 
-    class Turned(Message):
-        """Another page is wanted: the screen is to ask again, from ``table.cursor``."""
+    class PageChanged(Message):
+        """Another page is needed: the screen fetches again, from ``table.cursor``."""
 
         def __init__(self, table: Table[Any]) -> None:
             super().__init__()
@@ -87,19 +87,19 @@ class Table(DataTable[Text], Generic[Row]):
         of: str,
         id: str | None = None,  # noqa: A002 -- as every widget has it
     ) -> None:
-        """``of`` says what the rows are ("requests"): for the file of an export and the line below."""
+        """``of`` names the rows ("requests"), in the file name of an export and in the line below."""
         super().__init__(id=id, cursor_type="row", zebra_stripes=True)
         self.of = of
         self.records: tuple[Row, ...] = ()
         self._columns = tuple(columns)
         self._key = key
         self._sorted_by: int | None = None
-        self._falling = False
+        self._descending = False
         self._cursors: list[str | None] = [None]
         self._next: str | None = None
 
     def on_mount(self) -> None:
-        self._head()
+        self._add_header()
 
     # -- what is shown --------------------------------------------------------------------------------
 
@@ -109,28 +109,28 @@ class Table(DataTable[Text], Generic[Row]):
         return self._cursors[-1]
 
     def show_page(self, page: Page[Row]) -> None:
-        """Show what ``cursor`` brought."""
+        """Show the page fetched at ``cursor``."""
         self._next = page.next_cursor
         self.show_rows(page.items)
 
     def show_rows(self, rows: Iterable[Row]) -> None:
-        """Show these rows; the cursor stays on its row, the eye where it is."""
+        """Show these rows; cursor and scroll position are kept."""
         chosen, top = self.current, self.scroll_y
         self.records = tuple(rows)
         self.clear()
-        shown = self._in_order()
+        shown = self._sorted_records()
         keys = [self._key(row) for row in shown]
         for row in shown:
             self.add_row(*(self._cell(column, row) for column in self._columns))
         if chosen is not None and self._key(chosen) in keys:
             self.move_cursor(row=keys.index(self._key(chosen)), animate=False, scroll=False)
             self.scroll_to(y=top, animate=False)
-        self.border_subtitle = self._where()
+        self.border_subtitle = self._subtitle()
 
     @property
     def current(self) -> Row | None:
         """The row under the cursor."""
-        shown = self._in_order()
+        shown = self._sorted_records()
         return shown[self.cursor_row] if 0 <= self.cursor_row < len(shown) else None
 
     def restart(self) -> None:
@@ -163,15 +163,15 @@ class Table(DataTable[Text], Generic[Row]):
     def action_reverse(self) -> None:
         self._sort_by(self._sorted_by or 0)
 
-    def action_turn(self, way: int) -> None:
+    def action_turn_page(self, way: int) -> None:
         if way > 0 and self._next is not None:
             self._cursors.append(self._next)
         elif way < 0 and len(self._cursors) > 1:
             self._cursors.pop()
         else:
             return
-        self._next = None  # what follows is told by the page that is asked for
-        self.post_message(self.Turned(self))
+        self._next = None  # the next page brings its own
+        self.post_message(self.PageChanged(self))
 
     # -- inside ---------------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class Table(DataTable[Text], Generic[Row]):
         """Write the rows that are shown into a file where the console was started."""
         stem = f"collidium-{self.of}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}".replace(" ", "-")
         titles = [column.title for column in self._columns]
-        rows = [[column.value(row) for column in self._columns] for row in self._in_order()]
+        rows = [[column.value(row) for column in self._columns] for row in self._sorted_records()]
         try:
             path = await asyncio.to_thread(write_csv, Path.cwd(), stem, titles, rows)
         except OSError as error:
@@ -188,46 +188,48 @@ class Table(DataTable[Text], Generic[Row]):
             page = f" of page {len(self._cursors)}" if self._is_paged else ""
             self.notify(f"{counted(len(rows), self.of)}{page} written to {path}", markup=False)
 
-    def _head(self) -> None:
+    def _add_header(self) -> None:
         for number, column in enumerate(self._columns):
             # In front, where a narrow column does not cut it off.
-            mark = ("v" if self._falling else "^") if number == self._sorted_by else ""
+            mark = ("v" if self._descending else "^") if number == self._sorted_by else ""
             title = Text(mark + column.title, justify="right" if column.right else "left")
             self.add_column(title, width=column.width)
 
     def _cell(self, column: Column[Row], row: Row) -> Text:
         if column.show is not None:
             return column.show(row)
-        text = cell(column.value(row), cast("Console", self.app).times)
+        text = cell(column.value(row), services(self).times)
         text.justify = "right" if column.right else "left"
         return text
 
-    def _in_order(self) -> Sequence[Row]:
+    def _sorted_records(self) -> Sequence[Row]:
         if self._sorted_by is None:
             return self.records
         value = self._columns[self._sorted_by].value
         there = [row for row in self.records if value(row) is not None]
         missing = [row for row in self.records if value(row) is None]
-        return sorted(there, key=value, reverse=self._falling) + missing
+        return sorted(there, key=value, reverse=self._descending) + missing
 
-    def _falls(self, number: int) -> bool:
-        """Whether a column is looked at from its largest value down: numbers and times, but not names."""
+    def _is_descending_first(self, number: int) -> bool:
+        """Whether a column sorts from its largest value first: numbers and times, but not names."""
         values = (self._columns[number].value(row) for row in self.records)
-        return isinstance(next((value for value in values if value is not None), None), _FALLING)
+        return isinstance(next((value for value in values if value is not None), None), _DESCENDING_FIRST)
 
     def _sort_by(self, number: int) -> None:
-        self._falling = not self._falling if number == self._sorted_by else self._falls(number)
+        self._descending = (
+            not self._descending if number == self._sorted_by else self._is_descending_first(number)
+        )
         self._sorted_by = number
         rows = self.records
         self.clear(columns=True)
-        self._head()
+        self._add_header()
         self.show_rows(rows)
 
     @property
     def _is_paged(self) -> bool:
         return self._next is not None or len(self._cursors) > 1
 
-    def _where(self) -> str:
+    def _subtitle(self) -> str:
         if not self._is_paged:
             return counted(len(self.records), self.of)
         turns = [*(["p: previous"] if len(self._cursors) > 1 else []), *(["n: next"] if self._next else [])]

@@ -1,4 +1,4 @@
-"""Text of others on the screen: never taken for markup, and no control character gets through."""
+"""Untrusted text on the screen: never taken for markup, and without control characters."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from collidium_tui.widgets.times import Times
 TYPED: Final = r"[^\x00-\x1f\x7f-\x9f]*"
 
 
-def plain(text: str, *, one_line: bool = False) -> Content:
+def plain(text: str, *, single_line: bool = False) -> Content:
     """The text as it is, safe for a terminal."""
-    return Content(printable(text, one_line=one_line))
+    return Content(printable(text, single_line=single_line))
 
 
-def printable(text: str, *, one_line: bool = False) -> str:
+def printable(text: str, *, single_line: bool = False) -> str:
     """The text without characters that would move the cursor or turn the line round."""
-    kept = {" "} if one_line else {" ", "\n"}
+    kept = {" "} if single_line else {" ", "\n"}
     return "".join(
         character if character in kept or unicodedata.category(character)[0] not in "CZ" else " "
         for character in text
@@ -33,7 +33,7 @@ def printable(text: str, *, one_line: bool = False) -> str:
 
 def cell(value: Any, times: Times) -> Text:
     """A value as a cell of a table: numbers without needless zeros, times in the zone that is shown."""
-    return Text(printable(told(value, times), one_line=True), no_wrap=True, overflow="ellipsis")
+    return Text(printable(formatted(value, times), single_line=True), no_wrap=True, overflow="ellipsis")
 
 
 def counted(number: int, things: str) -> str:
@@ -43,7 +43,7 @@ def counted(number: int, things: str) -> str:
     return f"{number:,} {things}"
 
 
-def told(value: Any, times: Times) -> str:
+def formatted(value: Any, times: Times) -> str:
     """A value in words."""
     if value is None:
         return ""

@@ -43,7 +43,7 @@ class Times:
             at = datetime.fromisoformat(typed.strip())
         except ValueError:
             raise ValueError("is a day and a time like 2026-01-31 17:05") from None
-        # Nobody means another one, and no zone leads out of what a datetime holds.
+        # A typing error otherwise, and no zone leads out of what a datetime holds.
         if not 2000 <= at.year < 2100:
             raise ValueError("is a time of this century")
         if at.tzinfo is None and (zone := UTC if self.utc else self._zone):
@@ -59,7 +59,7 @@ class Times:
         return at.astimezone(UTC if self.utc else self._zone)
 
 
-def span(length: timedelta) -> str:
+def duration(length: timedelta) -> str:
     """How long, in the largest unit that says something: ``12 s``, ``3 min``, ``5 h``, ``2 d``."""
     seconds = max(0, int(length.total_seconds()))
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):

@@ -1,1 +1,1 @@
-"""Answers from what is measured alone."""
+"""Baselines from measured quantities only."""

@@ -1,4 +1,4 @@
-"""A few numbers that say what an event is like, from hits, deposits and tracks."""
+"""Features of an event from hits, deposits and tracks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 #: A track that passes the beams at more than this distance, in mm, comes from something that lived long.
 DISPLACED: Final = 1.0
 
-#: What the columns of :func:`features` are; energies and momenta in GeV, lengths in mm.
+#: The columns of :func:`features`; energies and momenta in GeV, lengths in mm.
 NAMES: Final = (
     "hits",
     "tracks",

@@ -1,11 +1,11 @@
-"""Writes the features that the isolation forest is grown from.
+"""Writes the training features of the isolation forest.
 
     for channel in ttbar zmumu zee; do
         collidium simulate --pipeline acts --channel $channel --events 400 --seed 271828 --output $channel
     done
     python -m collidium_tasks.anomaly.baselines.reference ttbar zmumu zee
 
-Events of a mix that is to be scored are made with another seed.
+Events of a mix to be scored have another seed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def features_of(directory: Path) -> Floats:
 
 
 def write(directories: list[Path]) -> None:
-    """Write the features of all directories beside this module."""
+    """Write the features of all directories next to this module."""
     rows = [row for directory in directories for row in features_of(directory).tolist()]
     lines = [",".join(NAMES), *(",".join(f"{value:.5g}" for value in row) for row in rows)]
     path = Path(__file__).with_name(REFERENCE)

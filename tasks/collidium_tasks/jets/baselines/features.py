@@ -1,4 +1,4 @@
-"""What b jets differ in: tracks that miss the collision, and what these weigh and carry."""
+"""Features that identify b jets: displaced tracks, their mass and momentum."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Features = npt.NDArray[np.float16]
 
 #: Tracks with a significance above this are displaced.
 DISPLACED: Final = 3.0
-#: The most significant tracks that are told one by one.
-_TOLD: Final = 4
+#: Number of leading tracks, by significance, with features of their own.
+_LEADING: Final = 4
 _PION: Final = 0.13957  # mass, GeV
 
-#: What the columns of :func:`features` are. Significances x are told as ±ln(1 + |x|).
+#: The columns of :func:`features`. Significances x are given as ±ln(1 + |x|).
 NAMES: Final = (
     *("jet_pt", "jet_eta", "jet_mass", "tracks", "track_pt", "hardest", "width"),
-    *(f"d0_{place}" for place in range(1, _TOLD + 1)),
-    *(f"z0_{place}" for place in range(1, _TOLD + 1)),
+    *(f"d0_{place}" for place in range(1, _LEADING + 1)),
+    *(f"z0_{place}" for place in range(1, _LEADING + 1)),
     *("lowest_d0", "sum_d0"),
     *("displaced", "displaced_pt", "displaced_mass", "displaced_width", "farthest"),
 )
@@ -37,8 +37,8 @@ def features(tables: Tables) -> Features:
 def _of(jet: JetTracks) -> list[float]:
     order = np.argsort(-jet.d0, kind="stable")
     total = float(jet.pt.sum())
-    told = np.zeros((2, _TOLD))
-    told[:, : len(order)] = _signed_log(np.stack([jet.d0, jet.z0])[:, order[:_TOLD]])
+    leading = np.zeros((2, _LEADING))
+    leading[:, : len(order)] = _signed_log(np.stack([jet.d0, jet.z0])[:, order[:_LEADING]])
     return [
         np.log(jet.jet_pt),
         abs(jet.jet_eta),
@@ -47,7 +47,7 @@ def _of(jet: JetTracks) -> list[float]:
         total / jet.jet_pt,
         _part(jet.pt.max(initial=0.0), total),
         _part(float(jet.pt @ jet.distance), total),
-        *told.ravel(),
+        *leading.ravel(),
         *_signed_log(np.array([jet.d0.min(initial=0.0)])),
         float(np.log1p(np.maximum(jet.d0, 0.0)).sum()),
         *_displaced(jet, total),

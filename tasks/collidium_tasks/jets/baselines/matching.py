@@ -19,11 +19,11 @@ Doubles = npt.NDArray[np.float64]
 
 #: Tracks count from this transverse momentum on, in GeV, and up to this impact parameter, in mm: beyond it
 #: come from K0S, hyperons and the detector.
-LEAST_PT: Final = 0.5
-MOST_D0: Final = 3.0
+MIN_PT: Final = 0.5
+MAX_D0: Final = 3.0
 #: How far a track may be from its jet.
 RADIUS: Final = 0.4
-#: Tracks that tell where the collision was: GeV and mm.
+#: Tracks that locate the primary vertex: pT in GeV, d0 in mm.
 _VERTEX_PT: Final = 1.0
 _VERTEX_D0: Final = 0.2
 #: Where jets are seen: about the faces of the calorimeters, mm.
@@ -85,7 +85,7 @@ def _measured(d0: Doubles, z0: Doubles, phi: Doubles, theta: Doubles, qop: Doubl
     sine = np.maximum(np.sin(theta), 1e-6)
     pt = sine / np.maximum(np.abs(qop), 1e-9)
     vertex = _vertex(pt, d0, z0)
-    chosen = (pt >= LEAST_PT) & (np.abs(d0) <= MOST_D0)
+    chosen = (pt >= MIN_PT) & (np.abs(d0) <= MAX_D0)
     d0, z0, phi, theta, sine, pt = (column[chosen] for column in (d0, z0, phi, theta, sine, pt))
     eta = np.arctanh(np.clip(np.cos(theta), -0.999999, 0.999999))
     resolution = np.hypot(_CONSTANT, _SCATTERING / (pt * np.sqrt(sine)))
@@ -130,7 +130,7 @@ def _vertex(pt: Doubles, d0: Doubles, z0: Doubles) -> float:
 
 
 def _seen_from(vertex: float, eta: Doubles) -> Doubles:
-    """Pseudorapidity of jets, told from the detector's centre, as seen from the vertex."""
+    """Pseudorapidity of jets, given from the detector's centre, as seen from the vertex."""
     slope = np.sinh(eta)
     radius = np.minimum(_FACE_RADIUS, _FACE_LENGTH / np.maximum(np.abs(slope), 1e-9))
     return np.arcsinh(slope - vertex / radius)

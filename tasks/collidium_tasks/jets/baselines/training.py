@@ -1,9 +1,9 @@
-"""Writes the jets that the trees are grown from.
+"""Writes the training jets of the trees.
 
     collidium simulate --pipeline acts --channel ttbar --events 1200 --seed 271828 --output training
     python -m collidium_tasks.jets.baselines.training training
 
-Events that are to be scored are made with another seed.
+Events to be scored have another seed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def training_table(tables: Tables) -> pa.Table:
 
 
 def main(directory: Path) -> None:
-    """Write the jets of a dataset in the hosted layout beside this module."""
+    """Write the jets of a dataset in the hosted layout next to this module."""
     tables = {name: whole_table(directory, name) for name in ("jets", "tracks")}
     pq.write_table(training_table(tables), Path(__file__).with_name(TRAINING), compression="zstd")
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import Tables
-from collidium_tasks.jets.baselines.answers import answer
+from collidium_tasks.jets.baselines import predictions
 from collidium_tasks.jets.baselines.features import NAMES, Features, features
 from collidium_tasks.jets.truth import BOTTOM, CHARM
 from collidium_tasks.learning import shipped
@@ -38,11 +38,13 @@ def reconstruct(tables: Tables) -> pa.Table:
     """Probabilities of each jet. Needs scikit-learn."""
     jets = features(tables)
     if not len(jets):
-        return answer(tables["jets"], np.empty(0), np.empty(0))
+        return predictions(tables["jets"], np.empty(0), np.empty(0))
     trees, one_thread = _grown()
     with one_thread():
-        told = dict(zip(trees.classes_.tolist(), trees.predict_proba(jets.astype(np.float32)).T, strict=True))
-    return answer(tables["jets"], told[BOTTOM], told[CHARM])
+        probability = dict(
+            zip(trees.classes_.tolist(), trees.predict_proba(jets.astype(np.float32)).T, strict=True)
+        )
+    return predictions(tables["jets"], probability[BOTTOM], probability[CHARM])
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The least one can do: hits in the same direction from the origin form a track."""
+"""The simplest baseline: hits in the same direction from the origin form a track."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ETA_BINS = 32
 LARGEST_ETA = 4.0
 
 #: A track needs so many hits.
-LEAST_HITS = 3
+MIN_HITS = 3
 
 
 def reconstruct(tables: Mapping[str, pa.Table]) -> pa.Table:
     """Tracks of every event in the table ``tracker_hits``, which needs x, y and z (mm).
 
-    Returns event_id, hit_id and track_id, one row per hit; -1 where a bin has fewer than LEAST_HITS hits.
+    Returns event_id, hit_id and track_id, one row per hit; -1 where a bin has fewer than MIN_HITS hits.
     """
     return predictions((event, _tracks(event)) for event in events_of(tables["tracker_hits"]))
 
@@ -30,7 +30,7 @@ def reconstruct(tables: Mapping[str, pa.Table]) -> pa.Table:
 def _tracks(event: EventHits) -> npt.NDArray[np.int64]:
     bins = _direction_bin(event)
     hits_in_bin = np.bincount(bins, minlength=PHI_BINS * ETA_BINS)
-    return np.where(hits_in_bin[bins] >= LEAST_HITS, bins, -1)
+    return np.where(hits_in_bin[bins] >= MIN_HITS, bins, -1)
 
 
 def _direction_bin(event: EventHits) -> npt.NDArray[np.int64]:

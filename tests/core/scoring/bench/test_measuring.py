@@ -77,7 +77,7 @@ def test_every_reading_is_looked_at() -> None:
         measure(lambda _: next(answers), READING, EXPECTED, repeats=3)
 
 
-def test_what_is_made_when_it_is_looked_at_is_made_while_the_clock_runs(
+def test_lazy_values_are_computed_while_the_clock_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Neither pieces that are made one by one nor pages that are mapped are left for later."""

@@ -1,4 +1,4 @@
-"""Credits as an operator types them; the server's bounds, told before anything is sent."""
+"""Credits as an operator types them, checked against the server's bounds before anything is sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 #: The server takes no larger one.
 LARGEST: Final = Decimal(10) ** 9
 
-# Plain digits: of 1e9, nan or ٣ nobody sees at once how much it is.
+# Plain digits: 1e9, nan or ٣ are easily misread.
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 

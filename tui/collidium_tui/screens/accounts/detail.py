@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from collidium_tui.screens.accounts import deeds
+from collidium_tui.screens.accounts import actions
 from collidium_tui.screens.benchmarks.leaderboard import model, open_leaderboard
-from collidium_tui.screens.lists import ListsScreen, Shown
+from collidium_tui.screens.lists import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.widgets.table import PAGE, Column, Table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collidium.client import Account, AsyncClient, Page, SimulationRequest, Submission, Transaction
 
 
-class AccountScreen(OpenedScreen[Shown["Account"]], ListsScreen["Account"]):
+class AccountScreen(OpenedScreen[ListData["Account"]], ListsScreen["Account"]):
     """An account by its name."""
 
     label = "Accounts"
@@ -37,7 +37,7 @@ class AccountScreen(OpenedScreen[Shown["Account"]], ListsScreen["Account"]):
         self.account_name = name
 
     def content(self) -> ComposeResult:
-        yield Static(plain(self.account_name, one_line=True), id="account")
+        yield Static(plain(self.account_name, single_line=True), id="account")
         yield from self.lists()
 
     def tables(self) -> Iterable[Table[Any]]:
@@ -45,24 +45,24 @@ class AccountScreen(OpenedScreen[Shown["Account"]], ListsScreen["Account"]):
         yield Table(_REQUESTS, lambda request: request.request_id, of="requests", id="requests")
         yield Table(_SUBMISSIONS, lambda sent: sent.submission_id, of="submissions", id="submissions")
 
-    async def look(self, client: AsyncClient, seen: Table[Any]) -> tuple[Account, Page[Any]]:
+    async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Account, Page[Any]]:
         name = self.account_name
         account = await client.admin_account(name)
-        if seen.id == "ledger":
-            return account, await client.admin_transactions(name, limit=PAGE, cursor=seen.cursor)
-        if seen.id == "requests":
-            return account, await client.admin_requests(user=name, limit=PAGE, cursor=seen.cursor)
-        return account, await client.admin_submissions(user=name, limit=PAGE, cursor=seen.cursor)
+        if table.id == "ledger":
+            return account, await client.admin_transactions(name, limit=PAGE, cursor=table.cursor)
+        if table.id == "requests":
+            return account, await client.admin_requests(user=name, limit=PAGE, cursor=table.cursor)
+        return account, await client.admin_submissions(user=name, limit=PAGE, cursor=table.cursor)
 
     def show_head(self, head: Account) -> None:
-        told = [
+        facts = [
             head.hub_username,
             "*** BANNED ***" if head.banned else "not banned",
             f"balance {head.credits:,}",
             f"since {self.times.show(head.created_at)}",
             f"last seen {self.times.show(head.last_seen_at) or 'never'}",
         ]
-        self.query_one("#account", Static).update(plain(" · ".join(told), one_line=True))
+        self.query_one("#account", Static).update(plain(" · ".join(facts), single_line=True))
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
         if event.table.id == "requests":
@@ -71,12 +71,12 @@ class AccountScreen(OpenedScreen[Shown["Account"]], ListsScreen["Account"]):
             self.act(partial(open_leaderboard, self, event.row.task))
 
     def action_grant(self) -> None:
-        self.act(partial(deeds.grant, self, self.account_name))
+        self.act(partial(actions.grant, self, self.account_name))
 
     def action_ban(self) -> None:
         if self.data is not None:
-            deed = deeds.unban if self.data.head.banned else deeds.ban
-            self.act(partial(deed, self, self.account_name))
+            action = actions.unban if self.data.head.banned else actions.ban
+            self.act(partial(action, self, self.account_name))
 
 
 _LEDGER: list[Column[Transaction]] = [

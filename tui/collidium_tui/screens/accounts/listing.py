@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.accounts import deeds
+from collidium_tui.screens.accounts import actions
 from collidium_tui.screens.accounts.detail import AccountScreen
 from collidium_tui.widgets.search import Search
 from collidium_tui.widgets.table import PAGE, Column, Table
@@ -57,7 +57,7 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
             Column("since", lambda account: account.created_at, self._since),
         ]
         yield Table(columns, lambda account: account.hub_username, of="accounts")
-        yield Static(id="nobody")
+        yield Static(id="empty")
 
     async def fetch(self, client: AsyncClient) -> Page[Account]:
         return await client.admin_accounts(
@@ -70,16 +70,16 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
     def show(self, data: Page[Account]) -> None:
         self.query_one(Table).show_page(data)
         self.query_one("#picked", Static).update("ONLY BANNED" if self.only_banned else "all")
-        nobody = self.query_one("#nobody", Static)
-        nobody.display = not data.items
-        nobody.update(plain(self._nobody(), one_line=True))
+        empty = self.query_one("#empty", Static)
+        empty.display = not data.items
+        empty.update(plain(self._empty_text(), single_line=True))
 
     @property
     def searched(self) -> str:
         """What is looked for."""
-        return self.query_one(Search).wanted
+        return self.query_one(Search).term
 
-    def on_search_wanted(self, event: Search.Wanted) -> None:
+    def on_search_requested(self, event: Search.Requested) -> None:
         self._ask_anew()
         if event.done:
             self.query_one(Table).focus()
@@ -96,15 +96,15 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
 
     def action_grant(self) -> None:
         if (account := self.current) is not None:
-            self.act(partial(deeds.grant, self, account.hub_username))
+            self.act(partial(actions.grant, self, account.hub_username))
 
     def action_ban(self) -> None:
         account = self.current
         if account is None and self.searched:
-            self.act(partial(deeds.ban, self, self.searched))
+            self.act(partial(actions.ban, self, self.searched))
         elif account is not None:
-            deed = deeds.unban if account.banned else deeds.ban
-            self.act(partial(deed, self, account.hub_username))
+            action = actions.unban if account.banned else actions.ban
+            self.act(partial(action, self, account.hub_username))
 
     @property
     def current(self) -> Account | None:
@@ -119,7 +119,7 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
     def _since(self, account: Account) -> Text:
         return Text(self.times.show(account.created_at)[:10])
 
-    def _nobody(self) -> str:
+    def _empty_text(self) -> str:
         if not self.searched:
-            return "Nobody is banned." if self.only_banned else "Nobody has signed in yet."
-        return f"No account matches {self.searched!r}. b bans that very name in advance."
+            return "No banned accounts." if self.only_banned else "No accounts yet."
+        return f"No account matches {self.searched!r}. b bans that name in advance."

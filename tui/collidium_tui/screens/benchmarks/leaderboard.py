@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.benchmarks import deeds
+from collidium_tui.screens.benchmarks import actions
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
@@ -31,8 +31,8 @@ class Board:
 
 
 async def open_leaderboard(screen: ConsoleScreen[Any], task: str) -> None:
-    """Show a task's leaderboard on top; a task that is not listed has none, which is told."""
-    card = await screen.session.ask(lambda client: client.task(task))
+    """Show a task's leaderboard on top; raises NotFound for a task that is not listed."""
+    card = await screen.session.call(lambda client: client.task(task))
     screen.app.push_screen(LeaderboardScreen(card))
 
 
@@ -62,16 +62,16 @@ class LeaderboardScreen(OpenedScreen[Board]):
 
     def show(self, data: Board) -> None:
         self.card = data.card
-        self.query_one("#card", Static).update(plain(" · ".join(_about(data.card)), one_line=True))
+        self.query_one("#card", Static).update(plain(" · ".join(_about(data.card)), single_line=True))
         self.query_one(Table).show_page(data.page)
 
     def action_verify(self) -> None:
         table: Table[Place] = self.query_one(Table)
         if table.current is not None:
-            self.act(partial(deeds.verify, self, table.current.submission_id))
+            self.act(partial(actions.verify, self, table.current.submission_id))
 
     def action_close_phase(self) -> None:
-        deeds.offer_to_close(self, self.card.name, self.card.phase)
+        actions.close_phase(self, self.card.name, self.card.phase)
 
 
 def columns(card: TaskCard) -> list[Column[Place]]:
@@ -128,7 +128,7 @@ def _about(card: TaskCard) -> list[str]:
     phase = {"public": f"public phase: {card.public_percent}% of the events count", "final": "final phase"}
     return [
         f"{card.name}: {card.title}",
-        "takes submissions" if card.accepts_submissions else "takes NO submissions",
+        "accepts submissions" if card.accepts_submissions else "accepts NO submissions",
         *([phase.get(card.phase, card.phase)] if card.phase else []),
         f"scorer {card.scorer_version}",
         f"truth {card.truth_version or 'none'}",

@@ -1,4 +1,4 @@
-"""Incident: the six steps as a checklist that knows by itself what the server can tell."""
+"""Incident: the six steps as a checklist, of which the server reports some as done."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.accounts import deeds
-from collidium_tui.screens.incident.procedure import TOLD_BY_SERVER, Incident, Mark, Step, follow_on
+from collidium_tui.screens.accounts import actions
+from collidium_tui.screens.incident.procedure import KNOWN_TO_SERVER, Incident, Mark, Step, join_logs
 from collidium_tui.screens.incident.refunds import open_refunds
-from collidium_tui.screens.incident.telling import GUIDES, heading, told
+from collidium_tui.screens.incident.text import GUIDES, heading, outcome
 from collidium_tui.screens.incident.window import Window
 from collidium_tui.widgets.form import Field, Form, needed
 from collidium_tui.widgets.text import plain
@@ -23,7 +23,7 @@ from collidium_tui.widgets.text import plain
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, AuditEntry
 
-#: Deeds to ask for in one go. The refunds of an incident alone may be a thousand.
+#: Audit entries in one call. The refunds of an incident alone may be a thousand.
 NEWEST, MOST = 100, 1000
 
 
@@ -47,7 +47,7 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     def __init__(self) -> None:
         super().__init__()
-        #: What the operator said of the steps of each incident, by the freeze that began it.
+        #: What the operator done of the steps of each incident, by the freeze that began it.
         self._marks: dict[str, dict[Step, Mark]] = {}
         #: The audit log as far as it is known, newest first.
         self._log: tuple[AuditEntry, ...] = ()
@@ -62,25 +62,25 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     async def fetch(self, client: AsyncClient) -> Incident:
         newest = (await client.admin_audit(limit=NEWEST if self._log else MOST)).items
-        joined = follow_on(newest, self._log)
+        joined = join_logs(newest, self._log)
         if joined is None:
             joined = (await client.admin_audit(limit=MOST)).items
         self._log = joined[: 2 * MOST]
-        return Incident.told_by(self._log, bool(self.session.standing.frozen), self.times.now())
+        return Incident.from_log(self._log, bool(self.session.status.frozen), self.times.now())
 
     def show(self, data: Incident) -> None:
-        self.query_one("#heading", Static).update(plain(heading(data, self.times), one_line=True))
+        self.query_one("#heading", Static).update(plain(heading(data, self.times), single_line=True))
         steps = self.query_one(OptionList)
         following = data.next_step(self.marks)
         for number, step in enumerate(Step):
             steps.replace_option_prompt_at_index(number, self._line(data, step, step is following))
-        # Whoever goes step by step is led on; whoever looks at another one is left there.
+        # The selection follows the next step, unless the operator has selected another one.
         if following is not None and self.step is self._following:
             steps.highlighted = list(Step).index(following)
         self._following = following
         self._guide()
 
-    # -- the operator's word --------------------------------------------------------------------------
+    # -- marks of the operator --------------------------------------------------------------------------
 
     @property
     def incident(self) -> Incident:
@@ -89,7 +89,7 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     @property
     def marks(self) -> dict[Step, Mark]:
-        """What the operator said of the steps of this incident."""
+        """What the operator done of the steps of this incident."""
         began = self.incident.began
         return self._marks.setdefault(str(began.id) if began else "", {})
 
@@ -100,8 +100,8 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     def action_mark(self) -> None:
         """Say that a step is done, or take that back."""
-        if self.step in TOLD_BY_SERVER:
-            self.notify("The server tells this by itself: Enter does it.")
+        if self.step in KNOWN_TO_SERVER:
+            self.notify("The server records this step: press Enter to do it.")
         elif self.step in self.marks:
             del self.marks[self.step]
             self.show(self.incident)
@@ -110,7 +110,7 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     async def _mark(self, step: Step) -> None:
         field = Field("note", "Note", hint="what came out, or why it is not needed; may be empty")
-        about = "Kept in this console, until it ends; nobody else sees it."
+        about = "Kept in this console, until it ends; not visible to other operators."
         filled = await self.fill_in(Form(f"{step.value}: done", [field], "Mark as done", about))
         if filled is not None:
             self.marks[step] = Mark(self.times.now(), filled["note"])
@@ -139,24 +139,26 @@ class IncidentScreen(ConsoleScreen[Incident]):
         self.console.action_show(label)
 
     def _turn(self, *, freeze: bool) -> None:
-        if bool(self.session.standing.frozen) is freeze:
+        if bool(self.session.status.frozen) is freeze:
             self.notify("It is frozen already." if freeze else "It is not frozen.")
         else:
             self.console.action_freeze()
 
     async def _ban(self) -> None:
-        field = Field("name", "Account", needed, most_characters=96)
+        field = Field("name", "Account", needed, max_length=96)
         filled = await self.fill_in(Form("Ban an account", [field], "Go on"))
         if filled is not None:
-            await deeds.ban(self, filled["name"])
+            await actions.ban(self, filled["name"])
 
     # -- inside ---------------------------------------------------------------------------------------
 
     def _line(self, incident: Incident, step: Step, following: bool) -> Content:
         box = "[x]" if incident.done(step, self.marks) else "[ ]"
         number = list(Step).index(step) + 1
-        said = told(step, incident, self.marks.get(step), self.times)
-        return plain(f"{box} {number} {step.value:<18} {said}{'<- next' if following else ''}", one_line=True)
+        done = outcome(step, incident, self.marks.get(step), self.times)
+        return plain(
+            f"{box} {number} {step.value:<18} {done}{'<- next' if following else ''}", single_line=True
+        )
 
     def _guide(self) -> None:
         back = next((key for key, label in self.console.screen_keys.items() if label == self.label), "")

@@ -26,19 +26,19 @@ class Step(Enum):
     REFUND = "Refund, if needed"
 
 
-#: What the server tells by itself; the other steps are the operator's word.
-TOLD_BY_SERVER: Final = frozenset({Step.FREEZE, Step.UNFREEZE})
+#: Steps that the server reports; the operator marks the others.
+KNOWN_TO_SERVER: Final = frozenset({Step.FREEZE, Step.UNFREEZE})
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The operator's word that a step is done, or not needed; ``note`` says what came out."""
+    """The operator's mark that a step is done or not needed, with a note on the result."""
 
     at: datetime
     note: str = ""
 
 
-def follow_on(newest: tuple[AuditEntry, ...], known: tuple[AuditEntry, ...]) -> tuple[AuditEntry, ...] | None:
+def join_logs(newest: tuple[AuditEntry, ...], known: tuple[AuditEntry, ...]) -> tuple[AuditEntry, ...] | None:
     """The log, newest first: its newest entries and those known before; None if there is a gap between."""
     if not known:
         return newest
@@ -50,16 +50,16 @@ def follow_on(newest: tuple[AuditEntry, ...], known: tuple[AuditEntry, ...]) -> 
 class Incident:
     """The freeze that stands, or the last one, and what operators did since it began, newest first.
 
-    Without a freeze worth remembering there is neither ``began`` nor a deed.
+    Without a freeze worth remembering there is neither ``began`` nor a entry.
     """
 
     frozen: bool = False
     began: AuditEntry | None = None
     ended: AuditEntry | None = None
-    deeds: tuple[AuditEntry, ...] = ()
+    actions: tuple[AuditEntry, ...] = ()
 
     @classmethod
-    def told_by(cls, log: Sequence[AuditEntry], frozen: bool, now: datetime) -> Incident:
+    def from_log(cls, log: Sequence[AuditEntry], frozen: bool, now: datetime) -> Incident:
         """Read it from the audit log, newest first; ``frozen`` where the log does not reach back that far."""
         began = ended = None
         length = 0
@@ -78,17 +78,17 @@ class Incident:
     def banned(self) -> list[str]:
         """The accounts that were banned and still are, as far as it is known here, first to last."""
         names: dict[str, None] = {}
-        for deed in reversed(self.deeds):
-            if deed.action == "ban":
-                names[deed.target] = None
-            elif deed.action == "unban":
-                names.pop(deed.target, None)
+        for entry in reversed(self.actions):
+            if entry.action == "ban":
+                names[entry.target] = None
+            elif entry.action == "unban":
+                names.pop(entry.target, None)
         return list(names)
 
     @property
     def refunds(self) -> list[AuditEntry]:
         """The requests that were refunded, the last one first."""
-        return [deed for deed in self.deeds if deed.action == "refund"]
+        return [entry for entry in self.actions if entry.action == "refund"]
 
     def done(self, step: Step, marks: Mapping[Step, Mark]) -> bool:
         """Whether nothing is left to do of a step."""

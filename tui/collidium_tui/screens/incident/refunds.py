@@ -1,4 +1,4 @@
-"""Refunds: what failed in a window of time, what giving it back costs, and giving back just that."""
+"""Refunds: requests that failed in a time window, what their refund costs, and the refund itself."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ class RefundsScreen(OpenedScreen["Refunds"]):
         return await client.admin_refunds(self.window.begin, self.window.end)
 
     def show(self, data: Refunds) -> None:
-        self.query_one("#refunds", Static).update(plain(f"{self._when()}: {told(data)}", one_line=True))
+        self.query_one("#refunds", Static).update(
+            plain(f"{self._when()}: {amount_of(data)}", single_line=True)
+        )
         self.query_one(Table).show_rows(data.requests)
 
     def action_window(self) -> None:
@@ -73,12 +75,12 @@ class RefundsScreen(OpenedScreen["Refunds"]):
     async def _apply(self, seen: Refunds) -> None:
         accounts = counted(len({refund.hub_username for refund in seen.requests}), "accounts")
         about = (
-            f"{told(seen).capitalize()} of {accounts}: given back at once. What is paid is "
+            f"{amount_of(seen).capitalize()} of {accounts}: given back at once. What is paid is "
             "what you saw: if it has changed since, nothing is, and you see it anew. It cannot be taken back "
             "but by deducting."
         )
         hint = "why; kept in the ledgers and the audit log"
-        note = Field("note", "Note", needed, hint=hint, most_characters=LONGEST_NOTE)
+        note = Field("note", "Note", needed, hint=hint, max_length=LONGEST_NOTE)
         filled = await self.fill_in(Form(f"Refund what failed {self._when()}", [note], "Refund all", about))
         if filled is None:
             return
@@ -93,7 +95,7 @@ class RefundsScreen(OpenedScreen["Refunds"]):
             )
         )
         if paid is not None:
-            self.notify(f"Given back: {told(paid)}.", markup=False)
+            self.notify(f"Given back: {amount_of(paid)}.", markup=False)
         self.refresh_now()
 
     async def _other_window(self) -> None:
@@ -106,7 +108,7 @@ class RefundsScreen(OpenedScreen["Refunds"]):
         return f"from {self.times.show(self.window.begin)} to {self.times.show(self.window.end)}"
 
 
-def told(refunds: Refunds) -> str:
+def amount_of(refunds: Refunds) -> str:
     """How much of how many."""
     return f"{refunds.total:,} credits of {counted(len(refunds.requests), 'requests')}"
 

@@ -11,7 +11,7 @@ from collidium_tui.screens.incident.procedure import Incident
 from collidium_tui.widgets.form import Field, Form
 from collidium_tui.widgets.times import Times
 
-#: What made somebody freeze failed before the freeze.
+#: The failures that led to the freeze came before it.
 BEFORE: Final = timedelta(hours=1)
 #: The server takes no longer one.
 LONGEST: Final = timedelta(days=31)

@@ -1,1 +1,1 @@
-"""Requests: everybody's simulation requests, one of them, and its cancellation."""
+"""Requests: all simulation requests, one of them, and its cancellation."""

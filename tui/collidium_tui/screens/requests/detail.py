@@ -12,9 +12,9 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium.client import Moment, OperatedRequest, OutputFile, Page
-from collidium_tui.screens.lists import ListsScreen, Shown
+from collidium_tui.screens.lists import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
-from collidium_tui.screens.requests.cancelling import cancel
+from collidium_tui.screens.requests.actions import cancel
 from collidium_tui.screens.requests.record import record
 from collidium_tui.widgets.table import Column, Table
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collidium.client import AsyncClient
 
 
-class RequestScreen(OpenedScreen[Shown[OperatedRequest]], ListsScreen[OperatedRequest]):
+class RequestScreen(OpenedScreen[ListData[OperatedRequest]], ListsScreen[OperatedRequest]):
     """A request as operators see it, renewed while it is looked at."""
 
     label = "Requests"
@@ -69,9 +69,9 @@ class RequestScreen(OpenedScreen[Shown[OperatedRequest]], ListsScreen[OperatedRe
         )
         yield Table(files, lambda file: file.path, of="output files", id="files")
 
-    async def look(self, client: AsyncClient, seen: Table[Any]) -> tuple[OperatedRequest, Page[Any]]:
+    async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[OperatedRequest, Page[Any]]:
         request = await client.admin_request(self.request_id)
-        if seen.id == "timeline":
+        if table.id == "timeline":
             return request, Page(request.timeline)
         return request, await client.admin_output(self.request_id)
 

@@ -15,12 +15,12 @@ from collidium_tui.screens.requests.record import STATES
 from collidium_tui.widgets.text import TYPED
 
 #: What the server takes at most.
-_MOST_OF_ACCOUNT: Final = 96
-_MOST_OF_CHANNEL: Final = 64
+_MAX_ACCOUNT_LENGTH: Final = 96
+_MAX_CHANNEL_LENGTH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestFilter:
     """Which requests are listed; None: any."""
 
     state: str | None = None
@@ -50,20 +50,22 @@ class Filters(Horizontal):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wanted = Wanted()
+        self.current = RequestFilter()
 
     def compose(self) -> ComposeResult:
         yield Label("state ")
         states = [(state, state) for state in STATES]
         yield Select(states, prompt="any", compact=True, id="state")
         yield Label(" account ")
-        yield Input(placeholder="any", max_length=_MOST_OF_ACCOUNT, restrict=TYPED, compact=True, id="user")
+        yield Input(
+            placeholder="any", max_length=_MAX_ACCOUNT_LENGTH, restrict=TYPED, compact=True, id="user"
+        )
         yield Label(" channel ")
         yield Input(
-            placeholder="any", max_length=_MOST_OF_CHANNEL, restrict=TYPED, compact=True, id="channel"
+            placeholder="any", max_length=_MAX_CHANNEL_LENGTH, restrict=TYPED, compact=True, id="channel"
         )
 
-    def pick(self, wanted: Wanted) -> None:
+    def pick(self, wanted: RequestFilter) -> None:
         """Put these in."""
         with self.prevent(Select.Changed):
             self._select.value = wanted.state if wanted.state is not None else Select.NULL
@@ -85,19 +87,19 @@ class Filters(Horizontal):
         self.post_message(self.Left())
 
     def action_leave(self) -> None:
-        self._field("user").value = self.wanted.user or ""
-        self._field("channel").value = self.wanted.channel or ""
+        self._field("user").value = self.current.user or ""
+        self._field("channel").value = self.current.channel or ""
         self.post_message(self.Left())
 
     def _take(self) -> None:
         state = self._select.value
-        wanted = Wanted(
+        wanted = RequestFilter(
             state if isinstance(state, str) else None,
             self._field("user").value.strip() or None,
             self._field("channel").value.strip() or None,
         )
-        if wanted != self.wanted:
-            self.wanted = wanted
+        if wanted != self.current:
+            self.current = wanted
             self.post_message(self.Changed())
 
     @property

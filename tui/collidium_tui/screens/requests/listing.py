@@ -1,4 +1,4 @@
-"""Requests of everybody, newest first, by state, account and channel."""
+"""All requests, newest first, by state, account and channel."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from collidium.client import Page, SimulationRequest
 from collidium.errors import NotFound
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.requests import record
-from collidium_tui.screens.requests.cancelling import cancel
+from collidium_tui.screens.requests.actions import cancel
 from collidium_tui.screens.requests.detail import RequestScreen
-from collidium_tui.screens.requests.filters import Filters, Wanted
+from collidium_tui.screens.requests.filters import Filters, RequestFilter
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import cell, plain
 
@@ -34,11 +34,11 @@ class Listed:
 
 
 class RequestsScreen(ConsoleScreen[Listed]):
-    """Everybody's simulation requests."""
+    """All simulation requests."""
 
     label = "Requests"
     about = (
-        "Everybody's simulation requests, newest first. Pick by state, account and channel above the list; "
+        "All simulation requests, newest first. Pick by state, account and channel above the list; "
         "Enter shows one with its timeline, its job and its output."
     )
     CSS = """
@@ -57,7 +57,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
         yield Table(self._columns(), lambda request: request.request_id, of="requests")
 
     async def fetch(self, client: AsyncClient) -> Listed:
-        wanted = self.query_one(Filters).wanted
+        wanted = self.query_one(Filters).current
         try:
             page = await client.admin_requests(
                 state=wanted.state,
@@ -68,15 +68,15 @@ class RequestsScreen(ConsoleScreen[Listed]):
             )
         except NotFound as error:  # the account: an answer, and no trouble
             return Listed(Page(()), error.detail)
-        return Listed(page, "" if page.items or wanted == Wanted() else f"no requests {wanted}")
+        return Listed(page, "" if page.items or wanted == RequestFilter() else f"no requests {wanted}")
 
     def show(self, data: Listed) -> None:
         note = self.query_one("#note", Static)
-        note.update(plain(data.note, one_line=True))
+        note.update(plain(data.note, single_line=True))
         note.display = bool(data.note)
         self.query_one(Table).show_page(data.page)
 
-    def pick(self, wanted: Wanted) -> None:
+    def pick(self, wanted: RequestFilter) -> None:
         """List these only: for other screens, which lead here."""
         self.query_one(Filters).pick(wanted)
 
@@ -85,7 +85,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
     def on_filters_changed(self) -> None:
         table = self.query_one(Table)
         table.restart()
-        # Nobody takes what was listed before for what is wanted now.
+        # Rows of the previous filter must not be taken for those of the new one.
         table.show_rows(())
         self.refresh_now()
 
@@ -99,7 +99,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
         self.query_one(Filters).begin()
 
     def action_all(self) -> None:
-        self.pick(Wanted())
+        self.pick(RequestFilter())
 
     def action_cancel(self) -> None:
         request = self.query_one(Table).current

@@ -6,20 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from rich.table import Table as Grid
 
-from collidium_tui.screens.requests import record as words
-from collidium_tui.widgets.text import cell, counted, told
+from collidium_tui.widgets.text import cell, counted, formatted
 from collidium_tui.widgets.times import Times
 
 if TYPE_CHECKING:
-    from collidium.client import OperatedRequest
+    from collidium.client import OperatedRequest, SimulationRequest
 
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collidium.client import SimulationRequest
-
-#: What the follower does, in words.
+#: What the follower does, in
 _STEPS: Final = {
     "submit": "hand it to the runner",
     "follow": "ask the runner how it is",
@@ -33,7 +26,7 @@ def record(request: OperatedRequest, times: Times) -> Grid:
     lines = {
         "request": request.request_id,
         "account": request.hub_username,
-        "order": words.order(request) + (", private" if request.private else ""),
+        "order": order(request) + (", private" if request.private else ""),
         "state": _state(request, times),
         "reason": request.reason,
         "credits": _credits(request, times),
@@ -54,19 +47,18 @@ def record(request: OperatedRequest, times: Times) -> Grid:
 
 def _state(request: OperatedRequest, times: Times) -> str:
     since = request.finished_at or request.started_at
-    ordered = f"{words.state(request)}, ordered {times.show(request.created_at)}"
+    ordered = f"{state(request)}, ordered {times.show(request.created_at)}"
     return f"{ordered}, since {times.show(since)}" if since is not None else ordered
 
 
 def _credits(request: OperatedRequest, times: Times) -> str:
-    return (
-        f"{told(request.credits_charged, times)} charged, {told(request.credits_refunded, times)} given back"
-    )
+    charged, refunded = request.credits_charged, request.credits_refunded
+    return f"{formatted(charged, times)} charged, {formatted(refunded, times)} given back"
 
 
 def _node_hours(request: OperatedRequest, times: Times) -> str:
-    estimated = f"{told(request.estimated_node_hours, times)} estimated"
-    return f"{told(request.node_hours, times)} used, {estimated}" if request.has_ended else estimated
+    estimated = f"{formatted(request.estimated_node_hours, times)} estimated"
+    return f"{formatted(request.node_hours, times)} used, {estimated}" if request.has_ended else estimated
 
 
 def _job(request: OperatedRequest) -> str:

@@ -1,9 +1,9 @@
 """A reconstruction by following helices: what a few hundred lines of honest code reach.
 
 1. Triplets of neighbouring hits that lie on one helix are seeds (:mod:`.seeding`).
-2. A helix through the last four hits of a track tells where the next one should be; the track takes it, and
-   so on outwards, then back inwards (:mod:`.following`).
-3. Of the tracks that share hits the likelier one stays, and takes in hits left over beside it
+2. A helix through the last four hits of a track predicts where the next one should be; the track takes
+   it, and so on outwards, then back inwards (:mod:`.following`).
+3. Of the tracks that share hits the likelier one stays, and takes in remaining hits close to it
    (:mod:`.choosing`).
 
 First for tracks from the beam line, then, among the hits that are left, for tracks from anywhere. Only
@@ -25,7 +25,7 @@ from collidium_tasks.tracking.baselines.helix.following import Track, find
 from collidium_tasks.tracking.baselines.helix.seeding import triplets
 from collidium_tasks.tracking.baselines.hits import EventHits, events_of, predictions
 
-#: Hits in an event at most.
+#: Maximum number of hits in an event.
 MOST_HITS = 5_000
 
 
@@ -34,10 +34,10 @@ class Search:
     """One search for tracks among the hits that are left."""
 
     from_beam_line: bool
-    least_hits: int
+    min_hits: int
 
 
-SEARCHES = (Search(from_beam_line=True, least_hits=5), Search(from_beam_line=False, least_hits=4))
+SEARCHES = (Search(from_beam_line=True, min_hits=5), Search(from_beam_line=False, min_hits=4))
 
 
 def reconstruct(tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -65,5 +65,5 @@ def track_numbers(event: EventHits) -> npt.NDArray[np.int64]:
 def _run(search: Search, hits: Hits, free: npt.NDArray[np.bool_]) -> list[Track]:
     """The tracks that one search finds; their hits are no longer free."""
     seeds = triplets(hits, free, search.from_beam_line)
-    tracks = choose(find(seeds, hits, free, search.least_hits), free, search.least_hits)
+    tracks = choose(find(seeds, hits, free, search.min_hits), free, search.min_hits)
     return take_in(tracks, hits, free)

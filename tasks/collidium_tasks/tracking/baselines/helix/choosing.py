@@ -17,12 +17,12 @@ OWN_HITS = 0.6
 BESIDE = 150.0
 
 
-def choose(tracks: list[Track], free: npt.NDArray[np.bool_], least_hits: int) -> list[Track]:
+def choose(tracks: list[Track], free: npt.NDArray[np.bool_], min_hits: int) -> list[Track]:
     """The likeliest tracks, without the hits of likelier ones; their hits are no longer free."""
     chosen = []
     for track in sorted(tracks, key=lambda track: track.gain, reverse=True):
         own = [place for place, hit in enumerate(track.hits) if free[hit]]
-        if len(own) < max(least_hits, OWN_HITS * len(track.hits)):
+        if len(own) < max(min_hits, OWN_HITS * len(track.hits)):
             continue
         kept = Track([track.hits[place] for place in own], [track.points[place] for place in own], track.gain)
         free[kept.hits] = False
@@ -31,9 +31,9 @@ def choose(tracks: list[Track], free: npt.NDArray[np.bool_], least_hits: int) ->
 
 
 def take_in(tracks: list[Track], hits: Hits, free: npt.NDArray[np.bool_]) -> list[Track]:
-    """The tracks with those free hits beside them that fit; each goes to the track it fits best."""
+    """The tracks with free hits near them that fit; each goes to the track it fits best."""
     left = np.flatnonzero(free)
-    gains = np.array([_gains_beside(track, hits, left) for track in tracks]).reshape(len(tracks), len(left))
+    gains = np.array([_gains_near(track, hits, left) for track in tracks]).reshape(len(tracks), len(left))
     longer = list(tracks)
     for place in np.flatnonzero((gains > 0).any(axis=0)).tolist():
         best, hit = int(np.argmax(gains[:, place])), int(left[place])
@@ -42,7 +42,7 @@ def take_in(tracks: list[Track], hits: Hits, free: npt.NDArray[np.bool_]) -> lis
     return longer
 
 
-def _gains_beside(track: Track, hits: Hits, left: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+def _gains_near(track: Track, hits: Hits, left: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
     """Largest gain of each hit with any stretch of the track nearby, 0 if it fits none; shape (left,)."""
     gains = np.zeros(len(left))
     for start in range(max(len(track.hits) - LAST_HITS + 1, 1)):

@@ -21,7 +21,7 @@ LONG_STRIPS_BEGIN = 750.0
 PIXEL_DISKS_BEGIN = 600.0
 STRIP_DISKS_BEGIN = 1290.0
 
-#: Neighbours from which the density of hits is estimated, and the least distance of the last, in mm.
+#: Neighbours from which the density of hits is estimated, and the minimum distance of the last, in mm.
 NEIGHBOURS = 4
 LEAST_NEIGHBOURHOOD = 5.0
 

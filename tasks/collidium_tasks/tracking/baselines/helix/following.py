@@ -54,17 +54,15 @@ class Track:
         return fit_helix(np.array(self.points[start:stop]), hits.across[part], hits.sigma_z[part])
 
 
-def find(
-    seeds: npt.NDArray[np.intp], hits: Hits, free: npt.NDArray[np.bool_], least_hits: int
-) -> list[Track]:
-    """Tracks of at least ``least_hits`` free hits from seeds of shape (n, 3); they may share hits."""
+def find(seeds: npt.NDArray[np.intp], hits: Hits, free: npt.NDArray[np.bool_], min_hits: int) -> list[Track]:
+    """Tracks of at least ``min_hits`` free hits from seeds of shape (n, 3); they may share hits."""
     tried: set[tuple[int, ...]] = set()
     tracks = []
     for seed in seeds.tolist():
         if tuple(seed) in tried:
             continue
         track = follow(Track(seed, list(hits.position[seed]), 0.0), hits, free)
-        if len(track.hits) >= least_hits:
+        if len(track.hits) >= min_hits:
             track = follow(track.reversed(), hits, free).reversed()
             tracks.append(track)
         tried.update(_triplets_on(track))

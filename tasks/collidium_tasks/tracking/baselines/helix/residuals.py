@@ -55,7 +55,7 @@ def compare(
 ) -> Prediction:
     """Compare chosen hits with the helix at ``arc``, which was extrapolated over ``distance`` (mm).
 
-    In the barrel a hit may lie beside the circle and along z; on a disk beside the azimuth and along the
+    In the barrel a hit may lie off the circle and along z; on a disk off the azimuth and along the
     radius. A hit is likelier than chance where a Gaussian of that width is above the density of hits.
     """
     endcap = hits.endcap[chosen]
@@ -63,15 +63,15 @@ def compare(
     x, y = hits.position[chosen, :2].T
     dx, dy, dz = (hits.position[chosen] - point).T
     radius = np.maximum(np.hypot(point[:, 0], point[:, 1]), 1e-6)
-    beside_circle = np.hypot(x - helix.centre_x, y - helix.centre_y) - helix.radius
-    beside_azimuth = (dy * point[:, 0] - dx * point[:, 1]) / radius
+    off_circle = np.hypot(x - helix.centre_x, y - helix.centre_y) - helix.radius
+    off_azimuth = (dy * point[:, 0] - dx * point[:, 1]) / radius
     along_radius = (dx * point[:, 0] + dy * point[:, 1]) / radius
     # Seen along the sensor, a track that passes it at an angle spreads wider.
     incidence = np.where(endcap, abs(helix.cot_theta) * helix.sin_theta, helix.sin_theta)
     spread = _spread(helix, distance)
     across = np.hypot(hits.across[chosen], spread)
     along = np.hypot(hits.along[chosen], spread / np.maximum(incidence, 1e-6))
-    pull_across = np.where(endcap, beside_azimuth, beside_circle) / across
+    pull_across = np.where(endcap, off_azimuth, off_circle) / across
     pull_along = np.where(endcap, along_radius, dz) / along
     chi2 = pull_across**2 + pull_along**2
     gain = -chi2 / 2 - np.log(2 * np.pi * across * along * hits.density[chosen])

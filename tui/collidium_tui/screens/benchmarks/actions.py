@@ -1,4 +1,4 @@
-"""What an operator decides about scores: to believe what was self-reported, to close a phase."""
+"""Operator actions on benchmarks: verify self-reported scores, close a phase."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
-    """Believe what a submission reports of itself, after it was seen what that is and may earn."""
-    sent = await screen.session.ask(lambda client: client.submission(submission_id))
-    card = await screen.session.ask(lambda client: client.task(sent.task))
-    told = told_by_itself(sent, card)
-    if sent.verified_at is not None or not told:
-        why = "it is verified already" if told else f"{sent.task} has no self-reported metric"
+    """Verify the self-reported scores of a submission, after showing them and what they earn."""
+    sent = await screen.session.call(lambda client: client.submission(submission_id))
+    card = await screen.session.call(lambda client: client.task(sent.task))
+    reported = self_reported_scores(sent, card)
+    if sent.verified_at is not None or not reported:
+        why = "it is verified already" if reported else f"{sent.task} has no self-reported metric"
         screen.notify(f"{submission_id}: {why}", title="Nothing to verify", markup=False)
         return
     consequence = (
         f"To {sent.task}, sent {screen.times.show(sent.submitted_at)}. It reports of itself:\n"
-        + "\n".join(f"  {line}" for line in told)
+        + "\n".join(f"  {line}" for line in reported)
         + "\nThis is believed from now on, on the leaderboard and for credits. It cannot be taken back."
     )
     question = Question(f"Verify {submission_id} of {sent.hub_username}", consequence, "Verify")
@@ -36,7 +36,7 @@ async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
             screen.notify(f"Verified: {sent.hub_username} earned {earned:,} credits", markup=False)
 
 
-def told_by_itself(sent: Submission, card: TaskCard) -> list[str]:
+def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
     """The self-reported scores of a submission, and what each may earn."""
     lines = []
     for metric in card.metrics:
@@ -47,8 +47,8 @@ def told_by_itself(sent: Submission, card: TaskCard) -> list[str]:
     return lines
 
 
-def offer_to_close(screen: ConsoleScreen[Any], task: str, phase: str | None) -> None:
-    """Have a task's public phase ended, if it is in one."""
+def close_phase(screen: ConsoleScreen[Any], task: str, phase: str | None) -> None:
+    """Close a task's public phase, if it is in one."""
     if phase == "public":
         screen.act(partial(_close_phase, screen, task))
     else:

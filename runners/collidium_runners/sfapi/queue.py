@@ -1,4 +1,4 @@
-"""Asks the batch system about jobs, many in a call."""
+"""Queries the batch system, many jobs in a call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from collidium.contracts.runner import RunnerError, RunnerUnavailable
 from collidium_runners.batch.states import TaskStatus
-from collidium_runners.pipeline.naming import job_name
+from collidium_runners.pipeline.command import job_name
 from collidium_runners.sfapi.accounting import Row, by_job, named
 from collidium_runners.sfapi.client import TOO_LONG, BadAnswer, Client
 
@@ -34,7 +34,7 @@ class Queue:
         self._turns = asyncio.Semaphore(CALLS_AT_ONCE)
 
     async def tasks(self, jobs: Mapping[int, int]) -> dict[int, Tasks | RunnerError]:
-        """The tasks of each job, or why they cannot be told; jobs that are not known are left out.
+        """The tasks of each job, or why they are unknown; jobs that are not known are left out.
 
         ``jobs`` are ids, each with how many tasks it has.
         """
@@ -83,10 +83,10 @@ class Queue:
         params = {"sacct": accounting, "cached": False, "kwargs": kwargs}
         answer = await self._client.get(f"compute/jobs/{self._machine}", params)
         try:
-            told = answer.json()
+            data = answer.json()
         except ValueError:
-            told = None
-        rows = told.get("output") if isinstance(told, dict) and told.get("status") == "OK" else None
+            data = None
+        rows = data.get("output") if isinstance(data, dict) and data.get("status") == "OK" else None
         if not isinstance(rows, list):
             raise RunnerUnavailable("the batch API answered a question about jobs with nonsense")
         return [row for row in rows if isinstance(row, dict)]
@@ -105,5 +105,5 @@ def _chunks(jobs: Mapping[int, int]) -> list[list[int]]:
 
 
 def _together(queued: dict[int, Tasks], ended: dict[int, Tasks]) -> dict[int, Tasks]:
-    """What the accounting says of a task wins over the queue, which it follows behind."""
+    """The accounting decides over the queue, although it is updated later."""
     return {job: queued.get(job, {}) | ended.get(job, {}) for job in queued.keys() | ended.keys()}

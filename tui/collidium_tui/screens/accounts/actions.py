@@ -1,4 +1,4 @@
-"""What an operator does to an account: grants and deductions, a ban and its end."""
+"""Operator actions on an account: grant, deduct, ban, unban."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, needed
 
 async def grant(screen: ConsoleScreen[Any], name: str) -> None:
     """Give credits, or take them, after the balance before and after was seen."""
-    account = await screen.session.ask(lambda client: client.admin_account(name))
+    account = await screen.session.call(lambda client: client.admin_account(name))
     fields = [
         Field(
             "amount",
             "Credits",
             partial(problem_with, balance=account.credits),
             hint="25, 0.5, or -10 to deduct",
-            most_characters=24,
+            max_length=24,
         ),
-        Field("note", "Note", needed, hint="why; kept in the ledger", most_characters=LONGEST_NOTE),
+        Field("note", "Note", needed, hint="why; kept in the ledger", max_length=LONGEST_NOTE),
     ]
     form = Form(
         f"Grant to {name}, or deduct", fields, "Go on", f"The balance is {account.credits:,} credits."
@@ -32,11 +32,11 @@ async def grant(screen: ConsoleScreen[Any], name: str) -> None:
     if filled is None:
         return
     delta, note = amount(filled["amount"]), filled["note"]
-    deed = f"Deduct {-delta:,} credits from {name}" if delta < 0 else f"Grant {delta:,} credits to {name}"
+    title = f"Deduct {-delta:,} credits from {name}" if delta < 0 else f"Grant {delta:,} credits to {name}"
     consequence = (
         f"Balance before: {account.credits:,}\nBalance after: {account.credits + delta:,}\nNote: {note}"
     )
-    if await screen.confirm(Question(deed, consequence, "Deduct" if delta < 0 else "Grant")):
+    if await screen.confirm(Question(title, consequence, "Deduct" if delta < 0 else "Grant")):
         granted = await screen.perform(
             lambda client, key: client.admin_grant(name, delta, note, idempotency_key=key)
         )
@@ -47,12 +47,12 @@ async def grant(screen: ConsoleScreen[Any], name: str) -> None:
 async def ban(screen: ConsoleScreen[Any], name: str) -> None:
     """Ban an account, or a name that never signed in; asks for the reason."""
     consequence = (
-        "Whatever this account asks from now on is refused (403), its token notwithstanding. Its requests "
-        "under way go on: cancel them on the screen Requests if need be. Unbanning ends it."
+        "All requests of this account are refused (403) from now on, whatever its token. Its simulation "
+        "requests continue: cancel them on the screen Requests if needed. Unbanning ends it."
     )
     if not await _is_known(screen, name):
         consequence = "This name never signed in here: it is banned in advance. " + consequence
-    field = Field("reason", "Reason", needed, hint="kept in the audit log", most_characters=LONGEST_NOTE)
+    field = Field("reason", "Reason", needed, hint="kept in the audit log", max_length=LONGEST_NOTE)
     filled = await screen.fill_in(Form(f"Ban {name}", [field], "Ban", consequence))
     if filled is not None:
         reason = filled["reason"]
@@ -64,7 +64,7 @@ async def ban(screen: ConsoleScreen[Any], name: str) -> None:
 async def unban(screen: ConsoleScreen[Any], name: str) -> None:
     """End a ban."""
     question = Question(
-        f"Unban {name}", "What this account asks is answered again.", "Unban", reversible=True
+        f"Unban {name}", "Requests of this account are accepted again.", "Unban", reversible=True
     )
     if await screen.confirm(question):
         await screen.perform(
@@ -75,7 +75,7 @@ async def unban(screen: ConsoleScreen[Any], name: str) -> None:
 
 async def _is_known(screen: ConsoleScreen[Any], name: str) -> bool:
     try:
-        await screen.session.ask(lambda client: client.admin_account(name))
+        await screen.session.call(lambda client: client.admin_account(name))
     except NotFound:
         return False
     return True

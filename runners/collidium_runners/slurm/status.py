@@ -1,4 +1,4 @@
-"""What became of a job, from what Slurm tells of its tasks and what they left behind."""
+"""The status of a job, from Slurm's report and the records in its folder."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections.abc import Collection
 
 from collidium.contracts.runner import JobState, JobStatus, RunnerRefused
 from collidium_runners.batch.states import TaskStatus, job_status
-from collidium_runners.slurm.door import SeenTask
-from collidium_runners.slurm.folder import Left
+from collidium_runners.slurm.backend import ReportedTask
+from collidium_runners.slurm.folder import FolderState
 
 #: A controller forgets a task some minutes after its end (MinJobAge), and what was killed with its node could
 #: leave nothing.
 _LOST = "Slurm does not know it any more, and it left no result"
 
 
-def seen_singly(parts: int, seen: Collection[SeenTask]) -> bool:
-    """Whether Slurm tells every part's task, so that nothing else need be asked."""
+def reports_all_parts(parts: int, seen: Collection[ReportedTask]) -> bool:
+    """Whether Slurm reports the task of every part."""
     return len({task.index for task in seen} - {None}) >= parts
 
 
-def is_lost(parts: int, seen: Collection[SeenTask], left: Left) -> bool:
-    """Whether neither the queue nor what the job left tells what became of some part."""
+def is_lost(parts: int, seen: Collection[ReportedTask], left: FolderState) -> bool:
+    """Whether neither the queue nor the folder has the state of some part."""
     known = {task.index for task in seen}
     return None not in known and len(known | left.records.keys()) < parts
 
 
-def told(
-    parts: int, seen: Collection[SeenTask], left: Left, parts_per_node: int
+def combined_status(
+    parts: int, seen: Collection[ReportedTask], left: FolderState, parts_per_node: int
 ) -> JobStatus | RunnerRefused:
-    """The job's status; RunnerRefused when nobody ever heard of the job.
+    """The job's status; RunnerRefused for an unknown job.
 
-    For each part the first that knows of it decides: Slurm, of this task; the task's own record; Slurm, of
-    the tasks that it does not tell one by one. A part that nobody knows of has failed, or was cancelled if
-    that was wanted.
+    The first source with a state of a part decides: Slurm's report of this task; the task's own record;
+    Slurm's report of all remaining tasks. A part without a state has failed, or was cancelled if that was
+    requested.
     """
     if not seen and not left.known:
         return RunnerRefused("Slurm does not know this job, and its folder is gone")

@@ -1,4 +1,4 @@
-"""The two ways into a Slurm cluster, its REST API and its commands, behind one interface."""
+"""The interface of the two Slurm backends, REST API and commands."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenTask:
-    """What Slurm tells of an array task."""
+class ReportedTask:
+    """Slurm's report of an array task."""
 
     job_id: int
     job_name: str
-    #: None: of all tasks of the job that it does not tell one by one, as of those that have not begun.
+    #: None: all tasks of the job that are not reported one by one, such as waiting ones.
     index: int | None
     #: Slurm's word, and flags if it has any.
     words: tuple[str, ...]
     #: Time since its start, times nodes.
     node_seconds: float | None = None
-    #: What its script ended with, as wait(2) tells: the signal, or 256 times the exit code.
+    #: The exit status of its script, as of wait(2): the signal, or 256 times the exit code.
     wait_status: int = 0
     #: Slurm's reason for its state.
     reason: str = ""
@@ -51,11 +51,11 @@ class SeenTask:
         return state_of(*self.words)
 
     def status(self, index: int, parts_per_node: int) -> TaskStatus:
-        """The same as told of any batch system; a node that several parts share counts in parts."""
+        """As a status of any batch system; a node shared by parts counts in fractions."""
         used = None if self.node_seconds is None else self.node_seconds / parts_per_node
-        return TaskStatus(index, self.state, used, self._told())
+        return TaskStatus(index, self.state, used, self._reason())
 
-    def _told(self) -> str | None:
+    def _reason(self) -> str | None:
         word = " ".join(self.words).lower().replace("_", " ")
         if self.state == JobState.FAILED and self.words[0] == "FAILED":
             code, killer = self.wait_status >> 8, self.wait_status & 0x7F
@@ -63,12 +63,12 @@ class SeenTask:
         if self.state in {JobState.FAILED, JobState.CANCELLED}:
             return word
         if self.state == JobState.UNKNOWN:
-            return f"Slurm calls it {one_line(word) or 'nothing'}"
+            return f"Slurm reports {one_line(word) or 'nothing'}"
         waits = self.state == JobState.QUEUED and self.reason not in {"", "None"}
         return f"waits for {one_line(self.reason)}" if waits else None
 
 
-class Door(ABC):
+class SlurmBackend(ABC):
     """Queues, shows and stops jobs. Methods raise RunnerUnavailable, :meth:`submit` RunnerRefused too."""
 
     @abstractmethod
@@ -76,15 +76,15 @@ class Door(ABC):
         """Queue the job and return its id. When it raises, the job may have been queued nevertheless."""
 
     @abstractmethod
-    async def named(self, name: str) -> list[int]:
+    async def find_jobs(self, name: str) -> list[int]:
         """The ids of the jobs of that name that Slurm remembers."""
 
     @abstractmethod
-    async def tasks(self, job_ids: Collection[int]) -> list[SeenTask]:
-        """The tasks that the queue has of these jobs, at least one; asked for once for all of them."""
+    async def tasks(self, job_ids: Collection[int]) -> list[ReportedTask]:
+        """The tasks that the queue has of these jobs, at least one, in one call."""
 
     @abstractmethod
-    async def remembered(self, job_ids: Collection[int]) -> list[SeenTask]:
+    async def accounted(self, job_ids: Collection[int]) -> list[ReportedTask]:
         """The tasks that accounting has of these jobs; none where it is off."""
 
     @abstractmethod
@@ -93,4 +93,4 @@ class Door(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Give back connections. Idempotent."""
+        """Close connections. Idempotent."""

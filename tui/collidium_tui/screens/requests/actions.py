@@ -1,4 +1,4 @@
-"""Cancelling somebody's request, after a question that names it."""
+"""Operator actions on a request: cancel it, after a question that names it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 async def cancel(screen: ConsoleScreen[Any], request: SimulationRequest) -> None:
-    """Ask, have it cancelled, and tell how far that is. Within ``screen.act``."""
+    """Ask, cancel it, and show the outcome. Within ``screen.act``."""
     if request.has_ended:
         screen.notify(f"The request has {_ended(request)} already: there is nothing to cancel.", markup=False)
         return
     if request.cancel_requested:
-        screen.notify("It is being cancelled already.")
+        screen.notify("It is already being cancelled.")
         return
     if not await screen.confirm(_question(request)):
         return
@@ -26,8 +26,8 @@ async def cancel(screen: ConsoleScreen[Any], request: SimulationRequest) -> None
         lambda client, key: client.admin_cancel(request.request_id, idempotency_key=key)
     )
     if cancelled is not None:
-        told = "is cancelled" if cancelled.has_ended else "is being cancelled: its job is told to stop"
-        screen.notify(f"Request {request.request_id} {told}.", markup=False)
+        outcome = "is cancelled" if cancelled.has_ended else "is being cancelled: its job is being stopped"
+        screen.notify(f"Request {request.request_id} {outcome}.", markup=False)
 
 
 def _question(request: SimulationRequest) -> Question:

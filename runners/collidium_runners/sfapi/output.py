@@ -1,4 +1,4 @@
-"""Brings the output of a job here, file by file and in pieces: the API hands out small files only."""
+"""Downloads the output of a job, file by file and in pieces: the API serves small files only."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ class Output:
 
 
 def _content_of(answer: httpx.Response) -> bytes:
-    told = answer.json()
-    if told["status"] != "OK" or not told["is_binary"]:
+    data = answer.json()
+    if data["status"] != "OK" or not data["is_binary"]:
         raise ValueError
-    return base64.b64decode(told["file"], validate=True)
+    return base64.b64decode(data["file"], validate=True)
 
 
 def _size(file: Path) -> int | None:
@@ -122,7 +122,7 @@ async def _few_at_once(work: Callable[[T], Awaitable[U]], items: Iterable[T]) ->
     try:
         return await asyncio.gather(*tasks)
     finally:
-        # If one failed, nobody waits for the others; what they write would meet the next attempt.
+        # If one failed, the others are cancelled; their files would collide with the next attempt.
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
