@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.distributions import install
 from tests.documents import ROOT, code_blocks
-from tests.tui.consoles import says, show, signed_in
+from tests.tui.consoles import show, shows, signed_in
 
 from collidium import plugins, settings
 from collidium.cli import extensions
@@ -335,10 +335,10 @@ async def test_hook_collidium_screens(documented: Documented, tmp_path: Path) ->
     documented("collidium_screens")
     with ServerProcess(tmp_path / "server", env={"ADMIN_TOKEN": "of-the-console"}) as server:
         async with signed_in(server, brought=extensions.screens) as pilot:
-            await says(pilot, "9Score")
+            await shows(pilot, "9Score")
             await show(pilot, "Scorers")
-            await says(pilot, "9Scorers")
-            await says(pilot, "tracking_latency", "scorers")
+            await shows(pilot, "9Scorers")
+            await shows(pilot, "tracking_latency", "scorers")
 
 
 @pytest.mark.parametrize("hook", ["collidium_submission_scored", "collidium_request_finished"])

@@ -29,7 +29,7 @@ TABLES = tables_of(range(30), hits=900)
 (SHOWN,) = (
     block.code
     for block in code_blocks(ROOT / "docs/benchmarks.md")
-    if block.section == "How fast events are loaded" and block.language == "python"
+    if block.section == "Measuring data loading" and block.language == "python"
 )
 
 
