@@ -24,7 +24,7 @@ async def grant(
         )
     except accounts.InsufficientCredits as error:
         raise Conflict(f"{account.hub_username}: {error.detail}") from error
-    details = {"delta": str(delta), "note": note, "balance_after": str(entry.balance_after)}
+    details = {"delta": str(delta), "note": note, "balance_after": f"{entry.balance_after:.3f}"}
     await audit.record(actor, "grant", account.hub_username, details, http_request_id)
     return entry
 

@@ -77,7 +77,7 @@ async def refund(
     rows = await _failed(window).select_for_update()
     seen = _shown(rows)
     if seen.digest != digest:
-        now_there = f"{len(seen.requests)} requests, {seen.total} credits"
+        now_there = f"{len(seen.requests)} requests, {seen.total:.3f} credits"
         raise Conflict(
             f"what would be refunded is not what was previewed, but {now_there}: look at it again",
             errors=[{"field": "digest", "detail": "not the digest of what would be refunded now"}],
