@@ -18,8 +18,9 @@ from standardwebhooks import Webhook
 from collidium import __version__
 from collidium.errors import TooManyRequests, Unavailable
 from collidium.outbox.bounded_network import BoundedNetwork
-from collidium.outbox.look_ups import LookUps, Refused, Resolve, addresses_of
+from collidium.outbox.look_ups import Refused, addresses_of
 from collidium.outbox.urls import HTTPS_PORT, host_of
+from collidium.runtime.look_ups import LookUps, Resolve
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

@@ -16,7 +16,7 @@ from tests.waiting import until
 from collidium import settings
 from collidium.errors import InvalidInput, TooManyRequests, Unavailable
 from collidium.outbox import require_reachable
-from collidium.outbox.look_ups import LookUps
+from collidium.runtime.look_ups import LookUps
 
 DEFAULTS = settings.load()
 
