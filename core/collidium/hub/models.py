@@ -13,6 +13,7 @@ from cachetools import TTLCache
 from collidium.errors import Unavailable, UnknownCursor, UpstreamError
 from collidium.hub.model_cards import HubModel, read_models, task_prefix
 from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.limits import CallerLimits
 from collidium.runtime.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ KEPT_SECONDS: Final = 30.0
 KEPT_MODELS: Final = 10_000
 #: Calls to the hub at one time; further ones wait their turn until the timeout.
 CONNECTIONS: Final = 4
+#: Questions that the hub has to be asked: of one address at once and in a minute, of all in a minute.
+QUESTIONS_BURST, QUESTIONS_PER_MINUTE, QUESTIONS_IN_ALL = 60, 60, 300
 #: Seconds that an answer may take.
 TIMEOUT_SECONDS: Final = 10.0
 #: Models asked for at once; and more bytes than so many take.
@@ -71,17 +74,23 @@ class ModelZoo:
         self._tag = tag
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
         self._asking: SharedCalls[Question, Found] = SharedCalls()
+        self._limits = CallerLimits(
+            "questions about models", QUESTIONS_BURST, QUESTIONS_PER_MINUTE, QUESTIONS_IN_ALL
+        )
         self._known: TTLCache[Question, Found] = TTLCache[Question, Found](
             KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight
         )
 
-    async def models(self, question: Question) -> Found:
+    async def models(self, question: Question, address: str | None = None) -> Found:
         """A page of models; it may have fewer than asked for and still not be the last.
 
-        Raises Unavailable while the hub is away, UpstreamError for nonsense, UnknownCursor.
+        ``address`` is the caller's: it is limited where the hub has to be asked. Raises TooManyRequests,
+        Unavailable while the hub is away, UpstreamError for nonsense, UnknownCursor.
         """
         if (known := self._known.get(question)) is not None:
             return known
+        if address is not None and question not in self._asking:
+            self._limits.take(address)
         return await self._asking.run(question, lambda: self._ask(question))
 
     async def close(self) -> None:
