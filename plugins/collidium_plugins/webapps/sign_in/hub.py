@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from joserfc.jwk import KeySet
 
 from collidium.errors import Unavailable, UpstreamError
 from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.shared_calls import SharedCalls
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 #: How long the hub's word and its keys hold, and the shortest time between two looks for a key that is new.
@@ -43,7 +43,8 @@ class Hub:
     def __init__(self, url: str) -> None:
         self.url = url
         self._http = HttpClient(TIMEOUT_SECONDS, CONNECTIONS)
-        self._asking = asyncio.Lock()
+        self._asking_provider: SharedCalls[str, Provider] = SharedCalls()
+        self._asking_keys: SharedCalls[str, KeySet] = SharedCalls()
         self._provider: Provider | None = None
         self._provider_until = 0.0
         self._keys: KeySet | None = None
@@ -51,33 +52,41 @@ class Hub:
 
     async def close(self) -> None:
         """Give back the connections. Idempotent."""
+        await self._asking_provider.close()
+        await self._asking_keys.close()
         await self._http.close()
 
     async def provider(self) -> Provider:
         """What the hub says of itself. Raises Unavailable, and UpstreamError for what cannot be right."""
-        async with self._asking:
-            if self._provider is None or monotonic() >= self._provider_until:
-                _, told = await self._ask("GET", self.url + DISCOVERY)
-                self._provider = read_provider(told, self.url)
-                self._provider_until = monotonic() + KEPT_SECONDS
-            return self._provider
+        if self._provider is None or monotonic() >= self._provider_until:
+            return await self._asking_provider.run(DISCOVERY, self._ask_provider)
+        return self._provider
 
     async def keys(self, *, anew: bool = False) -> KeySet:
         """The keys with which the hub signs; ``anew`` where one was missing. Raises as :meth:`provider`."""
         provider = await self.provider()
-        async with self._asking:
-            age = monotonic() - self._keys_since
-            if self._keys is None or age > (LOOK_AGAIN_SECONDS if anew else KEPT_SECONDS):
-                _, told = await self._ask("GET", provider.jwks_uri)
-                self._keys = _read_keys(told)
-                self._keys_since = monotonic()
-            return self._keys
+        age = monotonic() - self._keys_since
+        if self._keys is None or age > (LOOK_AGAIN_SECONDS if anew else KEPT_SECONDS):
+            return await self._asking_keys.run(provider.jwks_uri, lambda: self._ask_keys(provider.jwks_uri))
+        return self._keys
 
     async def token(self, body: str, headers: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
         """Send the token endpoint a form; the status and the document of its answer. Raises Unavailable."""
         provider = await self.provider()
         form = {"Content-Type": "application/x-www-form-urlencoded", **headers}
         return await self._ask("POST", provider.token_endpoint, form, body)
+
+    async def _ask_provider(self) -> Provider:
+        _, told = await self._ask("GET", self.url + DISCOVERY)
+        self._provider = read_provider(told, self.url)
+        self._provider_until = monotonic() + KEPT_SECONDS
+        return self._provider
+
+    async def _ask_keys(self, url: str) -> KeySet:
+        _, told = await self._ask("GET", url)
+        self._keys = _read_keys(told)
+        self._keys_since = monotonic()
+        return self._keys
 
     async def _ask(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, body: str | None = None
