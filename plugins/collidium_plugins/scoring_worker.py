@@ -113,13 +113,17 @@ def _is_over_memory(worker: int) -> bool:
     if sys.platform != "linux":
         return False
     limit = resource.prlimit(worker, resource.RLIMIT_DATA)[0]
-    processes = _descendants(os.getpid())
-    if limit == resource.RLIM_INFINITY or len(processes) == 1:
+    if limit == resource.RLIM_INFINITY:
         return False
+    # A single process, too: the kernel's limit does not count memory that could be shared.
+    processes = _descendants(os.getpid())
     # Pages that a fork shares count for each process in the first figure, which costs little to read.
     return all(
         sum(_bytes(process, file, names) for process in processes) > limit
-        for file, names in (("status", ("RssAnon:", "VmSwap:")), ("smaps_rollup", ("Pss_Anon:", "SwapPss:")))
+        for file, names in (
+            ("status", ("RssAnon:", "RssShmem:", "VmSwap:")),
+            ("smaps_rollup", ("Pss_Anon:", "Pss_Shmem:", "SwapPss:")),
+        )
     )
 
 

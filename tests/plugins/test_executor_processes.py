@@ -29,7 +29,7 @@ LIMITS = Limits(memory_bytes=512 * 1024**2, seconds=30)
 
 #: Functions for the workers, importable there because their directory is on this process's path.
 CALLS = """
-import os, sys, time
+import mmap, os, sys, time
 from pathlib import Path
 
 def pid(_): return os.getpid()
@@ -42,6 +42,10 @@ def hold(path):
     open(path, "w").write(str(os.getpid()))
     while True: time.sleep(60)
 def touch(path): open(path, "a").close(); return path
+def map_shared(size):
+    memory = mmap.mmap(-1, size)
+    for at in range(0, size, 4096): memory[at] = 1
+    while True: time.sleep(60)
 def allocate(size): return len(bytearray(size))
 class Odd(Exception):
     def __init__(self, a, b): super().__init__(f"{a} {b}")
@@ -297,6 +301,12 @@ async def test_children_share_the_memory_limit_of_a_call(executor: Processes, ca
     with pytest.raises(OverLimit, match="memory"):
         await collect(executor, calls.share_memory, [[200 * mebibytes] * 4])
     assert await collect(executor, calls.square, [3]) == [9]
+
+
+@linux
+async def test_memory_that_could_be_shared_counts(executor: Processes, calls: Any) -> None:
+    with pytest.raises(OverLimit, match="memory"):
+        await collect(executor, calls.map_shared, [200 * 1024**2], Limits(128 * 1024**2, 10))
 
 
 @linux

@@ -6,10 +6,8 @@ while when the provider is unavailable. Whether an account is banned is for the 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import ipaddress
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from traceback import extract_tb
@@ -18,21 +16,22 @@ from typing import TYPE_CHECKING, Final
 from cachetools import TTLCache
 
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
-from collidium.errors import TooManyRequests
+from collidium.runtime.limits import CallerLimits, Clock
 from collidium.runtime.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Tokens and addresses remembered; valid tokens are apart, so that a flood drives none out.
+#: Tokens remembered; valid tokens are apart, so that a flood drives none out.
 KNOWN_TOKENS: Final = 10_000
 REJECTED_TOKENS: Final = 1_000
-ADDRESSES: Final = 10_000
+#: Tokens that were valid are remembered for a day, if only to tell them from those that never were.
+ONCE_VALID_TOKENS, ONCE_VALID_SECONDS = 50_000, 24 * 3600.0
+#: Unknown tokens that the provider is asked about at once: known ones find the rest of its connections free.
+UNKNOWN_AT_ONCE: Final = 16
 #: How long a rejection holds: the token may have been made a moment ago. After a failure of the provider, it
 #: is not asked about the same known token for at least as long.
 REJECTED_SECONDS: Final = 5.0
-
-Clock = Callable[[], float]
 
 
 @dataclass(slots=True)
@@ -40,27 +39,6 @@ class _Known:
     identity: Identity
     #: Until then the provider is not asked.
     fresh_until: float
-
-
-class TokenBuckets:
-    """A token bucket for each key: ``burst`` at once, then ``per_minute``.
-
-    A bucket is the time at which it is full again (generic cell rate algorithm); a full one has no entry.
-    """
-
-    def __init__(self, burst: int, per_minute: int, keys: int, clock: Clock) -> None:
-        self._interval = 60 / per_minute
-        self._span = burst * self._interval
-        self._clock = clock
-        self._full_at: TTLCache[str, float] = TTLCache(keys, self._span, timer=clock)
-
-    def seconds_left(self, key: str) -> float:
-        """Seconds until :meth:`take` is allowed; zero or less where it is now."""
-        return self._full_at.get(key, 0.0) + self._interval - self._span - self._clock()
-
-    def take(self, key: str) -> None:
-        """Take one."""
-        self._full_at[key] = max(self._full_at.get(key, 0.0), self._clock()) + self._interval
 
 
 class Identities:
@@ -84,12 +62,17 @@ class Identities:
         self._known: TTLCache[str, _Known] = TTLCache(KNOWN_TOKENS, kept, timer=clock)
         rejected = min(self._fresh, REJECTED_SECONDS)
         self._rejected: TTLCache[str, bool] = TTLCache(REJECTED_TOKENS, rejected, timer=clock)
+        self._once_valid: TTLCache[str, bool] = TTLCache(ONCE_VALID_TOKENS, ONCE_VALID_SECONDS, timer=clock)
         self._asking: SharedCalls[str, Identity | None] = SharedCalls()
-        in_all = settings.unknown_tokens_per_minute_in_all
-        self._by_address = TokenBuckets(
-            settings.unknown_tokens_burst, settings.unknown_tokens_per_minute, ADDRESSES, clock
+        self._unknown_at_once = asyncio.Semaphore(UNKNOWN_AT_ONCE)
+        self._patience = settings.identity_timeout_seconds
+        self._limits = CallerLimits(
+            "unknown tokens",
+            settings.unknown_tokens_burst,
+            settings.unknown_tokens_per_minute,
+            settings.unknown_tokens_per_minute_in_all,
+            clock,
         )
-        self._in_all = TokenBuckets(in_all, in_all, 1, clock)
 
     async def identify(self, token: str, address: str) -> Identity | None:
         """Return the token's owner, or None when it is not valid.
@@ -115,9 +98,11 @@ class Identities:
         if key in self._rejected:
             return None
         if not known and key not in self._asking:
-            self._limit(network_of(address))
+            # A flood of others takes nothing from who was here before.
+            self._limits.take(address, in_all=key not in self._once_valid)
+        ask = self._ask if known or key in self._once_valid else self._ask_about_unknown
         try:
-            return await self._asking.run(key, lambda: self._ask(key, token))
+            return await self._asking.run(key, lambda: ask(key, token))
         except IdentityUnavailable:
             if not known:
                 raise
@@ -133,23 +118,26 @@ class Identities:
         await self._asking.close()
         await self._provider.close()
 
-    def _limit(self, network: str) -> None:
-        wait = max(self._by_address.seconds_left(network), self._in_all.seconds_left(""))
-        if wait > 0:
-            raise TooManyRequests(
-                "too many unknown tokens were sent from your address or to this server; try again later",
-                retry_after=math.ceil(wait),
-            )
-        self._by_address.take(network)
-        self._in_all.take("")
+    async def _ask_about_unknown(self, key: str, token: str) -> Identity | None:
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._unknown_at_once.acquire()
+        except TimeoutError:
+            raise IdentityUnavailable("too many unknown tokens are being checked now") from None
+        try:
+            return await self._ask(key, token)
+        finally:
+            self._unknown_at_once.release()
 
     async def _ask(self, key: str, token: str) -> Identity | None:
         identity = await self._ask_provider(token)
         if identity is None:
             self._known.pop(key, None)
+            self._once_valid.pop(key, None)
             self._rejected[key] = True
         else:
             self._known[key] = _Known(identity, self._clock() + self._fresh)
+            self._once_valid[key] = True
         return identity
 
     async def _ask_provider(self, token: str) -> Identity | None:
@@ -168,14 +156,3 @@ class Identities:
         if identity is None or isinstance(identity, Identity):
             return identity
         raise IdentityUnavailable(f"{provider.name} answered with {type(identity).__name__}, no Identity")
-
-
-def network_of(address: str) -> str:
-    """The network that an address counts for: itself, or the /64 of IPv6, all of which one host may use."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address[:64]
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return address
-    return str(parsed.ipv4_mapped or ipaddress.ip_network((int(parsed), 64), strict=False))

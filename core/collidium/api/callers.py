@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 from quart import request
 
 
@@ -10,7 +12,8 @@ def caller_address(proxies: int) -> str:
 
     ``X-Forwarded-For`` is anybody's to write, but for the entries that our proxies added: the last ones.
     """
-    return _passed_on("X-Forwarded-For", proxies) or request.remote_addr or ""
+    entry = _passed_on("X-Forwarded-For", proxies)
+    return (entry and _address(entry)) or request.remote_addr or ""
 
 
 def caller_scheme(proxies: int) -> str:
@@ -22,3 +25,15 @@ def caller_scheme(proxies: int) -> str:
 def _passed_on(header: str, proxies: int) -> str | None:
     passed = ",".join(request.headers.getlist(header)).split(",") if proxies else []
     return passed[-proxies].strip() if len(passed) >= proxies > 0 else None
+
+
+def _address(entry: str) -> str:
+    """The IP address of an entry, which may have brackets and a port; empty where there is none."""
+    if entry.startswith("["):
+        entry = entry[1:].partition("]")[0]
+    elif entry.count(":") == 1:
+        entry = entry.partition(":")[0]
+    try:
+        return str(ipaddress.ip_address(entry))
+    except ValueError:
+        return ""

@@ -6,6 +6,7 @@ from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, tag, validate_querystring
 
 from collidium.api.answers import page_of
+from collidium.api.callers import caller_address
 from collidium.api.context import platform
 from collidium.api.schemas import ModelsQuery
 from collidium.hub.models import Question
@@ -32,5 +33,6 @@ async def listed(query_args: ModelsQuery) -> Response:
         limit=query_args.limit,
         cursor=query_args.cursor or "",
     )
-    found = await platform().model_zoo.models(question)
+    address = caller_address(platform().settings.trusted_proxies)
+    found = await platform().model_zoo.models(question, address)
     return page_of(found.models, query_args, found.cursor).response()

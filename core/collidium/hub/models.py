@@ -14,6 +14,7 @@ from collidium.errors import Unavailable, UnknownCursor, UpstreamError
 from collidium.hub.model_cards import read_models, task_prefix
 from collidium.records import HubModel
 from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.limits import CallerLimits
 from collidium.runtime.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ KEPT_SECONDS: Final = 30.0
 KEPT_MODELS: Final = 10_000
 #: Calls to the hub at one time; further ones wait their turn until the timeout.
 CONNECTIONS: Final = 4
+#: Questions that the hub has to be asked: of one address at once and in a minute, of all in a minute.
+QUESTIONS_BURST, QUESTIONS_PER_MINUTE, QUESTIONS_IN_ALL = 60, 60, 300
 #: Seconds that an answer may take.
 TIMEOUT_SECONDS: Final = 10.0
 #: Models asked for at once; and more bytes than so many take.
@@ -73,12 +76,18 @@ class ModelZoo:
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
         kept: TTLCache[Question, Found] = TTLCache(KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight)
         self._pages = SharedCalls(kept)
+        self._limits = CallerLimits(
+            "questions about models", QUESTIONS_BURST, QUESTIONS_PER_MINUTE, QUESTIONS_IN_ALL
+        )
 
-    async def models(self, question: Question) -> Found:
+    async def models(self, question: Question, address: str | None = None) -> Found:
         """A page of models; it may have fewer than asked for and still not be the last.
 
-        Raises Unavailable while the hub is away, UpstreamError for nonsense, UnknownCursor.
+        ``address`` is the caller's: it is limited where the hub has to be asked. Raises TooManyRequests,
+        Unavailable while the hub is away, UpstreamError for nonsense, UnknownCursor.
         """
+        if address is not None and question not in self._pages:
+            self._limits.take(address)
         return await self._pages.run(question, lambda: self._ask(question))
 
     async def close(self) -> None:

@@ -105,6 +105,8 @@ class Deliverer(LeasedLoop[Attempt]):
         if outcome.error is None and not late:
             self._memory.answered(attempt.receiver)
             failures = 0
+        elif outcome.ours:
+            failures = 0
         else:
             failures = self._memory.failed(attempt.receiver)
         await self._settle(attempt, outcome, failures)
@@ -146,7 +148,7 @@ class Deliverer(LeasedLoop[Attempt]):
         await deliveries.failed(attempt, outcome.status, outcome.error, again)
         why = f"{outcome.error} ({outcome.cause})" if outcome.cause else outcome.error
         logger.info("%s: %s; %s", told, why, f"again at {again}" if again else "given up")
-        if not outcome.gone:
+        if not (outcome.gone or outcome.ours):
             # By the receiver's failures: an event that it never takes must not hold up the others for long.
             until = again if again and attempt.number <= failures else moment + PAUSES.pause(failures)
-            await deliveries.put_off(attempt.receiver, until)
+            await deliveries.put_off(attempt.receiver, moment, until)

@@ -146,9 +146,9 @@ async def failed(attempt: Attempt, status: int | None, error: str, next_attempt_
     )
 
 
-async def put_off(receiver: Receiver, until: datetime) -> None:
-    """Let what was not tried yet wait until then, as another delivery to the receiver has failed."""
-    await _move(receiver, until, Q(next_attempt_at__lt=until))
+async def put_off(receiver: Receiver, moment: datetime, until: datetime) -> None:
+    """Let what is due and was not tried wait until then, as another delivery to the receiver has failed."""
+    await _move(receiver, until, Q(next_attempt_at__lte=moment))
 
 
 async def call_up(receiver: Receiver, moment: datetime) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -18,8 +19,9 @@ from standardwebhooks import Webhook
 from collidium import __version__
 from collidium.errors import TooManyRequests, Unavailable
 from collidium.outbox.bounded_network import BoundedNetwork
-from collidium.outbox.look_ups import LookUps, Refused, Resolve, addresses_of
+from collidium.outbox.look_ups import Refused, addresses_of
 from collidium.outbox.urls import HTTPS_PORT, host_of
+from collidium.runtime.look_ups import LookUps, Resolve
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -51,6 +53,8 @@ class Outcome:
     error: str | None
     #: What went wrong, for the platform's own log; nothing of the URL.
     cause: str = ""
+    #: Whether the receiver was not even tried, as this process had no room for it.
+    ours: bool = False
 
     @property
     def gone(self) -> bool:
@@ -65,10 +69,13 @@ class Sender:
     certificate is still that of the host name.
     """
 
-    def __init__(self, settings: Settings, resolve: Resolve, context: ssl.SSLContext) -> None:
+    def __init__(
+        self, settings: Settings, resolve: Resolve, resolve_answering: Resolve, context: ssl.SSLContext
+    ) -> None:
         self._private = settings.webhook_private_addresses
         self._seconds = settings.webhook_timeout_seconds
         self._resolve = resolve
+        self._resolve_answering = resolve_answering
         self._context = context
         self._network = BoundedNetwork()
         # Held by those who use them, so there are never more than attempts under way.
@@ -79,8 +86,9 @@ class Sender:
         """A sender that trusts the authorities of ``SSL_CERT_FILE``, else those that httpx brings."""
         # In a thread: reading all authorities takes 50 ms.
         context = await asyncio.to_thread(httpx.create_ssl_context)
-        # Look-ups of its own: hosts that deliveries wait for keep nobody from setting a webhook.
-        return cls(settings, resolve or LookUps().look_up, context)
+        # Look-ups of its own: hosts that deliveries wait for keep nobody from setting a webhook. Others again
+        # for who answered before: names that lead nowhere do not keep them waiting.
+        return cls(settings, resolve or LookUps().look_up, resolve or LookUps().look_up, context)
 
     async def send(
         self,
@@ -114,7 +122,7 @@ class Sender:
         except Refused as refused:
             return Outcome(None, str(refused))
         except (TooManyRequests, Unavailable) as error:
-            return Outcome(None, "its host cannot be looked up now", error.detail)
+            return Outcome(None, "could not be tried now", error.detail, ours=True)
         except _FAILURES as failure:
             return Outcome(None, NO_ANSWER, _kinds(failure))
 
@@ -122,8 +130,9 @@ class Sender:
         self, url: httpx.URL, account_id: int, headers: dict[str, str], body: bytes, *, answering: bool
     ) -> int:
         host, port = host_of(url), url.port or HTTPS_PORT
+        resolve = self._resolve_answering if answering else self._resolve
         addresses = await addresses_of(
-            host, port, account_id, private=self._private, resolve=self._resolve, seconds=self._seconds
+            host, port, account_id, private=self._private, resolve=resolve, seconds=self._seconds
         )
         headers = {"Host": url.netloc.decode("ascii"), **headers}
         *others, last = (
@@ -137,11 +146,23 @@ class Sender:
         async with self._place(last.host, answering=answering):
             return await self._post_to(last, host, headers, body)
 
-    def _place(self, address: bytes, *, answering: bool) -> AbstractAsyncContextManager[None]:
-        """A place at an address; who answers needs none."""
+    @asynccontextmanager
+    async def _place(self, address: bytes, *, answering: bool) -> AsyncIterator[None]:
+        """A place at an address; who answers needs none. Raises Unavailable."""
         if answering:
-            return nullcontext()
-        return self._places.setdefault(address, asyncio.Semaphore(MOST_PER_ADDRESS))
+            yield
+            return
+        place = self._places.setdefault(address, asyncio.Semaphore(MOST_PER_ADDRESS))
+        try:
+            # That leaves the time of one connection.
+            async with asyncio.timeout(self._seconds * (1 - 1 / MOST_ADDRESSES)):
+                await place.acquire()
+        except TimeoutError:
+            raise Unavailable("too many deliveries to its address are under way") from None
+        try:
+            yield
+        finally:
+            place.release()
 
     async def _post_to(self, address: httpcore.URL, host: str, headers: dict[str, str], body: bytes) -> int:
         """The answer's status; the rest of the answer is not read, as nothing depends on it."""

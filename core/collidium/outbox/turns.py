@@ -59,6 +59,9 @@ LIMITS: Final = {
     Standing.NEW: Limits(process=48, account=1, host=8),
     Standing.FAILING: Limits(process=16, account=1, host=2),
 }
+#: With so many deliveries under way, the places that are left are for accounts that have none under way.
+FIRST_ONLY: Final = 48
+_IN_ALL: Final = "in all"
 
 
 def in_turn(
@@ -67,7 +70,7 @@ def in_turn(
     standing: Callable[[Receiver], Standing],
     last_turns: Mapping[int, int],
 ) -> list[Due]:
-    """Choose the deliveries to start now: one after the other for as long as :data:`LIMITS` leave room.
+    """Choose the deliveries to start now, one after the other as :data:`LIMITS` and :data:`FIRST_ONLY` allow.
 
     The next place goes to the account with the fewest deliveries under way, of several to the one whose last
     turn is longest ago; of its deliveries to the one whose host has the fewest of them under way, then to the
@@ -88,7 +91,7 @@ def in_turn(
     counts: Counter[object] = Counter()
 
     def start(receiver: Receiver) -> None:
-        counts.update([receiver, receiver.account_id, *_limits(receiver, standing(receiver))])
+        counts.update([_IN_ALL, receiver, receiver.account_id, *_limits(receiver, standing(receiver))])
 
     def rank(delivery: Due) -> tuple[int, int, int]:
         account_id, _ = delivery.receiver
@@ -109,6 +112,8 @@ def in_turn(
         heappop(waiting)
         # What has no room now has none for the rest of this choice: counts only grow.
         limits = _limits(delivery.receiver, standing(delivery.receiver))
+        if counts[delivery.receiver.account_id]:
+            limits[_IN_ALL] = FIRST_ONLY
         if all(counts[limited] < limit for limited, limit in limits.items()):
             start(delivery.receiver)
             chosen.append(delivery)

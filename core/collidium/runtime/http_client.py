@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import __version__
+from collidium.runtime.look_ups import LookUps
 
 if TYPE_CHECKING:
     import ssl
@@ -53,6 +54,8 @@ class HttpClient:
         #: A pool of one connection each, the one that was used last at the end.
         self._idle: list[httpx.AsyncClient] = []
         self._calls: set[asyncio.Task[httpx.Response]] = set()
+        self._look_ups = LookUps()
+        self._closed = False
 
     async def call(
         self,
@@ -100,6 +103,9 @@ class HttpClient:
                 await self._slots.acquire()
         except TimeoutError:
             raise httpx.PoolTimeout("too many calls", request=request) from None
+        if self._closed:
+            self._slots.release()
+            raise httpx.CloseError("the client was closed", request=request)
         # A caller that is cancelled leaves the call to its own deadline.
         task = asyncio.create_task(self._exchange(request, maximum_bytes, deadline))
         self._calls.add(task)
@@ -107,7 +113,8 @@ class HttpClient:
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """End what goes on, and close all connections. Idempotent."""
+        """End what goes on and what waits, and close all connections. Idempotent."""
+        self._closed = True
         for task in list(self._calls):
             task.cancel()
         await asyncio.gather(*self._calls, return_exceptions=True)
@@ -124,7 +131,7 @@ class HttpClient:
     async def _exchange(self, request: httpx.Request, maximum_bytes: int, deadline: float) -> httpx.Response:
         import httpx
 
-        pool = self._idle.pop() if self._idle else _pool_of_one()
+        pool = self._idle.pop() if self._idle else self._pool_of_one()
         timeout = httpx.Timeout(self._timeout_seconds, connect=self._timeout_seconds * _CONNECT_SHARE)
         request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
         try:
@@ -143,6 +150,20 @@ class HttpClient:
         headers = [item for item in response.headers.multi_items() if item[0] not in _OF_THE_TRANSFER]
         return httpx.Response(response.status_code, headers=headers, content=content, request=request)
 
+    def _pool_of_one(self) -> httpx.AsyncClient:
+        import httpx
+
+        from collidium.runtime.network import Network
+
+        pool = httpx.AsyncClient(
+            verify=_tls(),
+            limits=httpx.Limits(max_connections=1),
+            follow_redirects=False,
+            mounts=past_proxies(),
+        )
+        Network(self._look_ups).serve(pool)
+        return pool
+
 
 async def _body(response: httpx.Response, maximum_bytes: int) -> bytes:
     content = bytearray()
@@ -157,14 +178,6 @@ async def _prepare() -> None:
     """Import httpx and read all certificates once, in a thread: that would hold up every other request."""
     if not _tls.cache_info().currsize:
         await asyncio.to_thread(_tls)
-
-
-def _pool_of_one() -> httpx.AsyncClient:
-    import httpx
-
-    return httpx.AsyncClient(
-        verify=_tls(), limits=httpx.Limits(max_connections=1), follow_redirects=False, mounts=past_proxies()
-    )
 
 
 @functools.cache

@@ -29,8 +29,8 @@ class SharedCalls(Generic[K, V]):
         self._waiting: dict[K, int] = {}
 
     def __contains__(self, key: K) -> bool:
-        """Whether a call for ``key`` is under way."""
-        return key in self._tasks
+        """Whether a result for ``key`` is kept, or its call under way."""
+        return key in self._tasks or (self._kept is not None and key in self._kept)
 
     def __len__(self) -> int:
         """Calls under way."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from tests.waiting import until
 
-from collidium.accounts.identities import ADDRESSES, Identities, TokenBuckets, network_of
+from collidium.accounts.identities import Identities
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
 from collidium.errors import TooManyRequests
 from collidium.settings import Settings
@@ -144,6 +145,45 @@ async def test_flood_of_many_addresses_is_limited(directory: Directory, clock: C
     assert refused == 1400
 
 
+async def test_token_of_yesterday_is_taken_in_a_flood(directory: Directory, clock: Clock) -> None:
+    known = identities(directory, clock)
+    await known.identify("good", "192.0.2.1")
+    clock.now += 12 * 3600
+    for number in range(1000):
+        with suppress(TooManyRequests):
+            await known.identify(f"bad {number}", f"198.51.{number % 50}.1")
+    assert await known.identify("good", "192.0.2.1") == Identity("ada")
+    directory.revoked.add("good")
+    clock.now += 61
+    assert await known.identify("good", "192.0.2.1") is None
+
+
+async def test_unknown_tokens_leave_connections_to_known(clock: Clock) -> None:
+    class Slow(Directory):
+        """Has 20 connections, and answers about good tokens alone."""
+
+        slots = asyncio.Semaphore(20)
+
+        async def identify(self, token: str) -> Identity | None:
+            async with self.slots:
+                self.asked.append(token)
+                if token.startswith("bad"):
+                    await self.gate.wait()
+                return Identity("ada")
+
+    directory = Slow()
+    known = identities(directory, clock)
+    await known.identify("good", "192.0.2.1")
+    clock.now += 61
+    directory.gate.clear()
+    flood = [asyncio.create_task(known.identify(f"bad {n}", f"198.51.100.{n}")) for n in range(50)]
+    await until(lambda: len(directory.asked) > 16)
+    async with asyncio.timeout(1):
+        assert await known.identify("good", "192.0.2.1") == Identity("ada")
+    directory.gate.set()
+    assert await asyncio.gather(*flood) == [Identity("ada")] * 50
+
+
 async def test_known_token_outlasts_an_outage_for_the_grace(directory: Directory, clock: Clock) -> None:
     known = identities(directory, clock)
     start = clock.now
@@ -181,25 +221,3 @@ async def test_outage_is_no_answer_about_unknown_tokens(directory: Directory, cl
         await known.identify("good", "::1")
     directory.away = False
     assert await known.identify("good", "::1") == Identity("ada")
-
-
-async def test_buckets_of_many_addresses_are_bounded(clock: Clock) -> None:
-    buckets = TokenBuckets(2, 60, ADDRESSES, clock)
-    for number in range(ADDRESSES + 5):
-        buckets.take(str(number))
-    assert len(buckets._full_at) == ADDRESSES
-
-
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("192.0.2.1", "192.0.2.1"),
-        ("::ffff:192.0.2.1", "192.0.2.1"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("unknown", "unknown"),
-        ("", ""),
-        ("x" * 1000, "x" * 64),
-    ],
-)
-def test_network_of_an_address(address: str, network: str) -> None:
-    assert network_of(address) == network

@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from tests.waiting import until
 
-from collidium.errors import Unavailable, UnknownCursor, UpstreamError
-from collidium.hub.models import ModelZoo, Question
+from collidium.errors import TooManyRequests, Unavailable, UnknownCursor, UpstreamError
+from collidium.hub.models import QUESTIONS_BURST, ModelZoo, Question
 from collidium.records import HubModel
 
 GOOD: dict[str, Any] = {"id": "ada/helix", "tags": ["collidium"]}
@@ -87,6 +87,21 @@ async def test_one_answer_serves_all_who_ask_the_same(zoo: ModelZoo, hub: FakeHu
     assert len(hub.asked) == 1
     await zoo.models(Question(search="other"))
     assert len(hub.asked) == 2
+
+
+async def test_questions_of_one_address_are_limited(zoo: ModelZoo, hub: FakeHub) -> None:
+    async def refused(search: str, address: str) -> bool:
+        try:
+            await zoo.models(Question(search=search), address)
+        except TooManyRequests as error:
+            return int(error.headers["Retry-After"]) > 0
+        return False
+
+    refusals = [await refused(str(number), "192.0.2.1") for number in range(QUESTIONS_BURST + 10)]
+    assert any(refusals)
+    assert not any(refusals[:QUESTIONS_BURST])
+    assert not await refused("0", "192.0.2.1"), "an answer that is known costs nothing"
+    assert not await refused("new", "192.0.2.2")
 
 
 async def test_a_refusal_is_not_remembered(zoo: ModelZoo, hub: FakeHub) -> None:

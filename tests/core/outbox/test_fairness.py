@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.core.outbox.receiver import Receiver
 from tests.core.outbox.test_sharing import running
 from tests.waiting import until
 
+from collidium.outbox import deliveries, turns
 from collidium.outbox.models import Delivery
 from collidium.outbox.sending import MOST_PER_ADDRESS
 
@@ -144,6 +146,20 @@ async def test_what_waits_for_a_failing_receiver_is_not_tried(post: Post, receiv
         await deliverer.deliver_due()
     assert {delivery.state for delivery in await post.log()} == {"delivered"}
     assert len(receiver.received) == 23
+
+
+async def test_each_failure_puts_off_what_is_due(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where more is due than is moved at once."""
+    monkeypatch.setattr(deliveries, "MOST_MOVED", 5)
+    await post.register(receiver.url())
+    await post.announce(*(f"r{n}" for n in range(12)))
+    now = post.clock()
+    for seconds in (60, 70, 80):
+        until_then = now + timedelta(seconds=seconds)
+        await deliveries.put_off(turns.Receiver(1, HOST), now, until_then)
+    assert not await Delivery.filter(next_attempt_at__lte=now).exists()
 
 
 async def test_a_failing_receiver_of_another_account_is_no_reason_to_wait(

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from tests.waiting import until
 from collidium import settings
 from collidium.errors import InvalidInput, TooManyRequests, Unavailable
 from collidium.outbox import require_reachable
-from collidium.outbox.look_ups import LookUps
+from collidium.outbox.sending import Sender
+from collidium.runtime.look_ups import MOST, LookUps
 
 DEFAULTS = settings.load()
 
@@ -33,7 +35,8 @@ class NameServer:
         if host.endswith(".slow.example"):
             self.answers.wait(20)
             raise socket.gaierror(socket.EAI_AGAIN, "no name server answers")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("8.8.8.8", port))]
+        address = "127.0.0.1" if host == "inside.example" else "8.8.8.8"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
 
 @pytest.fixture
@@ -154,13 +157,35 @@ async def test_a_url_is_refused_for_now_while_the_account_s_last_is_looked_up(
     await require_reachable("https://quick.example/", DEFAULTS, account_id=2, resolve=resolve)
 
 
-async def test_a_delivery_that_has_to_wait_for_others_is_tried_again(
-    post: Post, name_server: NameServer
-) -> None:
+async def test_delivery_without_a_look_up_blames_no_receiver(post: Post, name_server: NameServer) -> None:
     look_ups = LookUps(seconds=0.05)
     await leave_soon(look_ups, "h.slow.example", 1)
     await post.register("https://quick.example/")
-    await post.announce("r1")
-    await post.deliver(look_ups.look_up)
-    (delivery,) = await post.log()
-    assert (delivery.state, delivery.last_error) == ("pending", "its host cannot be looked up now")
+    await post.announce("r1", "r2")
+    assert await post.deliver(look_ups.look_up) == 2, "the second was put off"
+    assert [(delivery.state, delivery.last_error) for delivery in await post.log()] == [
+        ("pending", "could not be tried now")
+    ] * 2
+
+
+async def test_black_holed_names_leave_look_ups_to_who_answered(name_server: NameServer) -> None:
+    sender = await Sender.open(DEFAULTS)
+
+    async def send(host: str, account_id: int, *, answering: bool = False) -> str | None:
+        outcome = await sender.send(
+            f"https://{host}/",
+            account_id,
+            event_id="e",
+            body="{}",
+            secret="whsec_" + "A" * 32,
+            moment=datetime.now(UTC),
+            answering=answering,
+        )
+        return outcome.error
+
+    waiting = [asyncio.create_task(send(f"h{n}.slow.example", n)) for n in range(1, MOST + 1)]
+    await until(lambda: threads() == MOST)
+    assert await send("inside.example", 100) == "could not be tried now"
+    assert "not public" in str(await send("inside.example", 100, answering=True))
+    name_server.answers.set()
+    await asyncio.gather(*waiting)

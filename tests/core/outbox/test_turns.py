@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collidium.outbox.turns import LIMITS, Due, Memory, Receiver, Standing, in_turn
+from collidium.outbox.turns import FIRST_ONLY, LIMITS, Due, Memory, Receiver, Standing, in_turn
 
 RECEIVERS = st.builds(Receiver, st.integers(1, 30), st.sampled_from(["a.example", "b.example", "c.example"]))
 STANDINGS = st.dictionaries(RECEIVERS, st.sampled_from(Standing), max_size=40)
@@ -42,7 +42,10 @@ def test_turns_keep_every_limit_and_waste_no_place(
     started = [delivery.receiver for delivery in chosen]
     assert not any(over(started, standings, worst) for worst in Standing)
     for left in set(due) - set(chosen):
-        assert any(over([*started, left.receiver], standings, better) for better in Standing)
+        is_second = any(receiver.account_id == left.receiver.account_id for receiver in started)
+        assert (is_second and len(started) >= FIRST_ONLY) or any(
+            over([*started, left.receiver], standings, better) for better in Standing
+        )
     # What is under way counts as what was chosen.
     assert not in_turn([delivery for delivery in due if delivery not in chosen], started, standing, {})
 
@@ -88,6 +91,14 @@ def test_failing_receivers_leave_room_for_new_and_answering_ones() -> None:
     ]
     counts = Counter(standing(delivery.receiver) for delivery in in_turn(due, [], standing, {}))
     assert counts == {Standing.FAILING: 16, Standing.NEW: 32, Standing.ANSWERING: 16}
+
+
+def test_sixteen_accounts_leave_places_to_others() -> None:
+    due = [Due(n, Receiver(n % 16, f"{n}.example")) for n in range(200)]
+    held = [delivery.receiver for delivery in in_turn(due, [], lambda _: Standing.ANSWERING, {})]
+    assert len(held) == FIRST_ONLY
+    other = Due(1000, Receiver(100, "other.example"))
+    assert in_turn([*due, other], held, lambda _: Standing.ANSWERING, {}) == [other]
 
 
 def test_receivers_are_known_by_their_last_event() -> None:

@@ -13,7 +13,7 @@ import pytest
 from collidium.errors import TooManyRequests, Unavailable
 from collidium.secrets import Secrets
 from collidium_plugins.webapps.sign_in.departures import SECONDS, Departures
-from collidium_plugins.webapps.sign_in.limits import OVERALL, Limits, network
+from collidium_plugins.webapps.sign_in.limits import OVERALL, Limits
 from collidium_plugins.webapps.sign_in.sessions import MOST_PER_ACCOUNT, Sessions
 from collidium_plugins.webapps.sign_in.store import Store
 
@@ -169,22 +169,6 @@ async def test_one_address_does_not_use_up_what_others_have(store: Store, clock:
         except TooManyRequests:
             continue
     await limits.count("sign-in", "192.0.2.2")
-
-
-@pytest.mark.parametrize(
-    ("address", "stands_for"),
-    [
-        ("192.0.2.1", "192.0.2.1"),
-        ("::ffff:192.0.2.1", "192.0.2.1"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
-        ("unix:", ""),
-        ("", ""),
-        ("x" * 10_000, ""),
-    ],
-)
-def test_whom_an_address_stands_for(address: str, stands_for: str) -> None:
-    assert network(address) == stands_for
 
 
 # -- the file ----------------------------------------------------------------------------------------------

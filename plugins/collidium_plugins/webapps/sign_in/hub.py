@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,13 +45,14 @@ class Hub:
         self.url = url
         self._http = HttpClient(TIMEOUT_SECONDS, CONNECTIONS)
         self._providers: SharedCalls[None, Provider] = SharedCalls(TTLCache(1, KEPT_SECONDS))
-        self._asking = asyncio.Lock()
+        self._asking_keys: SharedCalls[str, KeySet] = SharedCalls()
         self._keys: KeySet | None = None
         self._keys_since = 0.0
 
     async def close(self) -> None:
         """Give back the connections. Idempotent."""
         await self._providers.close()
+        await self._asking_keys.close()
         await self._http.close()
 
     async def provider(self) -> Provider:
@@ -62,13 +62,10 @@ class Hub:
     async def keys(self, *, anew: bool = False) -> KeySet:
         """The keys with which the hub signs; ``anew`` where one was missing. Raises as :meth:`provider`."""
         provider = await self.provider()
-        async with self._asking:
-            age = monotonic() - self._keys_since
-            if self._keys is None or age > (LOOK_AGAIN_SECONDS if anew else KEPT_SECONDS):
-                _, told = await self._ask("GET", provider.jwks_uri)
-                self._keys = _read_keys(told)
-                self._keys_since = monotonic()
-            return self._keys
+        age = monotonic() - self._keys_since
+        if self._keys is None or age > (LOOK_AGAIN_SECONDS if anew else KEPT_SECONDS):
+            return await self._asking_keys.run(provider.jwks_uri, lambda: self._ask_keys(provider.jwks_uri))
+        return self._keys
 
     async def token(self, body: str, headers: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
         """Send the token endpoint a form; the status and the document of its answer. Raises Unavailable."""
@@ -79,6 +76,12 @@ class Hub:
     async def _discover(self) -> Provider:
         _, told = await self._ask("GET", self.url + DISCOVERY)
         return read_provider(told, self.url)
+
+    async def _ask_keys(self, url: str) -> KeySet:
+        _, told = await self._ask("GET", url)
+        self._keys = _read_keys(told)
+        self._keys_since = monotonic()
+        return self._keys
 
     async def _ask(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, body: str | None = None

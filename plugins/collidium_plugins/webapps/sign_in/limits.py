@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import sqlite3
 import time
 from collections.abc import Callable
 from typing import Final
 
 from collidium.errors import TooManyRequests
+from collidium.runtime.limits import network_of
 from collidium_plugins.webapps.sign_in.store import Store
 
 #: Everybody together may try so many times as often as one address.
 OVERALL: Final = 50
-#: What one customer of a provider has of IPv6: more addresses than can be counted.
-_NETWORK_BITS: Final = 64
 _EVERYBODY: Final = "*"
 
 
@@ -30,7 +28,7 @@ class Limits:
         """Note an attempt from there. Raises TooManyRequests."""
         now = self._clock()
         minute = int(now // 60)
-        if await self._store.transact(lambda db: self._allowed(db, minute, kind, network(address))):
+        if await self._store.transact(lambda db: self._allowed(db, minute, kind, network_of(address))):
             return
         raise TooManyRequests(
             "too many sign-ins were begun in this minute; wait a little and try again",
@@ -49,16 +47,3 @@ class Limits:
             if count > most:
                 return False
         return True
-
-
-def network(address: str) -> str:
-    """Whom an address stands for: itself, or in IPv6 its network of 64 bits."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return ""
-    if found.version == 4:
-        return str(found)
-    if found.ipv4_mapped:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((int(found), _NETWORK_BITS), strict=False))

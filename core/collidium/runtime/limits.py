@@ -1,0 +1,79 @@
+"""How often callers may make the server ask others."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections.abc import Callable
+from time import monotonic
+from typing import Final
+
+from cachetools import TTLCache
+
+from collidium.errors import TooManyRequests
+
+#: Addresses remembered.
+ADDRESSES: Final = 10_000
+
+Clock = Callable[[], float]
+
+
+class TokenBuckets:
+    """A token bucket for each key: ``burst`` at once, then ``per_minute``.
+
+    A bucket is the time at which it is full again (generic cell rate algorithm); a full one has no entry.
+    """
+
+    def __init__(self, burst: int, per_minute: int, keys: int, clock: Clock) -> None:
+        self._interval = 60 / per_minute
+        self._span = burst * self._interval
+        self._clock = clock
+        self._full_at: TTLCache[str, float] = TTLCache(keys, self._span, timer=clock)
+
+    def seconds_left(self, key: str) -> float:
+        """Seconds until :meth:`take` is allowed; zero or less where it is now."""
+        return self._full_at.get(key, 0.0) + self._interval - self._span - self._clock()
+
+    def take(self, key: str) -> None:
+        """Take one."""
+        self._full_at[key] = max(self._full_at.get(key, 0.0), self._clock()) + self._interval
+
+
+class CallerLimits:
+    """Token buckets of every address and of all of them together.
+
+    Parameters
+    ----------
+    what
+        What is limited, for messages: ``unknown tokens``.
+    """
+
+    def __init__(
+        self, what: str, burst: int, per_minute: int, in_all_per_minute: int, clock: Clock = monotonic
+    ) -> None:
+        self._what = what
+        self._by_address = TokenBuckets(burst, per_minute, ADDRESSES, clock)
+        self._in_all = TokenBuckets(in_all_per_minute, in_all_per_minute, 1, clock)
+
+    def take(self, address: str, *, in_all: bool = True) -> None:
+        """Count one; ``in_all=False`` for the address alone. Raises TooManyRequests."""
+        counted = [(self._by_address, network_of(address)), *([(self._in_all, "")] if in_all else [])]
+        wait = max(buckets.seconds_left(key) for buckets, key in counted)
+        if wait > 0:
+            raise TooManyRequests(
+                f"too many {self._what} were sent from your address or to this server; try again later",
+                retry_after=math.ceil(wait),
+            )
+        for buckets, key in counted:
+            buckets.take(key)
+
+
+def network_of(address: str) -> str:
+    """The network that an address counts for: itself, or the /64 of IPv6, all of which one host may use."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:64]
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return address
+    return str(parsed.ipv4_mapped or ipaddress.ip_network((int(parsed), 64), strict=False))

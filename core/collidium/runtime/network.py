@@ -1,0 +1,74 @@
+"""The network of outgoing calls: names are looked up in threads of their own.
+
+The event loop would look them up in its default executor, whose few threads the whole server uses. A look-up
+cannot be called off, so a name server that does not answer would soon hold all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import httpcore
+import httpx
+
+from collidium.errors import CollidiumError
+from collidium.runtime.look_ups import LookUps
+
+#: Addresses of a host that are tried, each for its part of the time.
+MOST_ADDRESSES: Final = 3
+
+
+class Network(httpcore.AsyncNetworkBackend):
+    """Opens connections; calls that wait for one name share its look-up."""
+
+    def __init__(self, look_ups: LookUps) -> None:
+        # To pyright it may be the stand-in for environments without anyio, which httpx needs.
+        self._inner: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()  # pyright: ignore[reportAttributeAccessIssue]
+        self._look_ups = look_ups
+
+    def serve(self, client: httpx.AsyncClient) -> None:
+        """Make the client connect through this network, which httpx has no parameter for."""
+        for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
+            if isinstance(transport, httpx.AsyncHTTPTransport):
+                transport._pool._network_backend = self  # noqa: SLF001
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 -- its interface
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to one of the host's addresses; raises ConnectError and ConnectTimeout."""
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        try:
+            async with asyncio.timeout_at(deadline):
+                addresses = _both_families(await self._look_ups.look_up(host, port))[:MOST_ADDRESSES]
+        except TimeoutError:
+            raise httpcore.ConnectTimeout("its host cannot be looked up now") from None
+        except (OSError, UnicodeError, CollidiumError) as error:
+            raise httpcore.ConnectError(str(error)) from error
+        failure: Exception = httpcore.ConnectError("its host has no address")
+        for tried, address in enumerate(addresses):
+            share = None if deadline is None else (deadline - loop.time()) / (len(addresses) - tried)
+            try:
+                return await self._inner.connect_tcp(address, port, share, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+
+def _both_families(addresses: Sequence[str]) -> list[str]:
+    """The addresses of IPv4 and of IPv6 by turns, as one of the two may lead nowhere."""
+    seen = Counter[bool]()
+
+    def turn(address: str) -> int:
+        seen[":" in address] += 1
+        return seen[":" in address]
+
+    return sorted(addresses, key=turn)

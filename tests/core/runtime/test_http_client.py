@@ -1,0 +1,88 @@
+"""Outgoing calls while name servers are silent, and when a client is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from tests.waiting import until
+
+from collidium.runtime.http_client import HttpClient, NoResponse
+
+CALLS = 20
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """``silent.example`` gets no answer; ``two.example`` has an address without a server, and one with."""
+    ended, look_up = threading.Event(), socket.getaddrinfo
+
+    def getaddrinfo(host: Any, port: Any, *args: Any, **options: Any) -> Any:
+        if host in {"silent.example", b"silent.example"}:
+            ended.wait(20)
+            raise socket.gaierror(socket.EAI_AGAIN, "no name server answers")
+        if host in {"two.example", b"two.example"}:
+            return [
+                (family, socket.SOCK_STREAM, 6, "", (address, port))
+                for family, address in ((socket.AF_INET6, "::1"), (socket.AF_INET, "127.0.0.1"))
+            ]
+        return look_up(host, port, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    yield
+    ended.set()
+
+
+@pytest.fixture
+async def heads() -> AsyncIterator[tuple[int, list[bytes]]]:
+    """The port of a server that does not answer ``/silent``, and the heads of its requests."""
+    received: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.readuntil(b"\r\n\r\n"))
+        if b"/silent" in received[-1]:
+            await reader.read()
+        else:
+            writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1], received
+
+
+async def test_silent_name_server_leaves_other_threads(names: None) -> None:
+    client = HttpClient(0.2, CALLS)
+    calls = (client.call("GET", "http://silent.example/", 1) for _ in range(CALLS))
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {NoResponse}
+    async with asyncio.timeout(1):
+        await asyncio.to_thread(str)
+    assert sum(thread.name == "collidium-look-up" for thread in threading.enumerate()) == 1
+    await client.close()
+
+
+async def test_call_tries_each_address_under_the_same_name(
+    names: None, heads: tuple[int, list[bytes]]
+) -> None:
+    port, received = heads
+    client = HttpClient(5, 1)
+    response = await client.call("GET", f"http://two.example:{port}/", 1)
+    await client.close()
+    assert response.status_code == 204
+    assert f"Host: two.example:{port}\r\n".encode() in received[0]
+
+
+async def test_closed_client_begins_no_call_that_waited(heads: tuple[int, list[bytes]]) -> None:
+    port, received = heads
+    client = HttpClient(5, 1)
+    calls = [asyncio.create_task(client.call("GET", f"http://127.0.0.1:{port}/silent", 1)) for _ in range(3)]
+    await until(lambda: len(received) == 1)
+    await client.close()
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes[1:]] == [NoResponse] * 2
+    assert len(received) == 1
