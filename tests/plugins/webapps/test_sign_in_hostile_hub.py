@@ -18,10 +18,10 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
 from collidium.errors import BadRequest, CollidiumError, Unavailable, UpstreamError
-from collidium_plugins.webapps.sign_in.cookies import new_key
 from collidium_plugins.webapps.sign_in.departures import Departure
 from collidium_plugins.webapps.sign_in.flow import Client, Grant
 from collidium_plugins.webapps.sign_in.hub import DISCOVERY, Hub
+from collidium_plugins.webapps.sign_in.keys import new_key
 
 KEY = RSAKey.generate_key(2048, {"kid": "one", "alg": "RS256", "use": "sig"})
 OTHER_KEY = RSAKey.generate_key(2048, {"kid": "two", "alg": "RS256", "use": "sig"})

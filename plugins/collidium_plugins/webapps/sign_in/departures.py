@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from collidium_plugins.webapps.sign_in.cookies import derived, digest, is_key, new_key
+from collidium_plugins.webapps.sign_in.keys import derived, digest, is_key, new_key
 from collidium_plugins.webapps.sign_in.store import Store
 
 #: How long somebody may take at the hub.

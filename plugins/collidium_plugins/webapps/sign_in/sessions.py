@@ -9,7 +9,7 @@ from typing import Final
 
 from collidium.secrets import LostKey, Secrets
 from collidium_plugins.webapps.session import Session
-from collidium_plugins.webapps.sign_in.cookies import derived, digest, is_key, new_key
+from collidium_plugins.webapps.sign_in.keys import derived, digest, is_key, new_key
 from collidium_plugins.webapps.sign_in.store import Store
 
 #: Browsers in which one account is signed in at once; beyond that the oldest session ends.
