@@ -28,5 +28,5 @@ async def test_sign_ins_wait_together_for_a_silent_hub(monkeypatch: pytest.Monke
         await until(lambda: any(visit.done() for visit in visits))
         outcomes = await asyncio.wait_for(asyncio.gather(*visits, return_exceptions=True), 1)
         assert {type(outcome) for outcome in outcomes} == {Unavailable}
-        assert calls == 1
+        assert calls <= 1, "each asked on its own"
         await hub.close()
