@@ -139,14 +139,16 @@ class Runner(ABC):
         """Stop the job's compute; nothing happens when it has ended or the handle is not known."""
 
     @abstractmethod
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         """Write the output of a completed job below ``directory`` and return its files.
 
         The files are parquet tables in the hosted layout: ``<table>.parquet`` or shards of it,
         ``<table>-00000-of-00004.parquet``, one row per event with a column ``event_id``, and list columns.
-        Files that an earlier call left there are taken over or written again. Raises :class:`RunnerRefused`
-        for a handle that the runner does not know and for a job that has not completed. A mock has nothing
-        to collect: it returns no files.
+        Files that an earlier call left there are taken over or written again. All files together have at
+        most ``max_bytes``; what a job wrote is untrusted, so the runner looks at sizes before it writes
+        anything, and writes no more where a file turns out larger. Raises :class:`RunnerRefused` for a
+        larger output, for a handle that the runner does not know and for a job that has not completed. A
+        mock has nothing to collect: it returns no files.
         """
 
     @abstractmethod

@@ -43,9 +43,9 @@ class Bomber(Scripted):
         super().__init__()
         self.bomb, self.bombs = bomb, bombs
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         self.calls["collect"] += 1
-        (file,) = await super().collect(handle, directory)
+        (file,) = await super().collect(handle, directory, max_bytes)
         if self.calls["collect"] <= self.bombs:
             await asyncio.to_thread(shutil.copyfile, self.bomb, file)
         return [file]
@@ -112,7 +112,7 @@ async def test_a_follower_that_is_stopped_loses_no_collection(open_platform: Ope
     class Slow(Scripted):
         collecting = asyncio.Event()
 
-        async def collect(self, handle: str, directory: Path) -> list[Path]:
+        async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
             self.collecting.set()
             await asyncio.Event().wait()
             return []
