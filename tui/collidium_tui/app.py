@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 from typing import Any, ClassVar, Final, TypeVar
 
 from textual.app import App, SystemCommand
@@ -14,7 +15,7 @@ from textual.screen import Screen
 from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
 
-from collidium.errors import CollidiumError, ConfigurationError, Unreachable
+from collidium.errors import CollidiumError, ConfigurationError
 from collidium_tui.frame import faults, freezing
 from collidium_tui.frame.help import Help
 from collidium_tui.frame.keys import keys_of
@@ -35,6 +36,11 @@ KEYS: Final = "1234567890"
 
 _SEND_AGAIN: Final = "It may be done all the same. Sent again from here it is still done only once."
 _PERHAPS_DONE: Final = "It may be done all the same: see the ledger or the audit log before you do it again."
+
+
+def _in_doubt(error: CollidiumError) -> bool:
+    """Whether an action may be done although it failed: no answer, or one from before or after its commit."""
+    return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, ConfigurationError)
 
 
 class Console(App[None]):
@@ -140,12 +146,12 @@ class Console(App[None]):
         """Perform an action, tell how it went, and show what is so now; None: refused, or no answer."""
         try:
             result = await self._ask_until_answered(action)
-        except Unreachable as error:
-            told = f"{error}\n{_PERHAPS_DONE}"
-            self.notify(told, title="No answer", severity="error", timeout=20, markup=False)
-            return None
         except CollidiumError as error:
-            self.tell_refused(error)
+            if _in_doubt(error):
+                told = f"{error}\n{_PERHAPS_DONE}"
+                self.notify(told, title="No answer", severity="error", timeout=20, markup=False)
+            else:
+                self.tell_refused(error)
             return None
         if done:
             self.notify(done, markup=False)
@@ -161,7 +167,9 @@ class Console(App[None]):
         while True:
             try:
                 return await self.session.ask(lambda client: action(client, key))
-            except Unreachable as error:
+            except CollidiumError as error:
+                if not _in_doubt(error):
+                    raise
                 question = Question("No answer", f"{error}\n{_SEND_AGAIN}", "Send again", reversible=True)
                 if not await self.push_screen_wait(Ask(question)):
                     raise
