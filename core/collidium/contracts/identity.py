@@ -21,7 +21,7 @@ class Identity:
     username: str
     #: Whether the token may only read: nothing can be published with it.
     read_only: bool = False
-    #: The organisations of the hub that the account is a member of, as far as the token shows them.
+    #: The organisations of the hub where the account may do more than read, as far as the token shows.
     organisations: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
