@@ -97,11 +97,14 @@ def _owner(content: bytes) -> Identity | None:
 
 
 def _organisations(document: dict[str, Any]) -> Iterator[str]:
-    """Names of the organisations that the token shows; what is no name is left out."""
+    """Names of the organisations that the token shows, but for those where the account may only read.
+
+    What is no name is left out.
+    """
     listed = document.get("orgs")
     for item in listed if isinstance(listed, list) else ():
         name = item.get("name") if isinstance(item, dict) else None
-        if isinstance(name, str) and USERNAME.fullmatch(name):
+        if isinstance(name, str) and USERNAME.fullmatch(name) and item.get("roleInOrg") != "read":
             yield name
 
 

@@ -79,7 +79,7 @@ class MockRunner(Runner):
         if self._file(handle).is_file() and not self._cancelled(handle).exists():
             self._cancelled(handle).touch(mode=0o600)
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         if (await self.poll(handle)).state != JobState.COMPLETED:
             raise RunnerRefused(f"job {handle} has not completed")
         return []

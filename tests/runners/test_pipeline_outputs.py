@@ -24,7 +24,7 @@ def write(source: Path, part: int, *names: str) -> None:
 def test_parts_become_shards_in_their_order(tmp_path: Path) -> None:
     for part in range(11):
         write(tmp_path / "job", part, "particles.parquet", "tracker_hits.parquet", "log.txt")
-    files = gather(tmp_path / "job", 11, tmp_path / "out")
+    files = gather(tmp_path / "job", 11, tmp_path / "out", 2**30)
     assert [file.name for file in files] == [
         f"{table}-{part:05d}-of-00011.parquet"
         for table in ("particles", "tracker_hits")
@@ -36,7 +36,7 @@ def test_parts_become_shards_in_their_order(tmp_path: Path) -> None:
 
 def test_one_part_gives_whole_tables(tmp_path: Path) -> None:
     write(tmp_path, 0, "particles.parquet")
-    assert gather(tmp_path, 1, tmp_path / "out") == [tmp_path / "out" / "particles.parquet"]
+    assert gather(tmp_path, 1, tmp_path / "out", 2**30) == [tmp_path / "out" / "particles.parquet"]
 
 
 def test_shards_of_a_part_are_numbered_anew() -> None:
@@ -50,15 +50,15 @@ def test_shards_of_a_part_are_numbered_anew() -> None:
 
 def test_a_second_call_writes_the_same_again(tmp_path: Path) -> None:
     write(tmp_path, 0, "particles.parquet")
-    first = gather(tmp_path, 1, tmp_path / "out")
-    assert gather(tmp_path, 1, tmp_path / "out") == first
+    first = gather(tmp_path, 1, tmp_path / "out", 2**30)
+    assert gather(tmp_path, 1, tmp_path / "out", 2**30) == first
     assert first[0].read_text() == "0/particles.parquet"
 
 
 def test_a_missing_part_is_refused(tmp_path: Path) -> None:
     write(tmp_path, 0, "particles.parquet")
     with pytest.raises(RunnerRefused, match="output of part 1 of 2 is missing"):
-        gather(tmp_path, 2, tmp_path / "out")
+        gather(tmp_path, 2, tmp_path / "out", 2**30)
     assert not (tmp_path / "out").exists()
 
 
@@ -77,7 +77,9 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     write(tmp_path / "job", 0, "particles.parquet")
     (tmp_path / "job" / "0" / "hits.parquet").symlink_to(tmp_path / "secret")
-    assert [file.name for file in gather(tmp_path / "job", 1, tmp_path / "out")] == ["particles.parquet"]
+    assert [file.name for file in gather(tmp_path / "job", 1, tmp_path / "out", 2**30)] == [
+        "particles.parquet"
+    ]
 
 
 @pytest.mark.parametrize("where", ["job", "job/0"])
@@ -88,7 +90,7 @@ def test_a_link_in_the_place_of_a_folder_is_refused(tmp_path: Path, where: str) 
     (tmp_path / where).symlink_to(tmp_path / "others" if where == "job" else tmp_path / "others" / "0")
     assert not has_tables(tmp_path / "job", 0)
     with pytest.raises(RunnerRefused, match="output of part 0 of 1 is missing"):
-        gather(tmp_path / "job", 1, tmp_path / "out")
+        gather(tmp_path / "job", 1, tmp_path / "out", 2**30)
     assert not (tmp_path / "out").exists()
 
 
@@ -99,7 +101,7 @@ def no_links(*_: object, **__: object) -> NoReturn:
 def test_a_file_is_copied_where_it_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, 0, "particles.parquet")
     monkeypatch.setattr(os, "link", no_links)
-    (file,) = gather(tmp_path, 1, tmp_path / "out")
+    (file,) = gather(tmp_path, 1, tmp_path / "out", 2**30)
     assert (file.read_text(), file.stat().st_nlink) == ("0/particles.parquet", 1)
 
 
@@ -111,7 +113,7 @@ def test_a_file_with_holes_is_not_gathered(
     os.truncate(tmp_path / "0" / "particles.parquet", 2 * 1024**3)
     monkeypatch.setattr(os, "link", link)
     with pytest.raises(RunnerRefused, match=r"particles\.parquet has holes"):
-        gather(tmp_path, 1, tmp_path / "out")
+        gather(tmp_path, 1, tmp_path / "out", 2**40)
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -119,4 +121,31 @@ def test_a_part_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(outputs, "MAX_FILES", 2)
     write(tmp_path, 0, "particles.parquet", "log.txt", "more.txt")
     with pytest.raises(RunnerRefused, match="part 0 of 1 wrote more than 2 files"):
-        gather(tmp_path, 1, tmp_path / "out")
+        gather(tmp_path, 1, tmp_path / "out", 2**30)
+
+
+@pytest.mark.parametrize("link", [os.link, no_links])
+def test_an_output_too_large_is_refused_before_any_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(os, "link", link)
+    write(tmp_path, 0, "hits.parquet", "particles.parquet", "tracks.parquet")
+    (tmp_path / "0" / "tracks.parquet").write_bytes(b"x" * 100_000)
+    with pytest.raises(RunnerRefused, match=r"the output has \d+ bytes; 90000 are allowed"):
+        gather(tmp_path, 1, tmp_path / "out", 90_000)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_grows_while_copied_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 0, "hits.parquet", "particles.parquet")
+    file = tmp_path / "0" / "particles.parquet"
+
+    def grow_instead(name: str, *_: object, **__: object) -> None:
+        if name == file.name:
+            file.write_bytes(b"x" * 5 * 1024**2)
+        no_links()
+
+    monkeypatch.setattr(os, "link", grow_instead)
+    with pytest.raises(RunnerRefused, match="are allowed"):
+        gather(tmp_path, 1, tmp_path / "out", 1024**2)
+    assert sum(path.stat().st_size for path in (tmp_path / "out").iterdir()) <= 1024**2

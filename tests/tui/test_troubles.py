@@ -20,7 +20,7 @@ from textual.widgets import Input, Static
 
 from collidium import __version__
 from collidium.client import AsyncClient, Banned, Client
-from collidium.errors import Unreachable
+from collidium.errors import CollidiumError, Unavailable, Unreachable, UpstreamError
 from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen
 from collidium_tui.app import Console
@@ -74,29 +74,40 @@ async def test_a_backend_that_is_not_there_is_shown() -> None:
         await shows(pilot, "No answer", "It may have been done nevertheless")
 
 
-async def test_an_action_without_an_answer_is_sent_again_under_its_key(backend: ServerProcess) -> None:
+@pytest.mark.parametrize(
+    "lost",
+    [
+        Unreachable("the answer was lost"),
+        Unavailable("the answer was lost"),
+        UpstreamError("the answer was lost"),
+    ],
+)
+async def test_an_action_in_doubt_is_sent_again_under_its_key(
+    backend: ServerProcess, lost: CollidiumError
+) -> None:
     """The server does it, its answer is lost, and what is sent again is answered with the first answer."""
+    name = f"kim-{type(lost).__name__.lower()}"
     keys: list[str] = []
 
     async def ban(client: AsyncClient, key: str) -> Banned:
         keys.append(key)
-        banned = await client.admin_ban("kim-lost", idempotency_key=key)
+        banned = await client.admin_ban(name, idempotency_key=key)
         if len(keys) == 1:
-            raise Unreachable("the answer was lost")
+            raise lost
         return banned
 
     async def perform() -> None:
-        await console.perform(ban, "kim-lost is banned")
+        await console.perform(ban, f"{name} is banned")
 
     async with signed_in(backend, "Overview") as pilot:
         console = console_of(pilot)
         console.act(perform)
         await shows(pilot, "No answer", "the answer was lost")
         await pilot.press("y")
-        await shows(pilot, "kim-lost is banned")
+        await shows(pilot, f"{name} is banned")
     assert len(set(keys)) == 1
     with Client(backend.base_url, token="", admin_token=ADMIN_TOKEN) as client:
-        assert [line.target for line in client.admin_audit()].count("kim-lost") == 1
+        assert [line.target for line in client.admin_audit()].count(name) == 1
 
 
 async def test_no_address_ends_the_console_with_a_word() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from textual.app import App, SystemCommand
@@ -14,7 +15,7 @@ from textual.screen import Screen
 from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
 
-from collidium.errors import CollidiumError, ConfigurationError, Unreachable
+from collidium.errors import CollidiumError, ConfigurationError
 from collidium_tui.frame import faults, freezing
 from collidium_tui.frame.help import Help
 from collidium_tui.frame.keys import keys_of
@@ -38,6 +39,11 @@ _SEND_AGAIN: Final = "It may have been done nevertheless. If you send it again, 
 _PERHAPS_DONE: Final = (
     "It may have been done nevertheless: see the ledger or the audit log before you repeat it."
 )
+
+
+def _in_doubt(error: CollidiumError) -> bool:
+    """Whether an action may have been done although it failed: no answer, or one that does not say."""
+    return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, ConfigurationError)
 
 
 class Console(App[None]):
@@ -147,12 +153,12 @@ class Console(App[None]):
         """Perform an action, show its outcome and refresh; None if it was rejected or not answered."""
         try:
             result = await self._call_until_answered(action)
-        except Unreachable as error:
-            message = f"{error}\n{_PERHAPS_DONE}"
-            self.notify(message, title="No answer", severity="error", timeout=20, markup=False)
-            return None
         except CollidiumError as error:
-            self.show_rejection(error)
+            if _in_doubt(error):
+                message = f"{error}\n{_PERHAPS_DONE}"
+                self.notify(message, title="No answer", severity="error", timeout=20, markup=False)
+            else:
+                self.show_rejection(error)
             return None
         if done:
             self.notify(done, markup=False)
@@ -168,7 +174,9 @@ class Console(App[None]):
         while True:
             try:
                 return await self.session.call(lambda client: action(client, key))
-            except Unreachable as error:
+            except CollidiumError as error:
+                if not _in_doubt(error):
+                    raise
                 question = Question("No answer", f"{error}\n{_SEND_AGAIN}", "Send again", reversible=True)
                 if not await self.push_screen_wait(Ask(question)):
                     raise

@@ -45,8 +45,8 @@ async def token_is_read_only() -> bool:
     return cast(Identity, g.identity).read_only
 
 
-async def check_claim(model_repo: str) -> links.Claim:
-    """What the caller may claim of a model repository, checked with the token of this request."""
+async def check_claim(model_repo: str) -> links.Claim | None:
+    """What the caller may claim of a model repository, checked with its token; None: the hub is away."""
     await caller()
     return await links.check_claim(platform().identities, g.identity, bearer_token(), model_repo)
 

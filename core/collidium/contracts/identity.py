@@ -29,7 +29,7 @@ class Identity:
     username: str
     #: Whether the token cannot write, and so cannot publish.
     read_only: bool = False
-    #: Organisations of the account, as far as the token shows them.
+    #: The organisations of the hub where the account may do more than read, as far as the token shows.
     organisations: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:

@@ -177,14 +177,19 @@ class Runner(ABC):
         """Stop a job; no effect if it has ended or the handle is unknown."""
 
     @abstractmethod
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         """Write the output of a completed job.
+
+        What a job wrote is untrusted: the runner adds up sizes before it writes anything, and stops where a
+        file turns out larger.
 
         Parameters
         ----------
         handle : str
         directory : pathlib.Path
             May contain files of an earlier call, which are kept or replaced.
+        max_bytes : int
+            Maximum size of all files together.
 
         Returns
         -------
@@ -195,7 +200,8 @@ class Runner(ABC):
         Raises
         ------
         RunnerRefused
-            For an unknown handle, and for a job that has not completed.
+            For an output larger than ``max_bytes``, for an unknown handle, and for a job that has not
+            completed.
         """
 
     @abstractmethod

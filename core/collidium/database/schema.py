@@ -102,7 +102,10 @@ class _Schema:
             problems.append(f"migrations not applied: {names} (run: collidium db migrate)")
         if self.unknown:
             names = ", ".join(self.unknown)
-            problems.append(f"its schema is newer than this release: {names} (install a newer release)")
+            problems.append(
+                f"it has migrations of another version of the platform: {names} (install that one or a newer "
+                "release)"
+            )
         return problems
 
 

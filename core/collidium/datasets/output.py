@@ -22,7 +22,7 @@ from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import UnusableDataset
-from collidium.files.durable import is_sparse
+from collidium.files.durable import bytes_taken, is_sparse
 
 #: Files of one output.
 MAX_FILES: Final = 20_000
@@ -140,7 +140,7 @@ def _size(path: Path, root: Path) -> int:
             f"the output file {path.name} has holes: it is {found.st_size} bytes long, "
             f"and {found.st_blocks * 512} are on disk"
         )
-    return found.st_size
+    return bytes_taken(found)
 
 
 def _tables(paths: Iterable[Path]) -> dict[str, list[Path]]:

@@ -12,6 +12,8 @@ from collidium.database import connection, transactional
 from collidium.operations.models import GlobalConfig
 
 _ROW = "platform"
+#: Any number, the same in every process: the advisory lock of the kill switch on PostgreSQL.
+FREEZE_LOCK = 7266022
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,8 @@ async def is_frozen_until_done() -> bool:
     Many may hold this answer at once. Whoever freezes waits for them, so that after the freeze nothing is
     accepted that was decided before it.
     """
-    # A transaction on SQLite is alone anyway, and Tortoise knows no FOR SHARE.
-    share = "" if isinstance(connection(), SqliteClient) else " FOR SHARE"
-    _, rows = await connection().execute_query(
-        f"SELECT submissions_frozen FROM global_config WHERE name = '{_ROW}'{share}"  # noqa: S608 -- constants
-    )
-    return bool(rows[0]["submissions_frozen"])
+    await _lock("pg_advisory_xact_lock_shared")
+    return await is_frozen()
 
 
 async def current_freeze() -> Freeze:
@@ -57,7 +55,8 @@ async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
     What is frozen already keeps since when and by whom it is, and takes a new ``note``, of anybody: the audit
     log tells whose it is.
     """
-    config = await GlobalConfig.select_for_update().get(name=_ROW)
+    await _lock("pg_advisory_xact_lock")
+    config = await GlobalConfig.get(name=_ROW)
     if not frozen:
         config.frozen_at = config.frozen_by = config.frozen_note = None
     elif not config.submissions_frozen:
@@ -66,3 +65,13 @@ async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
         config.frozen_note = note
     config.submissions_frozen = frozen
     await config.save()
+
+
+async def _lock(function: str) -> None:
+    """Lock the kill switch until the transaction ends; on SQLite a transaction is alone anyway.
+
+    Not the row: those that share its lock overtake the one that waits to change it, for as long as others
+    come. The queue of an advisory lock is fair.
+    """
+    if not isinstance(connection(), SqliteClient):
+        await connection().execute_query(f"SELECT {function}({FREEZE_LOCK})")

@@ -18,6 +18,7 @@ from collidium.datasets.manifest import DatasetFile
 from collidium.datasets.output import check_tables, describe, find_tables
 from collidium.errors import UnusableDataset
 from collidium.files.data_directory import make_private
+from collidium.files.durable import is_full
 from collidium.files.locks import lock
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
@@ -52,7 +53,7 @@ async def keep(
     """Collect, check and store the output of a completed job; safe to repeat, gives the same again.
 
     Files pass through ``scratch``, a directory of this request alone. What is there from an attempt that
-    stopped half-way is used; it is gone when this returns or raises InvalidOutput.
+    stopped half-way is used; it is gone when this returns or raises InvalidOutput, and when the disk is full.
 
     Raises :class:`InvalidOutput` unless every table holds exactly the events that were ordered,
     :class:`WorkerLost` where a worker did not survive reading them, and what the runner and the storage
@@ -60,14 +61,16 @@ async def keep(
     """
     async with _alone_in(scratch):
         try:
-            collected = await runner.collect(handle, scratch)
+            collected = await runner.collect(handle, scratch, checks.max_bytes)
             reached("collect.fetched")
             files = await _check(collected, order, scratch, checks)
             for source, file in files:
                 await storage.put(storage_key(request_id, file.path), source)
                 reached("collect.file_stored")
-        except (RunnerUnavailable, StorageUnavailable):
-            raise  # what is there saves the next attempt from fetching it again
+        except (RunnerUnavailable, StorageUnavailable) as error:
+            if isinstance(error.__cause__, OSError) and is_full(error.__cause__):
+                await _delete(scratch)  # or the disk stays full, and the next attempt fails as well
+            raise  # else what is there saves the next attempt from fetching it again
         except Exception:  # raised again; only what it left is of no use
             await _delete(scratch)
             raise

@@ -19,7 +19,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from tortoise.expressions import F
 from tortoise.timezone import now
 
 from collidium import accounts, outbox, records
@@ -46,7 +45,7 @@ BACKOFF: Final = Backoff()
 CHANGED: Final = WakeSignal()
 #: Most lines of a timeline, but for the states that are still to come: some runners find new words for ever.
 LINES: Final = 200
-#: Collections of a request's output that may be lost with the process that reads it before it fails.
+#: Collections of a request's output that may be lost with the worker that reads it before it fails.
 MAX_LOST_COLLECTIONS: Final = 2
 #: Longest reason that is kept.
 REASON: Final = 500
@@ -114,26 +113,6 @@ async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, 
 
 
 @transactional
-async def begin_collection(claimed: SimulationRequest) -> bool:
-    """Count a collection as lost until it has ended; False where too many were. Raises LeaseLost.
-
-    Counted before it begins, because a process that dies counts nothing afterwards.
-    """
-    row = await _held(claimed)
-    if row.lost_collections >= MAX_LOST_COLLECTIONS:
-        return False
-    row.lost_collections += 1
-    await row.save(update_fields=["lost_collections"])
-    return True
-
-
-async def survived_collection(claimed: SimulationRequest) -> None:
-    """Take a collection off the count, whoever holds the lease by now."""
-    rows = SimulationRequest.filter(id=claimed.id, step=Step.COLLECT, lost_collections__gt=0)
-    await rows.update(lost_collections=F("lost_collections") - 1)
-
-
-@transactional
 async def collected(claimed: SimulationRequest, files: Sequence[DatasetFile], settings: Settings) -> None:
     """The output lies in the storage backend. Raises LeaseLost."""
     row = await _held(claimed)
@@ -144,14 +123,18 @@ async def collected(claimed: SimulationRequest, files: Sequence[DatasetFile], se
 
 
 @transactional
-async def postponed(claimed: SimulationRequest, trouble: str, *, denied: bool = False) -> None:
+async def postponed(
+    claimed: SimulationRequest, trouble: str, *, denied: bool = False, worker_lost: bool = False
+) -> None:
     """The step failed for now and is tried again, the later the more often it failed. Raises LeaseLost.
 
-    ``denied`` when the trouble is that the runner does not know the job.
+    ``denied`` when the trouble is that the runner does not know the job, ``worker_lost`` when the worker that
+    read the output died.
     """
     row = await _held(claimed)
     row.attempts += 1
     row.denials = row.denials + 1 if denied else 0
+    row.lost_collections += worker_lost
     await _tell(row, trouble)
     pause = BACKOFF.pause(row.attempts)
     reached("postpone.before_commit")

@@ -8,17 +8,16 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from collidium.contracts.runner import RunnerRefused
-from collidium.files.durable import is_sparse
+from collidium.files.durable import bytes_taken, is_sparse
 
 #: Files that one part may write.
 MAX_FILES: Final = 10_000
@@ -64,18 +63,26 @@ def shards(listings: Sequence[Collection[str] | None]) -> list[Shard]:
     ]
 
 
-def gather(source: Path, count: int, directory: Path) -> list[Path]:
+def gather(source: Path, count: int, directory: Path, max_bytes: int) -> list[Path]:
     """Write the output of parts ``source/0`` to ``source/<count - 1>`` below ``directory``; return its files.
 
-    Blocks on the disk. Raises as :func:`shards` does, and RunnerRefused for too many files and for a file
-    with holes.
+    Blocks on the disk. Raises as :func:`shards` and :func:`require_room` do, and RunnerRefused for too many
+    files and for a file with holes.
     """
     named = shards([_listing(source, part, count) for part in range(count)])
+    require_room((_bytes(source, shard) for shard in named), max_bytes)
     directory.mkdir(parents=True, exist_ok=True)
+    left = max_bytes
     for shard in named:
         with _opened(source, shard.part) as folder:
-            _place(folder, shard.file, directory / shard.name)
+            left -= _place(folder, shard.file, directory / shard.name, left)
     return [directory / shard.name for shard in named]
+
+
+def require_room(sizes: Iterable[int], max_bytes: int) -> None:
+    """Raise RunnerRefused for files that have more than ``max_bytes`` together."""
+    if (size := sum(sizes)) > max_bytes:
+        raise RunnerRefused(f"the output has {size} bytes; {max_bytes} are allowed for what was ordered")
 
 
 def has_tables(source: Path, part: int) -> bool:
@@ -143,7 +150,13 @@ def _open(folder: str | Path, above: int | None = None) -> int:
         raise
 
 
-def _place(folder: int, name: str, target: Path) -> None:
+def _bytes(source: Path, shard: Shard) -> int:
+    with _opened(source, shard.part) as folder:
+        return bytes_taken(os.stat(shard.file, dir_fd=folder, follow_symlinks=False))
+
+
+def _place(folder: int, name: str, target: Path, left: int) -> int:
+    """Link or copy a file of at most ``left`` bytes to ``target``; return the bytes that it takes."""
     unfinished = target.with_name(f".{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
@@ -151,9 +164,20 @@ def _place(folder: int, name: str, target: Path) -> None:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or is_sparse(found):
             raise RunnerRefused(f"the output file {name} has holes, or is no regular file")
+        require_room([size := bytes_taken(found)], left)
         try:
             os.link(name, unfinished, src_dir_fd=folder, follow_symlinks=False)
         except OSError:  # another file system, or one without links
             with unfinished.open("xb") as copy:
-                shutil.copyfileobj(file, copy, _COPY_BYTES)
+                size = _copy(file, copy, left)
     unfinished.replace(target)
+    return size
+
+
+def _copy(file: BinaryIO, copy: BinaryIO, left: int) -> int:
+    """Copy a file that may grow meanwhile; return its bytes, or raise RunnerRefused beyond ``left``."""
+    size = 0
+    while block := file.read(_COPY_BYTES):
+        require_room([size := size + len(block)], left)
+        copy.write(block)
+    return size

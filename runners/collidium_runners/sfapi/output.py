@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import httpx
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium_runners.pipeline.outputs import Shard, shards
+from collidium_runners.pipeline.outputs import Shard, require_room, shards
 from collidium_runners.sfapi.client import Client
 from collidium_runners.sfapi.machine import Machine
 
@@ -37,15 +37,16 @@ class Output:
         self._source = source
         self._parts = parts
 
-    async def fetch(self, directory: Path) -> list[Path]:
+    async def fetch(self, directory: Path, max_bytes: int) -> list[Path]:
         """Write all tables below ``directory``; what is there already, and whole, is not fetched again.
 
-        Raises RunnerRefused when something is missing.
+        Raises RunnerRefused when something is missing, or has more than ``max_bytes`` with the others.
         """
         # A link in the place of a part's folder could lead anywhere on the machine.
         folders = await self._machine.folders(self._source)
         sizes = await _few_at_once(partial(self._sizes, folders), range(self._parts))
         wanted = shards(sizes)
+        require_room(((sizes[shard.part] or {})[shard.file] for shard in wanted), max_bytes)
         await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
 
         async def fetch(shard: Shard) -> Path:
@@ -69,9 +70,13 @@ class Output:
         unfinished = target.with_name(f".{target.name}.unfinished")
         file = await asyncio.to_thread(unfinished.open, "wb")
         with file:
+            left = size
             async for piece in self._content(source, size):
+                left -= len(piece)
+                if left < 0:
+                    break
                 await asyncio.to_thread(file.write, piece)
-        if await asyncio.to_thread(_size, unfinished) != size:
+        if left < 0 or await asyncio.to_thread(_size, unfinished) != size:
             raise RunnerUnavailable(f"{source.name} did not arrive whole")
         await asyncio.to_thread(unfinished.replace, target)
 

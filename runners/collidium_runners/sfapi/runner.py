@@ -90,7 +90,7 @@ class SfapiRunner(BatchRunner):
         for job_id, tasks in jobs.items():
             await _stop_if_active(connection, job_id, tasks)
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         known = Handle.parse(handle)
         try:
             state = (await self.poll(handle)).state
@@ -99,7 +99,11 @@ class SfapiRunner(BatchRunner):
             state = JobState.UNKNOWN
         if state not in (JobState.COMPLETED, JobState.UNKNOWN):
             raise RunnerRefused(f"job {handle} has not completed: it is {state}")
-        return await (await self._connection()).output(known).fetch(directory)
+        output = (await self._connection()).output(known)
+        try:
+            return await output.fetch(directory, max_bytes)
+        except OSError as error:
+            raise RunnerUnavailable(f"the output cannot be written: {error.strerror}") from error
 
     async def close(self) -> None:
         connection, self._connected = self._connected, None

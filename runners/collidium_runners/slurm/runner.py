@@ -166,14 +166,14 @@ class SlurmRunner(BatchRunner):
         tasks = await self._backend.tasks([job_id])
         return any(task.job_name == name and not task.state.has_ended for task in tasks)
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         status = await self.poll(handle)
         if status.state != JobState.COMPLETED:
             raise RunnerRefused(f"job {handle} has not completed: it is {status.state}")
         known = Handle.parse(handle)
         source = self._folder(known.request_id).path
         try:
-            return await asyncio.to_thread(outputs.gather, source, known.parts, directory)
+            return await asyncio.to_thread(outputs.gather, source, known.parts, directory, max_bytes)
         except OSError as error:
             raise RunnerUnavailable(f"the output cannot be read: {error.strerror}") from error
 

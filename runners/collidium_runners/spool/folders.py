@@ -37,9 +37,9 @@ class JobFolders:
         """Whether there is any output; a link is none: it could lead to any file of the server."""
         return has_tables(self._output(request_id), 0)
 
-    def collect(self, request_id: str, directory: Path) -> list[Path]:
-        """Put the tables below ``directory``; raises RunnerRefused when there are none any more."""
-        return gather(self._output(request_id), 1, directory)
+    def collect(self, request_id: str, directory: Path, max_bytes: int) -> list[Path]:
+        """Put the tables below ``directory``; raises RunnerRefused when they are gone or too large."""
+        return gather(self._output(request_id), 1, directory, max_bytes)
 
     def clear(self, request_id: str, *, keep_output: bool) -> None:
         """Delete what a job leaves, all or all but its output."""

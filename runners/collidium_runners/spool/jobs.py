@@ -118,12 +118,12 @@ class SpooledJobs:
             # What is not launched is not going to be.
             return entry if entry.launched else None
 
-    def collect(self, handle: str, directory: Path) -> list[Path]:
+    def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         """Put the tables of a completed job below ``directory``; raises RunnerRefused without any."""
         status = self.require(handle).status
         if status is None or status.state != JobState.COMPLETED:
             raise RunnerRefused(f"job {handle} has not completed")
-        return self._folders.collect(handle, directory)
+        return self._folders.collect(handle, directory, max_bytes)
 
     def require(self, handle: str) -> SpooledJob:
         """The job of that handle; raises RunnerRefused for none."""

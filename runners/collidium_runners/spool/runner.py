@@ -63,8 +63,8 @@ class SpooledRunner(Runner):
         if entry is not None:
             await _in_thread(self._jobs.stop, entry)
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
-        return await _in_thread(self._jobs.collect, handle, directory)
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
+        return await _in_thread(self._jobs.collect, handle, directory, max_bytes)
 
     async def close(self) -> None:
         """Nothing is open; jobs continue."""

@@ -45,7 +45,7 @@ class Tiny(Runner):
     async def cancel(self, handle):
         pass
 
-    async def collect(self, handle, directory):
+    async def collect(self, handle, directory, max_bytes):
         events = int(handle.partition(":")[2])
         values = np.random.default_rng(1).normal(size=(events, 50_000))
         path = directory / "particles.parquet"

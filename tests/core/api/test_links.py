@@ -287,3 +287,6 @@ def test_without_the_hub_a_claim_is_unverified(
         assert ada.patch(address, json={"model_repo": repo}).json()["model_claim"] == "unverified"
         own_hub.start()
         assert ada.patch(address, json={"model_repo": repo}).json()["model_claim"] == "verified"
+        own_hub.end()
+        links = {"model_repo": repo, "code_url": "https://code.example/"}
+        assert ada.patch(address, json=links).json()["model_claim"] == "verified"

@@ -56,7 +56,7 @@ class Filed(Runner):
         if state not in ENDED:
             self._write(handle, channel, events, JobState.CANCELLED)
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         _, events, _ = self._read(handle)
         files = [directory / f"{table}.parquet" for table in TABLES]
         for file in files:

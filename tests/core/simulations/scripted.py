@@ -58,7 +58,7 @@ class Scripted(Runner):
     async def cancel(self, handle: str) -> None:
         self.cancelled.add(handle)
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         events = range(self.jobs[handle].events)
         file = directory / "particles.parquet"
         ids = pa.array([[event] for event in events], pa.list_(pa.uint64()))

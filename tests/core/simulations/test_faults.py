@@ -286,8 +286,8 @@ async def test_output_that_cannot_be_collected_leaves_no_scratch(
     open_platform: OpenPlatform, tmp_path: Path
 ) -> None:
     class Torn(Scripted):
-        async def collect(self, handle: str, directory: Path) -> list[Path]:
-            await super().collect(handle, directory)
+        async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
+            await super().collect(handle, directory, max_bytes)
             raise RunnerUnavailable("the connection broke")
 
     async with open_platform(Torn(), publish_deadline_seconds=0.2) as platform:

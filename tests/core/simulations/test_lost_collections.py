@@ -21,7 +21,7 @@ from tests.core.simulations.conftest import (
 )
 from tests.core.simulations.filed import Filed
 from tests.core.simulations.hostile import write_long_page
-from tests.core.simulations.life import NAME, Life
+from tests.core.simulations.life import Life
 from tests.core.simulations.scripted import Scripted
 from tests.hub import HubServer, own_hub
 from tortoise.timezone import now
@@ -43,9 +43,9 @@ class Bomber(Scripted):
         super().__init__()
         self.bomb, self.bombs = bomb, bombs
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         self.calls["collect"] += 1
-        (file,) = await super().collect(handle, directory)
+        (file,) = await super().collect(handle, directory, max_bytes)
         if self.calls["collect"] <= self.bombs:
             await asyncio.to_thread(shutil.copyfile, self.bomb, file)
         return [file]
@@ -91,38 +91,14 @@ async def test_a_request_survives_one_lost_worker(
         assert runner.calls["collect"] == 2
 
 
-async def test_two_killed_followers_fail_their_request(migrated_database_url: str, tmp_path: Path) -> None:
+async def test_only_lost_workers_count(migrated_database_url: str, tmp_path: Path) -> None:
+    """Neither a follower that dies nor a database that is away: workers read the output."""
     jobs = Filed(tmp_path / "jobs")
     jobs.directory.mkdir()
     chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data"}
-    async with life.opened(jobs.directory, chosen) as platform:
+    async with life.opened(jobs.directory, chosen):
         for _ in range(2):
             codes = life.kill_each([Life("collect.fetched")], jobs.directory, chosen, "hf_none")
             assert codes == [-signal.SIGKILL]
             await SimulationRequest.exclude(lease="").update(leased_until=now())
-        async with simulations.following(platform):
-            row = await SimulationRequest.get()
-            request = await ended(row.request_id)
-        assert (request.state, request.reason) == ("failed", "reading the output ended 2 processes")
-        assert await balance(NAME) == GRANT
-        await assert_sound()
-
-
-async def test_a_follower_that_is_stopped_loses_no_collection(open_platform: OpenPlatform) -> None:
-    class Slow(Scripted):
-        collecting = asyncio.Event()
-
-        async def collect(self, handle: str, directory: Path) -> list[Path]:
-            self.collecting.set()
-            await asyncio.Event().wait()
-            return []
-
-    runner = Slow()
-    async with open_platform(runner) as platform:
-        request_id = await order(platform, await sign_up("alice"))
-        for _ in range(3):
-            runner.collecting.clear()
-            async with simulations.following(platform):
-                await runner.collecting.wait()
-                assert (await SimulationRequest.get(request_id=request_id)).lost_collections == 1
-            assert (await SimulationRequest.get(request_id=request_id)).lost_collections == 0
+            assert (await SimulationRequest.get()).lost_collections == 0

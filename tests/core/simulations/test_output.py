@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -53,7 +54,7 @@ class FolderRunner(Runner):
 
     async def cancel(self, handle: str) -> None: ...
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         copied = [Path(shutil.copy(path, directory)) for path in sorted(self.folder.iterdir())]
         if self.fails is not None:
             raise self.fails
@@ -251,12 +252,12 @@ async def test_files_outside_the_job_s_directory_are_never_taken(
     write(tmp_path, particles=table(range(6)))
 
     class Linking(FolderRunner):
-        async def collect(self, handle: str, directory: Path) -> list[Path]:
+        async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
             (directory / "particles.parquet").symlink_to(tmp_path / "particles.parquet")
             return [directory / "particles.parquet"]
 
     class Pointing(FolderRunner):
-        async def collect(self, handle: str, directory: Path) -> list[Path]:
+        async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
             return [directory / ".." / ".." / "particles.parquet"]
 
     for kind in (Linking, Pointing):
@@ -274,6 +275,17 @@ async def test_what_was_fetched_waits_for_the_next_attempt(
     runner.fails = None
     (file,) = await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
     assert isinstance(file, DatasetFile)
+    assert not scratch.exists()
+
+
+async def test_a_full_disk_is_not_kept_full(
+    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
+) -> None:
+    write(folder, particles=table(range(6)))
+    runner.fails = RunnerUnavailable("the output cannot be written")
+    runner.fails.__cause__ = OSError(errno.ENOSPC, "no space left on device")
+    with pytest.raises(RunnerUnavailable):
+        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
     assert not scratch.exists()
 
 
@@ -324,7 +336,7 @@ async def test_an_output_with_holes_is_refused(
     runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
     class Linking(FolderRunner):
-        async def collect(self, handle: str, directory: Path) -> list[Path]:
+        async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
             (directory / "particles.parquet").hardlink_to(self.folder / "particles.parquet")
             return [directory / "particles.parquet"]
 
@@ -345,7 +357,7 @@ async def test_an_output_of_too_many_files_is_refused(
     storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
 ) -> None:
     class Countless(FolderRunner):
-        async def collect(self, handle: str, directory: Path) -> list[Path]:
+        async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
             return [directory / f"particles-{number}-of-20001.parquet" for number in range(20_001)]
 
     assert "20000 are allowed" in await refusal(Countless(folder), storage, scratch, checks)

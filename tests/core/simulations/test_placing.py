@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 
@@ -294,6 +295,32 @@ async def test_after_a_freeze_returns_nothing_more_is_accepted(open_platform: Op
         await asyncio.gather(*workers)
         assert late == []
         assert len(await simulations.list_requests(limit=1000)) == accepted
+
+
+async def test_a_flood_of_orders_does_not_delay_a_freeze(open_platform: OpenPlatform) -> None:
+    async with open_platform(burst_requests=1, unfinished_requests=1) as platform:
+        alice = await sign_up("alice")
+        ordered = 0
+        frozen = asyncio.Event()
+
+        async def keep_ordering(seed: int) -> None:
+            nonlocal ordered
+            while not frozen.is_set() and ordered < 2000:
+                ordered += 1
+                with suppress(CollidiumError):
+                    await simulations.place(platform, alice, replace(ORDER, seed=seed), WISHES)
+
+        async def under_way() -> bool:
+            return ordered > 20
+
+        workers = [asyncio.create_task(keep_ordering(worker)) for worker in range(8)]
+        await eventually_async(under_way)
+        try:
+            await freeze(True)
+            assert ordered < 500, "it waited for the end of the flood"
+        finally:
+            frozen.set()
+            await asyncio.gather(*workers)
 
 
 def test_wishes_do_not_show_the_token() -> None:

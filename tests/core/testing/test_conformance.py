@@ -212,9 +212,11 @@ class Countdown(Runner):
         if self.polled.get(handle, len(self.path)) < len(self.path):
             self.stopped.add(handle)
 
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         if handle not in self.polled:
             raise RunnerRefused(handle)
+        if max_bytes < 100:
+            raise RunnerRefused("too large")
         file = directory / "particles.parquet"
         pq.write_table(pa.table({"event_id": [0], "particle_id": [[1]]}), file)
         return [file]
@@ -254,7 +256,7 @@ class Backwards(Countdown):
 
 
 class Forgetful(Countdown):
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         return [directory / "not-written"]
 
 
@@ -275,15 +277,20 @@ class Blunt(Countdown):
 
 
 class Scribe(Countdown):
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         file = directory / "particles.parquet"
         file.write_text("one event\n")
         return [file]
 
 
+class Boundless(Countdown):
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
+        return await super().collect(handle, directory, 2**30)
+
+
 class Nameless(Countdown):
-    async def collect(self, handle: str, directory: Path) -> list[Path]:
-        files = await super().collect(handle, directory)
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
+        files = await super().collect(handle, directory, max_bytes)
         pq.write_table(pa.table({"particle_id": [[1]]}), files[0])
         return files
 
@@ -313,6 +320,7 @@ async def test_a_handle_that_only_its_own_instance_knows_is_told(tmp_path: Path)
         (Blunt, "cancel of an unknown handle must do nothing"),
         (Scribe, "must be a parquet table"),
         (Nameless, "must be a parquet table"),
+        (Boundless, "more than max_bytes must raise RunnerRefused"),
     ],
 )
 async def test_a_broken_promise_of_a_runner_is_told(

@@ -58,7 +58,7 @@ async def test_a_failure_is_told_with_its_exit_code_and_last_line(
     assert status.reason == "its pipeline failed: exit code 3; last line of its log: no such geometry: odd"
     assert status.node_hours == Decimal("0.000")
     with pytest.raises(RunnerRefused, match="has not completed"):
-        await runner.collect(handle, tmp_path)
+        await runner.collect(handle, tmp_path, 2**30)
 
 
 async def test_a_request_never_runs_twice(make_runner: MakeRunner, order: Order) -> None:

@@ -65,7 +65,7 @@ async def test_a_container_outlives_the_server_that_started_it(
     assert (await runner.poll(handle)).state == JobState.RUNNING
     release(handle)
     assert (await reaches(runner, handle)).state == JobState.COMPLETED
-    assert [file.name for file in await runner.collect(handle, tmp_path)] == ["particles.parquet"]
+    assert [file.name for file in await runner.collect(handle, tmp_path, 2**30)] == ["particles.parquet"]
 
 
 def _submit_and_be_killed(request_id: str, env: Mapping[str, str]) -> str:
@@ -263,7 +263,7 @@ async def test_old_output_is_deleted_but_the_job_stays_known(
     assert await runner.submit(job) == handle
     assert await runner.poll(handle) == status
     with pytest.raises(RunnerRefused, match="missing"):
-        await runner.collect(handle, tmp_path)
+        await runner.collect(handle, tmp_path, 2**30)
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ async def test_a_failure_is_reported(
     status = await reaches(runner, handle)
     assert status == JobStatus(JobState.FAILED, Decimal("0.000"), reason)
     with pytest.raises(RunnerRefused, match="has not completed"):
-        await runner.collect(handle, tmp_path)
+        await runner.collect(handle, tmp_path, 2**30)
 
 
 async def test_a_request_never_runs_twice(make_runner: MakeRunner, order: Order) -> None:

@@ -79,7 +79,7 @@ async def test_a_job_outlives_the_server_that_started_it(
     assert (await runner.poll(handle)).state == JobState.RUNNING
     release(handle)
     assert (await reaches(runner, handle)).state == JobState.COMPLETED
-    assert [file.name for file in await runner.collect(handle, tmp_path)] == ["particles.parquet"]
+    assert [file.name for file in await runner.collect(handle, tmp_path, 2**30)] == ["particles.parquet"]
 
 
 def _submit_and_be_killed(request_id: str, env: Mapping[str, str]) -> str:

@@ -33,7 +33,7 @@ ASKS: dict[str, Callable[[Runner, str, Path], Awaitable[object]]] = {
     "find": lambda runner, submitted, directory: runner.find("r1"),
     "poll": lambda runner, submitted, directory: runner.poll(submitted),
     "cancel": lambda runner, submitted, directory: runner.cancel(submitted),
-    "collect": lambda runner, submitted, directory: runner.collect(submitted, directory),
+    "collect": lambda runner, submitted, directory: runner.collect(submitted, directory, 2**30),
 }
 
 
@@ -74,8 +74,8 @@ async def test_output_is_not_taken_from_nonsense(
     for behaviour in BEHAVIOURS:
         api.misbehave(behaviour, where=where)
         with pytest.raises(RunnerUnavailable):
-            await runner.collect(done, tmp_path)
-    (file,) = await runner.collect(done, tmp_path)
+            await runner.collect(done, tmp_path, 2**30)
+    (file,) = await runner.collect(done, tmp_path, 2**30)
     assert file.read_text() == "a table"
 
 
@@ -86,7 +86,7 @@ async def test_a_file_that_arrives_cut_is_not_taken(
     cut = json.dumps({"status": "OK", "file": "YSB0", "is_binary": True, "error": None})
     api.misbehave(Answer(200, cut, JSON), where="/utilities/download")
     with pytest.raises(RunnerUnavailable, match=r"particles\.parquet did not arrive whole"):
-        await runner.collect(done, tmp_path)
+        await runner.collect(done, tmp_path, 2**30)
     assert not (tmp_path / "particles.parquet").exists()
 
 
@@ -101,12 +101,12 @@ async def test_what_is_fetched_stops_with_the_first_failure(
     with pytest.raises(RunnerUnavailable, match="answered 500"):
         # Far less than the other call would wait for its answer.
         async with asyncio.timeout(10):
-            await runner.collect(done, tmp_path)
+            await runner.collect(done, tmp_path, 2**30)
     # A call that nobody waits for ends at its own deadline.
     going_on = {task for task in asyncio.all_tasks() if "HttpClient._exchange" not in repr(task)}
     assert going_on == {asyncio.current_task()}
     api.behave()
-    assert len(await runner.collect(done, tmp_path)) == 2
+    assert len(await runner.collect(done, tmp_path, 2**30)) == 2
 
 
 # -- submissions --------------------------------------------------------------------------------------

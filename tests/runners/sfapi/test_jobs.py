@@ -39,7 +39,7 @@ async def test_the_ordered_events_are_simulated_with_a_seed_per_part(
     status = await reaches(runner, submitted)
     assert status.state == JobState.COMPLETED
     assert status.node_hours is not None
-    files = await runner.collect(submitted, tmp_path / "output")
+    files = await runner.collect(submitted, tmp_path / "output", 2**30)
     assert [file.name for file in files] == [f"particles-{part:05d}-of-00003.parquet" for part in range(3)]
     data = [file.read_text().split() for file in files]
     assert [(first, events) for first, events, _, _ in data] == [("0", "3"), ("3", "2"), ("5", "2")]
@@ -55,7 +55,7 @@ async def test_a_large_file_comes_in_pieces(
     runner = make_runner(pipeline_command=command)
     submitted = await runner.submit(job())
     assert (await reaches(runner, submitted)).state == JobState.COMPLETED
-    (file,) = await runner.collect(submitted, tmp_path / "output")
+    (file,) = await runner.collect(submitted, tmp_path / "output", 2**30)
     assert file.read_bytes() == (api.scratch / "r1/0/hits.parquet").read_bytes()
     assert api.count("GET", "/utilities/download") == 3
     assert not (api.scratch / "r1/pieces").exists()
@@ -67,9 +67,9 @@ async def test_what_was_collected_whole_is_not_fetched_again(
     runner = make_runner(sfapi_events_per_part=1)
     submitted = await runner.submit(job(events=2))
     await reaches(runner, submitted)
-    first, second = await runner.collect(submitted, tmp_path)
+    first, second = await runner.collect(submitted, tmp_path, 2**30)
     second.write_text("cut")
-    assert await runner.collect(submitted, tmp_path) == [first, second]
+    assert await runner.collect(submitted, tmp_path, 2**30) == [first, second]
     assert api.count("GET", "/utilities/download") == 3
     assert second.read_bytes() == (api.scratch / "r1/1/particles.parquet").read_bytes()
 
@@ -82,7 +82,7 @@ async def test_a_pipeline_that_fails_fails_the_job_and_has_no_output(
     status = await reaches(runner, submitted)
     assert (status.state, status.reason) == (JobState.FAILED, "exit code 3")
     with pytest.raises(RunnerRefused, match="has not completed: it is failed"):
-        await runner.collect(submitted, tmp_path)
+        await runner.collect(submitted, tmp_path, 2**30)
 
 
 async def test_output_that_is_not_whole_is_refused(
@@ -93,7 +93,19 @@ async def test_output_that_is_not_whole_is_refused(
     await reaches(runner, submitted)
     (api.scratch / "r1/1").rename(api.scratch / "r1/elsewhere")
     with pytest.raises(RunnerRefused, match="output of part 1 of 2 is missing"):
-        await runner.collect(submitted, tmp_path / "output")
+        await runner.collect(submitted, tmp_path / "output", 2**30)
+
+
+async def test_output_that_is_too_large_is_not_fetched(
+    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
+) -> None:
+    runner = make_runner(sfapi_events_per_part=1)
+    submitted = await runner.submit(job(events=2))
+    await reaches(runner, submitted)
+    (api.scratch / "r1/1/particles.parquet").write_bytes(b"x" * 100_000)
+    with pytest.raises(RunnerRefused, match="are allowed for what was ordered"):
+        await runner.collect(submitted, tmp_path / "output", 90_000)
+    assert api.count("GET", "/utilities/download") == 0
 
 
 async def test_a_link_in_the_place_of_a_folder_is_refused(
@@ -105,7 +117,7 @@ async def test_a_link_in_the_place_of_a_folder_is_refused(
     (api.scratch / "r1/0").rename(api.scratch / "elsewhere")
     (api.scratch / "r1/0").symlink_to(api.scratch / "elsewhere")
     with pytest.raises(RunnerRefused, match="output of part 0 of 1 is missing"):
-        await runner.collect(submitted, tmp_path / "output")
+        await runner.collect(submitted, tmp_path / "output", 2**30)
 
 
 async def test_a_missing_output_is_seen_whatever_its_path(
@@ -116,7 +128,7 @@ async def test_a_missing_output_is_seen_whatever_its_path(
     deep.mkdir(parents=True)
     runner = make_runner(sfapi_directory=str(deep))
     with pytest.raises(RunnerRefused, match="output of part 0 of 1 is missing"):
-        await runner.collect(handle(99), tmp_path / "output")
+        await runner.collect(handle(99), tmp_path / "output", 2**30)
 
 
 async def test_a_cancelled_job_stops_computing(api: Superfacility, make_runner: MakeRunner) -> None:
@@ -160,7 +172,7 @@ async def test_output_outlives_the_batch_systems_record_of_the_job(
     api.vanish(next(iter(api.batch.jobs)))
     with pytest.raises(RunnerRefused, match="knows no job"):
         await runner.poll(submitted)
-    (file,) = await runner.collect(submitted, tmp_path)
+    (file,) = await runner.collect(submitted, tmp_path, 2**30)
     assert file.read_text() == "0 1 42 ttbar "
 
 

@@ -39,7 +39,7 @@ async def test_no_secret_is_in_a_script_a_log_or_an_error(
     with caplog.at_level(logging.DEBUG):
         submitted = await runner.submit(job())
         await eventually_async(lambda: _completed(runner, submitted))
-        await runner.collect(submitted, tmp_path)
+        await runner.collect(submitted, tmp_path, 2**30)
         for number, (behaviour, where) in enumerate(faults):
             api.tokens.revoke_all()
             api.misbehave(behaviour, where=where)
@@ -75,7 +75,7 @@ async def test_a_hostile_channel_is_an_argument_and_nothing_more(
     )
     submitted = await runner.submit(job(channel=channel))
     await eventually_async(lambda: _completed(runner, submitted))
-    (file,) = await runner.collect(submitted, tmp_path / "output")
+    (file,) = await runner.collect(submitted, tmp_path / "output", 2**30)
     assert file.read_text() == channel
     assert not list(api.scratch.parent.rglob("injected"))
     (batch_job,) = api.batch.jobs.values()

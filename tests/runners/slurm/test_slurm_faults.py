@@ -81,7 +81,7 @@ async def test_jobs_that_slurm_forgot_are_recovered_from_what_they_left(
         (JobState.FAILED, "Slurm does not know it any more, and it left no result"),
     ]
     assert statuses == await other.poll_many(handles)
-    assert len(await other.collect(handles[0], tmp_path / "output")) == 2
+    assert len(await other.collect(handles[0], tmp_path / "output", 2**30)) == 2
     # As if whoever submitted had been killed before it could write the answer down.
     (folder / done.request_id / "job").unlink()
     assert await other.find(done.request_id) == handles[0] == await other.submit(done)
@@ -274,4 +274,4 @@ async def test_a_part_that_went_missing_is_reported(
     await reaches(runner, handle)
     shutil.rmtree(folder / job.request_id / "1")
     with pytest.raises(RunnerRefused, match="output of part 1 of 2 is missing"):
-        await runner.collect(handle, tmp_path / "output")
+        await runner.collect(handle, tmp_path / "output", 2**30)

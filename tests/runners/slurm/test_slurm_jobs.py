@@ -36,7 +36,7 @@ async def test_parts_simulate_exactly_the_events(
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.COMPLETED, None)
     assert status.node_hours is not None
-    files = await runner.collect(handle, tmp_path / "output")
+    files = await runner.collect(handle, tmp_path / "output", 2**30)
     assert [file.name for file in files] == [f"particles-{part:05d}-of-00004.parquet" for part in range(4)]
     tables = [pq.read_table(file) for file in files]
     assert [event for table in tables for event in table["event_id"].to_pylist()] == list(range(10))
@@ -66,7 +66,7 @@ async def test_a_part_that_fails_fails_the_job(
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "1 of 4 parts failed; part 0: exit code 3")
     with pytest.raises(RunnerRefused, match="has not completed: it is failed"):
-        await runner.collect(handle, tmp_path / "output")
+        await runner.collect(handle, tmp_path / "output", 2**30)
 
 
 async def test_a_job_that_runs_is_cancelled_with_all_its_parts(
@@ -125,7 +125,7 @@ async def test_a_job_keeps_its_parts_when_settings_change(
     changed = make_runner(slurm_events_per_part=1)
     handle = await changed.submit(job)
     await reaches(changed, handle)
-    files = await changed.collect(handle, tmp_path / "output")
+    files = await changed.collect(handle, tmp_path / "output", 2**30)
     tables = [pq.read_table(file)["event_id"].to_pylist() for file in files]
     assert tables == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 #: ``verified``: the submitter, or an organisation of theirs, owns the repository. ``unverified``: it is
 #: another's, or the hub could not be asked. ``missing``: the submitter's token sees no such repository.
 Claim = Literal["verified", "unverified", "missing"]
-CheckClaim = Callable[[str], Awaitable[Claim]]
+CheckClaim = Callable[[str], Awaitable[Claim | None]]
 
 #: Characters of the URL of code or paper, in the form in which it is kept.
 LONGEST_LINK: Final = 500
@@ -28,18 +28,21 @@ LONGEST_LINK: Final = 500
 _MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 
 
-async def check_claim(identities: Identities, identity: Identity, token: str, model_repo: str) -> Claim:
-    """Check with the submitter's token what they may claim of a repository; never raises for the hub."""
+async def check_claim(
+    identities: Identities, identity: Identity, token: str, model_repo: str
+) -> Claim | None:
+    """Check with the submitter's token what they may claim of a repository; None: the hub did not answer."""
     try:
         visible = await identities.sees_model(token, model_repo)
     except Exception as error:
         # A provider may be third-party, and its message may hold the token.
         logger.info("the claim of %s was not checked: %s", model_repo, type(error).__name__)
-        return "unverified"
+        return None
     if not visible:
         return "missing"
-    owner = model_repo.partition("/")[0]
-    return "verified" if owner in {identity.username, *identity.organisations} else "unverified"
+    owner = model_repo.partition("/")[0].casefold()
+    own = {name.casefold() for name in (identity.username, *identity.organisations)}
+    return "verified" if owner in own else "unverified"
 
 
 def validated(links: Mapping[str, str | None]) -> dict[str, str | None]:

@@ -112,7 +112,7 @@ async def submit(
     await accounts.require_not_banned(account.id)
     first = await _same_file(submission)
     if model_repo is not None and (first is None or first.model_repo is None):
-        submission.model_claim = await check_claim(model_repo)
+        submission.model_claim = await check_claim(model_repo) or "unverified"
     if first is not None:
         return await _again(first, submission)
     per_day = platform.settings.submissions_per_day
@@ -153,7 +153,10 @@ async def set_links(
         raise Forbidden(f"submission {submission_id} is of {row.hub_username}, who alone can set its links")
     if "model_repo" in kept:
         repo = kept["model_repo"]
-        kept["model_claim"] = None if repo is None else await check_claim(repo)
+        claim = None if repo is None else await check_claim(repo)
+        if repo is None or claim is not None or repo != row.model_repo:
+            # A claim that was verified stays so while the hub is away.
+            kept["model_claim"] = claim if repo is None else claim or "unverified"
     if kept:
         await _link_once(row, kept)
     return await find(submission_id)

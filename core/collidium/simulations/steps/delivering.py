@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from collidium.datasets.manifest import DatasetFile
@@ -30,37 +28,19 @@ async def collect(platform: Platform, row: SimulationRequest) -> None:
         await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
         return
     settings, order = platform.settings, _order(row)
-    async with _counted(row):
-        files = await output.keep(
-            platform.runners.get(row.runner),
-            row.handle or "",
-            order,
-            row.request_id,
-            platform.storage,
-            scratch_of(platform, row),
-            output.Checks(platform.executor, settings.scoring_limits, max_output_bytes(order, settings)),
-        )
-        reached("collect.stored")
-        await transitions.collected(row, files, settings)
-
-
-@asynccontextmanager
-async def _counted(row: SimulationRequest) -> AsyncIterator[None]:
-    """Count a collection before it begins; one that worker and follower survive is taken off again.
-
-    Raises InvalidOutput where too many were lost.
-    """
-    if not await transitions.begin_collection(row):
-        trouble = f": {row.reason}" if row.reason else ""
-        deaths = transitions.MAX_LOST_COLLECTIONS
-        raise output.InvalidOutput(f"reading the output ended {deaths} processes{trouble}")
-    try:
-        yield
-    except output.WorkerLost:
-        raise
-    except BaseException:
-        await transitions.survived_collection(row)
-        raise
+    if row.lost_collections >= transitions.MAX_LOST_COLLECTIONS:
+        raise output.InvalidOutput(f"reading the output ended {row.lost_collections} processes: {row.reason}")
+    files = await output.keep(
+        platform.runners.get(row.runner),
+        row.handle or "",
+        order,
+        row.request_id,
+        platform.storage,
+        scratch_of(platform, row),
+        output.Checks(platform.executor, settings.scoring_limits, max_output_bytes(order, settings)),
+    )
+    reached("collect.stored")
+    await transitions.collected(row, files, settings)
 
 
 async def publish(platform: Platform, row: SimulationRequest) -> None:

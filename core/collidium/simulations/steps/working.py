@@ -13,6 +13,7 @@ from collidium.hub.client import HubContested, HubRefused, HubUnavailable
 from collidium.simulations import transitions
 from collidium.simulations.endings import Ending
 from collidium.simulations.models import SimulationRequest
+from collidium.simulations.output import WorkerLost
 from collidium.simulations.states import CANCELLABLE, Step
 from collidium.simulations.steps import delivering, jobs
 from collidium.simulations.steps.ending import end, give_up, tell_operators, tell_owner
@@ -53,13 +54,14 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
         outcome, reason = transitions.outcome_of_failure(row), _told(error, row)
         await end(platform, row, Ending(outcome, reason, owners_doing=isinstance(error, OWNERS_DOING)))
     except PASSING as error:
-        await _put_off(platform, row, _told(error, row), owners_doing=isinstance(error, OWNERS_DOING))
+        await _put_off(platform, row, error)
     except Exception as error:
         if is_away(error):
             raise
         # A plugin's bug must not end the loop that follows everybody's requests.
         logger.exception("request %s: step %s failed", row.request_id, row.step)
-        await _put_off(platform, row, "something is wrong inside the platform; its operators see what")
+        trouble = "something is wrong inside the platform; its operators see what"
+        await _put_off(platform, row, error, trouble)
 
 
 def _told(error: Exception, row: SimulationRequest) -> str:
@@ -68,12 +70,13 @@ def _told(error: Exception, row: SimulationRequest) -> str:
 
 
 async def _put_off(
-    platform: Platform, row: SimulationRequest, trouble: str, *, owners_doing: bool = False
+    platform: Platform, row: SimulationRequest, error: Exception, trouble: str | None = None
 ) -> None:
+    trouble = trouble or _told(error, row)
     if transitions.past(row.deadline_at):
-        await give_up(platform, row, trouble, owners_doing=owners_doing)
+        await give_up(platform, row, trouble, owners_doing=isinstance(error, OWNERS_DOING))
     else:
-        await transitions.postponed(row, trouble)
+        await transitions.postponed(row, trouble, worker_lost=isinstance(error, WorkerLost))
 
 
 async def _step(platform: Platform, row: SimulationRequest) -> None:

@@ -23,6 +23,8 @@ from collidium.testing.conformance.promise import (
 
 #: Which state may follow which; any state may repeat, and ``unknown`` says nothing.
 _ORDER = {JobState.QUEUED: 0, JobState.RUNNING: 1} | {state: 2 for state in JobState if state.has_ended}
+#: Enough for one event.
+_MAX_BYTES = 64 * 1024**2
 
 
 async def check_runner(
@@ -86,7 +88,7 @@ async def _check_unknown_handle(runner: Runner, tmp_path: Path) -> None:
     with refuses(RunnerRefused, "poll of an unknown handle"):
         await runner.poll(handle)
     with refuses(RunnerRefused, "collect of an unknown handle"):
-        await runner.collect(handle, tmp_path)
+        await runner.collect(handle, tmp_path, _MAX_BYTES)
     await quietly(runner.cancel(handle), "cancel of an unknown handle must do nothing")
 
 
@@ -126,7 +128,7 @@ async def _poll(runner: Runner, handle: str) -> JobStatus:
 
 
 async def _check_output(runner: Runner, handle: str, tmp_path: Path) -> None:
-    files = await runner.collect(handle, tmp_path)
+    files = await runner.collect(handle, tmp_path, _MAX_BYTES)
     if runner.is_mock:
         promise(not files, f"a mock must have no output: {files}")
         return
@@ -134,6 +136,8 @@ async def _check_output(runner: Runner, handle: str, tmp_path: Path) -> None:
     promise(all(_lies_in(file, tmp_path) for file in files), f"collect must write below {tmp_path}: {files}")
     for file in files:
         promise(_event_ids(file) == [0], f"{file.name} must be a parquet table with a row for event 0 alone")
+    with refuses(RunnerRefused, "collect of an output of more than max_bytes"):
+        await runner.collect(handle, tmp_path, 1)
 
 
 def _event_ids(file: Path) -> list[object] | None:
