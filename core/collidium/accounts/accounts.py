@@ -68,6 +68,12 @@ async def require_not_banned(account_id: int) -> None:
         raise _banned(account.hub_username)
 
 
+@transactional
+async def lock(account_ids: Collection[int]) -> None:
+    """Lock accounts until the transaction ends, always in one order: who pays many calls this first."""
+    await Account.filter(id__in=sorted(set(account_ids))).order_by("id").select_for_update().only("id")
+
+
 async def banned_among(account_ids: Collection[int]) -> set[int]:
     """Those of the accounts that are banned."""
     if not account_ids:

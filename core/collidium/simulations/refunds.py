@@ -82,8 +82,8 @@ async def refund(
             f"what would be refunded is not what was previewed, but {now_there}: look at it again",
             errors=[{"field": "digest", "detail": "not the digest of what would be refunded now"}],
         )
-    # By account, so that two refunds never wait for each other's accounts.
-    for row in sorted(rows, key=lambda row: row.account_id):
+    await accounts.lock({row.account_id for row in rows})
+    for row in rows:
         await _pay(row, note, actor, http_request_id)
     return structs.replace(seen, applied=True)
 

@@ -245,6 +245,7 @@ async def _win_anew(
     task, truth_version = target.task.card.name, target.truth_version
     rules = RewardRules.of(plan.settings, truth_version)
     ranked = [row for row in rows if row.truth_version == truth_version and row.rank_score is not None]
+    await accounts.lock({row.account_id for row in ranked})
     banned = await accounts.banned_among({row.account_id for row in ranked})
     floors = (await truth_versions.find(task, truth_version)).floors
     await Best.filter(task=task, truth_version=truth_version).delete()
