@@ -59,7 +59,7 @@ async def test_what_the_runner_ends_is_refunded(outcome: str, open_platform: Ope
     async with open_platform(mock_outcome=outcome) as platform, simulations.following(platform):
         request = await ended(await order(platform, await sign_up("alice")))
         assert (request.state, request.credits_refunded) == (outcome, request.credits_charged)
-        assert f"told to {outcome.removesuffix('ed').removesuffix('l')}" in (request.reason or "")
+        assert f"set to {outcome.removesuffix('ed').removesuffix('l')}" in (request.reason or "")
         assert await balance("alice") == GRANT
         await assert_sound()
 
