@@ -29,6 +29,7 @@ class Services(Protocol):
     @property
     def screen_keys(self) -> Mapping[str, str]:
         """The label of the screen behind each key."""
+        ...
 
     def act(self, handler: Handler) -> None:
         """Run ``handler`` in a worker; an error in it is shown."""
@@ -44,6 +45,7 @@ class Services(Protocol):
 
     def report(self, error: BaseException) -> str:
         """Log an error of the console itself and return the text to show."""
+        ...
 
     def show_rejection(self, error: CollidiumError) -> None:
         """Show that an action was not done, and why."""

@@ -34,7 +34,7 @@ class HubPort:
 
 
 def _below_hub(scope: Scope) -> Scope:
-    changed = cast(dict[str, Any], scope) | {_AT_ROOT: True}
+    changed: dict[str, Any] = {**scope, _AT_ROOT: True}
     changed["path"] = HUB_PATH + _path(changed["path"])
     changed["raw_path"] = HUB_PATH.encode() + _path(changed["raw_path"].decode("latin-1")).encode("latin-1")
     return cast(Scope, changed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.output import print_paragraph, print_record, print_table
-from collidium.contracts.task import in_digits
+from collidium.contracts.bounds import in_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -371,18 +371,3 @@ class Task(ABC):
 
 class UnusableTruth(ValueError):
     """The dataset cannot serve as truth of the task; the message names table and column."""
-
-
-def in_digits(bound: float) -> str:
-    """Format a bound, an integer with all of its digits.
-
-    Parameters
-    ----------
-    bound : float
-
-    Examples
-    --------
-    >>> in_digits(2**63 - 1), in_digits(0.5)
-    ('9223372036854775807', '0.5')
-    """
-    return str(bound) if isinstance(bound, int) else f"{bound:.15g}"

@@ -72,7 +72,7 @@ class _LaneLoop(LeasedLoop[int]):
         self._presence = presence
 
     async def take(self) -> bool:
-        rows: Sequence[SimulationRequest] = ()
+        rows: Sequence[SimulationRequest] = []
         most = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
         if most > 0:
             rows = await leases.claim(self._lane, most, self._platform.settings.lease_seconds)

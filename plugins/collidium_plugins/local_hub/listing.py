@@ -77,8 +77,9 @@ def list_repos(
             break
     cursor = None
     if documents and len(rows) > len(documents):
-        shown = {"lastModified": repo.modified_at, "createdAt": repo.created_at}
-        cursor = _make_cursor(shown.get(query.sort, ""), repo.id)
+        last = repo_of_row(rows[len(documents) - 1])
+        shown = {"lastModified": last.modified_at, "createdAt": last.created_at}
+        cursor = _make_cursor(shown.get(query.sort, ""), last.id)
     return documents, cursor
 
 
