@@ -74,7 +74,9 @@ class ModelZoo:
         self._hub = hub
         self._tag = tag
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
-        kept = TTLCache[Question, Found](KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight)
+        kept: TTLCache[Question, Found] = TTLCache[Question, Found](
+            KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight
+        )
         self._pages = SharedCalls(kept)
         self._limits = CallerLimits(
             "questions about models", QUESTIONS_BURST, QUESTIONS_PER_MINUTE, QUESTIONS_IN_ALL
