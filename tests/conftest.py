@@ -1,9 +1,14 @@
 """The suite stands on the fixtures that the platform ships for everybody's tests."""
 
 import pytest
+from hypothesis import settings
 from tests.counts import LONG
 
 pytest_plugins = ["collidium.testing.plugin"]
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("collidium", deadline=None)
+settings.load_profile("collidium")
 
 
 def pytest_configure(config: pytest.Config) -> None:
