@@ -334,7 +334,7 @@ def test_hook_collidium_commands(
 async def test_hook_collidium_screens(documented: Documented, tmp_path: Path) -> None:
     documented("collidium_screens")
     with ServerProcess(tmp_path / "server", env={"ADMIN_TOKEN": "of-the-console"}) as server:
-        async with signed_in(server, brought=extensions.screens) as pilot:
+        async with signed_in(server, plugin_screens=extensions.screens) as pilot:
             await shows(pilot, "9Score")
             await show(pilot, "Scorers")
             await shows(pilot, "9Scorers")
