@@ -11,9 +11,9 @@ class Webhook(Model):
 
     id = fields.BigIntField(primary_key=True)
     account_id = fields.BigIntField(unique=True)
-    #: None: only the addresses that come with requests are told.
+    # None: only the addresses that come with requests are told.
     url = fields.CharField(max_length=2000, null=True)
-    #: The signing secret, encrypted with the platform's key.
+    # The signing secret, encrypted with the platform's key.
     secret = fields.TextField()
     created_at = fields.DatetimeField()
 
@@ -24,11 +24,11 @@ class Webhook(Model):
 class OutboxEvent(Model):
     """Something that happened, as every receiver is told of it."""
 
-    #: The webhook-id header, by which receivers know a repetition.
+    # The webhook-id header, by which receivers know a repetition.
     id = fields.CharField(max_length=40, primary_key=True)
     type = fields.CharField(max_length=64)
     request_id = fields.CharField(max_length=64)
-    #: The JSON that is sent: text, so that every delivery has the same bytes.
+    # The JSON that is sent: text, so that every delivery has the same bytes.
     body = fields.TextField()
     created_at = fields.DatetimeField()
 
@@ -47,15 +47,15 @@ class Delivery(Model):
     event_id: str
     account_id = fields.BigIntField()
     url = fields.CharField(max_length=2000)
-    #: That of the URL. Empty for what was announced before hosts were kept.
+    # That of the URL. Empty for what was announced before hosts were kept.
     host = fields.CharField(max_length=255, default="")
     state = fields.CharField(max_length=16, default="pending")
-    #: Attempts begun: it also tells whose attempt is the latest.
+    # Attempts begun: it also tells whose attempt is the latest.
     attempts = fields.IntField(default=0)
     last_status = fields.IntField(null=True)
     last_error = fields.CharField(max_length=500, null=True)
     created_at = fields.DatetimeField()
-    #: When a pending delivery is tried next. While it is under way: when another process takes over.
+    # When a pending delivery is tried next. While it is under way: when another process takes over.
     next_attempt_at = fields.DatetimeField(null=True)
     delivered_at = fields.DatetimeField(null=True)
 
