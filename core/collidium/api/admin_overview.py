@@ -14,7 +14,7 @@ from collidium.api.authentication import only_operators
 from collidium.api.context import platform
 from collidium.benchmarks.tasks import tasklist
 from collidium.records import Overview, SilentTask
-from collidium.simulations import followers, reports, totals
+from collidium.simulations import follower, reports, totals
 
 blueprint = Blueprint("admin_overview", __name__, url_prefix="/admin")
 blueprint.before_request(only_operators)
@@ -42,7 +42,7 @@ async def overview() -> Response:
             frozen_by=freeze.by,
             frozen_note=freeze.note,
             monthly_node_hours=here.settings.monthly_node_hours,
-            followers=tuple(await followers.followers()),
+            followers=tuple(await follower.followers()),
             webhooks_pending=await outbox.backlog(),
             plugins_failed=tuple(here.plugins.failures),
             tasks_silent=tuple(SilentTask.of(task) for task in silent),

@@ -3,6 +3,7 @@
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
 from collidium.simulations.follower import following
+from collidium.simulations.models import State, Step
 from collidium.simulations.orders import estimate, knobs
 from collidium.simulations.placing import Wishes, place
 from collidium.simulations.requests import (
@@ -13,7 +14,6 @@ from collidium.simulations.requests import (
     list_requests,
     output_of,
 )
-from collidium.simulations.states import State, Step
 from collidium.simulations.totals import TotalMismatch, audit
 
 __all__ = [

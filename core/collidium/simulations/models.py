@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from enum import StrEnum
+from typing import Any, Final
 
 from tortoise import fields
 from tortoise.models import Model
@@ -148,3 +149,28 @@ class Follower(Model):
 
     class Meta(Model.Meta):
         table = "followers"
+
+
+class State(StrEnum):
+    """What a request is in."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Step(StrEnum):
+    """What the follower does next."""
+
+    SUBMIT = "submit"
+    FOLLOW = "follow"
+    COLLECT = "collect"
+    PUBLISH = "publish"
+    NONE = ""
+
+
+TERMINAL: Final = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED})
+#: The steps in which there is a job to be stopped.
+CANCELLABLE: Final = frozenset({Step.SUBMIT, Step.FOLLOW})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
 from collidium.order import DEFAULT_SEED, Order, limits
 from collidium.order import check as refuse
 from collidium.records import Estimate, Knob, Knobs
+from collidium.simulations.models import SimulationRequest, State
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -50,3 +52,49 @@ def knobs(settings: Settings) -> Knobs:
 def check(order: Order, settings: Settings) -> None:
     """Raise InvalidInput with everything that is wrong with an order, by the operator's limits."""
     refuse(order, settings.channels, max_events=settings.max_events, max_pileup=settings.max_pileup)
+
+
+#: No job uses more node-hours.
+MOST: Final = Decimal(10) ** 9
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a request comes to its end."""
+
+    state: State
+    reason: str | None = None
+    #: Node-hours that the runner accounts for, None where it cannot tell.
+    used: Decimal | None = None
+    output_hub_repo: str | None = None
+    #: Whether its owner brought a failure about.
+    owners_doing: bool = False
+
+
+def believable(node_hours: Decimal | None) -> Decimal | None:
+    """Node-hours as they are kept; None for what no job can have used, as batch systems may say."""
+    if node_hours is None or not node_hours.is_finite() or not 0 <= node_hours <= MOST:
+        return None
+    return node_hours.quantize(LEAST)
+
+
+def node_hours_used(row: SimulationRequest, ending: Ending) -> Decimal:
+    """The node-hours that a request took; where nobody knows, the estimate of a job that has completed."""
+    told = believable(ending.used) if ending.used is not None else row.node_hours_used
+    if told is not None:
+        return told
+    return row.estimated_node_hours if ending.state == State.COMPLETED or ending.owners_doing else Decimal(0)
+
+
+def credits_kept(row: SimulationRequest, ending: Ending) -> Decimal:
+    """The credits that stay charged; the others are refunded.
+
+    A completed request costs what was charged, a failed one nothing, and a cancelled one nothing if the
+    runner cancelled it. If its owner cancelled it, or brought its failure about, it costs what it used.
+    """
+    if ending.state == State.COMPLETED:
+        return row.credits_charged
+    cancelled = ending.state == State.CANCELLED and row.cancel_requested_at is not None
+    if cancelled or ending.owners_doing:
+        return min(node_hours_used(row, ending), row.credits_charged)
+    return Decimal(0)

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
@@ -15,18 +16,18 @@ from tortoise.timezone import now
 from collidium import accounts, operations, outbox, records
 from collidium.accounts import idempotency
 from collidium.database import on_commit, transactional
-from collidium.errors import Forbidden, Unavailable
+from collidium.errors import Forbidden, TooManyRequests, Unavailable
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
-from collidium.simulations import abuse, totals, transitions
-from collidium.simulations.models import Reader, SimulationRequest
+from collidium.simulations import totals, transitions
+from collidium.simulations.models import Reader, SimulationRequest, State, Step
 from collidium.simulations.orders import check, estimate
-from collidium.simulations.states import State, Step
-from collidium.simulations.views import view
+from collidium.simulations.transitions import view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.platform import Platform
+    from collidium.settings import Settings
 
 #: How many completed requests are looked at for one whose owner is not banned.
 CANDIDATES: Final = 20
@@ -81,7 +82,7 @@ async def _place(
         raise Forbidden(
             "the events are published with your token, which may only read: use one that may write"
         )
-    await abuse.require_room(account.id, settings)
+    await require_room(account.id, settings)
     if wishes.webhook_url is not None:
         await outbox.require_secret(account.id)
     if frozen:
@@ -189,3 +190,31 @@ def _owner(account: AccountView) -> str:
 
 def _question(order: Order, wishes: Wishes) -> dict[str, object]:
     return asdict(order) | {"private": wishes.private, "webhook_url": wishes.webhook_url}
+
+
+async def require_room(account_id: int, settings: Settings) -> None:
+    """Raise TooManyRequests when the account has ordered too much of late, or has too much under way.
+
+    Call it in the transaction that orders, with the account's row locked.
+    """
+    window = timedelta(seconds=settings.burst_seconds)
+    # The oldest of as many as fit into the window: once it leaves the window there is room again.
+    oldest = (
+        await SimulationRequest.filter(account_id=account_id, created_at__gt=now() - window)
+        .order_by("-created_at")
+        .offset(settings.burst_requests - 1)
+        .only("id", "created_at")
+        .first()
+    )
+    if oldest is not None:
+        wait = oldest.created_at + window - now()
+        raise TooManyRequests(
+            f"an account orders at most {settings.burst_requests} times in {settings.burst_seconds:g} s",
+            retry_after=max(1, ceil(wait.total_seconds())),
+        )
+    unfinished = SimulationRequest.filter(account_id=account_id, state__in=[State.QUEUED, State.RUNNING])
+    if await unfinished.count() >= settings.unfinished_requests:
+        raise TooManyRequests(
+            f"an account has at most {settings.unfinished_requests} unfinished requests; wait for one to end",
+            retry_after=60,
+        )

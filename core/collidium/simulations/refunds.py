@@ -22,8 +22,7 @@ from collidium import accounts, operations
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput
 from collidium.records import Refund, Refunds
-from collidium.simulations.models import HistoryLine, SimulationRequest
-from collidium.simulations.states import State
+from collidium.simulations.models import HistoryLine, SimulationRequest, State
 
 #: Most requests that are refunded at once.
 MOST: Final = 1000

@@ -10,9 +10,8 @@ from collidium import operations, records
 from collidium.database import transactional
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import transitions
-from collidium.simulations.models import Reader, SimulationRequest
-from collidium.simulations.states import State
-from collidium.simulations.views import operator_view, view
+from collidium.simulations.models import Reader, SimulationRequest, State
+from collidium.simulations.transitions import operator_view, view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView

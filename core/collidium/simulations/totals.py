@@ -14,8 +14,7 @@ from tortoise.timezone import now
 
 from collidium.database import connection, transactional
 from collidium.errors import TooManyRequests
-from collidium.simulations.models import SimulationRequest, UsageTotal
-from collidium.simulations.states import State
+from collidium.simulations.models import SimulationRequest, State, UsageTotal
 
 #: Node-hours are added up in thousandths.
 MILLI: Final = Decimal(1000)

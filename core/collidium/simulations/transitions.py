@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tortoise.timezone import now
 
@@ -29,10 +29,8 @@ from collidium.runtime.backoff import Backoff
 from collidium.runtime.failpoints import reached
 from collidium.runtime.wake_signal import WakeSignal
 from collidium.simulations import totals
-from collidium.simulations.endings import Ending, believable, credits_kept, node_hours_used
-from collidium.simulations.models import HistoryLine, SimulationRequest
-from collidium.simulations.states import CANCELLABLE, TERMINAL, State, Step
-from collidium.simulations.views import view
+from collidium.simulations.models import CANCELLABLE, TERMINAL, HistoryLine, SimulationRequest, State, Step
+from collidium.simulations.orders import Ending, believable, credits_kept, node_hours_used
 
 if TYPE_CHECKING:
     from collidium.datasets.manifest import DatasetFile
@@ -286,3 +284,60 @@ async def is_anothers(row: SimulationRequest, handle: str) -> bool:
 def past(deadline: datetime | None) -> bool:
     """Whether a deadline is over."""
     return deadline is not None and deadline <= now()
+
+
+@transactional
+async def begun(lease: str, request_ids: Sequence[str], again: timedelta, settings: Settings) -> None:
+    """These run now: look again after that time, or at once at those that were cancelled meanwhile.
+
+    What is not held under the lease any more, or does not wait, is left as it is.
+    """
+    held = SimulationRequest.filter(lease=lease, request_id__in=request_ids, state=State.QUEUED)
+    rows = await held.select_for_update().only("id", "request_id", "cancel_requested_at")
+    moment = now()
+    for row in rows:
+        logger.info("request %s: %s", row.request_id, State.RUNNING)
+    await HistoryLine.bulk_create(
+        [HistoryLine(request_id=row.id, at=moment, state=State.RUNNING) for row in rows], batch_size=500
+    )
+    deadline = moment + timedelta(seconds=settings.running_deadline_seconds)
+    going_on = [row.id for row in rows if row.cancel_requested_at is None]
+    cancelled = [row.id for row in rows if row.cancel_requested_at is not None]
+    for ids, due in (
+        (going_on, {"due_at": moment + again, "deadline_at": deadline}),
+        (cancelled, {"due_at": moment}),
+    ):
+        if ids:
+            await SimulationRequest.filter(id__in=ids).update(
+                state=State.RUNNING,
+                reason=None,
+                started_at=moment,
+                attempts=0,
+                denials=0,
+                lease="",
+                leased_until=None,
+                **due,
+            )
+    reached("follow.before_commit")
+
+
+# -- what is seen of it ----------------------------------------------------------------------------------
+
+
+def view(row: SimulationRequest, history: Sequence[HistoryLine] = ()) -> records.SimulationRequest:
+    """Return the record of a request for its owner and readers; lists go without ``history``."""
+    return records.SimulationRequest.of(row, **_derived(row, history))
+
+
+def operator_view(row: SimulationRequest, history: Sequence[HistoryLine]) -> records.OperatedRequest:
+    """Return the record of a request for operators."""
+    return records.OperatedRequest.of(row, runner_handle=row.handle, **_derived(row, history))
+
+
+def _derived(row: SimulationRequest, history: Sequence[HistoryLine]) -> dict[str, Any]:
+    return {
+        "estimated_completion_seconds": max(1, round(row.node_seconds)),
+        "cancel_requested": row.cancel_requested_at is not None,
+        "output_is_mock": row.is_mock and row.output_hub_repo is not None,
+        "timeline": tuple(records.Moment.of(line) for line in history),
+    }

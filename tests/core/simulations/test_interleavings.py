@@ -28,8 +28,8 @@ from collidium import accounts, operations, records, simulations
 from collidium.contracts.runner import JobState, JobStatus, RunnerUnavailable
 from collidium.errors import CollidiumError, Conflict, Forbidden, NotFound, Unavailable
 from collidium.platform import Platform
-from collidium.simulations import leases, steps
-from collidium.simulations.leases import Lane
+from collidium.simulations import follower, steps
+from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest
 
 RUNNING = JobStatus(JobState.RUNNING)
@@ -167,7 +167,7 @@ class World:
         """What the follower does once, with the time between two looks gone."""
         await SimulationRequest.filter(lease="", step__not="").update(due_at=now())
         for lane in Lane:
-            rows = await leases.claim(lane, 3, 60)
+            rows = await follower.claim(lane, 3, 60)
             if lane is Lane.POLL and rows:
                 await steps.poll(self.platform, self.runner.name, rows)
             elif lane is not Lane.POLL:
@@ -177,7 +177,7 @@ class World:
     async def die(self, lane: Lane) -> None:
         """A process takes what is due and is never heard of again; then its lease runs out."""
         await SimulationRequest.filter(lease="", step__not="").update(due_at=now())
-        for row in await leases.claim(lane, 1, 60):
+        for row in await follower.claim(lane, 1, 60):
             await SimulationRequest.filter(lease=row.lease).update(leased_until=now())
 
     async def ban(self, person: int, banned: bool) -> None:

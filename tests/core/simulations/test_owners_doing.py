@@ -27,8 +27,8 @@ from tortoise.timezone import now
 
 from collidium import simulations
 from collidium.contracts.runner import Job, JobState, JobStatus
-from collidium.simulations import leases, steps
-from collidium.simulations.leases import Lane
+from collidium.simulations import follower, steps
+from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest
 
 __all__ = ["own_hub"]
@@ -113,7 +113,7 @@ async def test_a_process_that_slept_through_the_deadline_stops_nobodys_job(
 
         await eventually_async(released)
         await SimulationRequest.all().update(due_at=now())
-        (slept,) = await leases.claim(Lane.POLL, 1, 60)
+        (slept,) = await follower.claim(Lane.POLL, 1, 60)
         slept.deadline_at = now() - timedelta(seconds=1)
         await SimulationRequest.all().update(lease="another")
         await steps.poll(platform, runner.name, [slept])

@@ -26,12 +26,11 @@ from tortoise.timezone import now
 from collidium import accounts, operations, simulations
 from collidium.errors import Conflict, InvalidInput
 from collidium.platform import Platform
-from collidium.simulations import leases, refunds, transitions
-from collidium.simulations.endings import Ending
-from collidium.simulations.leases import Lane
-from collidium.simulations.models import SimulationRequest
+from collidium.simulations import follower, refunds, transitions
+from collidium.simulations.follower import Lane
+from collidium.simulations.models import SimulationRequest, State
+from collidium.simulations.orders import Ending
 from collidium.simulations.refunds import Refunds, Window
-from collidium.simulations.states import State
 
 #: 100 muons cost 0.139 credits, and what their owner spoiled had used 0.100 of them.
 MUONS = replace(ORDER, events=100)
@@ -54,7 +53,7 @@ def lately() -> Window:
 async def ended(platform: Platform, name: str, ending: Ending, seed: int = 1) -> str:
     """A request of that account that ended so; its id."""
     request_id = await order(platform, await sign_up(name), replace(MUONS, seed=seed))
-    (row,) = await leases.claim(Lane.HAND_OVER, 1, 60)
+    (row,) = await follower.claim(Lane.HAND_OVER, 1, 60)
     assert row.request_id == request_id
     await transitions.finish(row, ending)
     return request_id

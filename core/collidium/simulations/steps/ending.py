@@ -11,9 +11,8 @@ from collidium import records
 from collidium.contracts.runner import Runner
 from collidium.runtime.failpoints import reached
 from collidium.simulations import output, transitions
-from collidium.simulations.endings import Ending
-from collidium.simulations.models import SimulationRequest
-from collidium.simulations.states import CANCELLABLE, Step
+from collidium.simulations.models import CANCELLABLE, SimulationRequest, Step
+from collidium.simulations.orders import Ending
 
 if TYPE_CHECKING:
     from collidium.platform import Platform

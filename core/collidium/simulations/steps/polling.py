@@ -17,12 +17,11 @@ from collidium.contracts.runner import (
 from collidium.errors import ConfigurationError
 from collidium.runtime.failpoints import reached
 from collidium.simulations import transitions
-from collidium.simulations.begun import begun as jobs_have_begun
-from collidium.simulations.endings import Ending
-from collidium.simulations.models import SimulationRequest
-from collidium.simulations.states import State
+from collidium.simulations.models import SimulationRequest, State
+from collidium.simulations.orders import Ending
 from collidium.simulations.steps.ending import end, give_up, tell_operators, tell_owner
 from collidium.simulations.transitions import LeaseLost
+from collidium.simulations.transitions import begun as jobs_have_begun
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
