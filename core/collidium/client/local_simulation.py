@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collidium.pipelines.choice import installed
-from collidium.pipelines.errors import CannotSimulate, StageFailed, UnknownOrder
-from collidium.pipelines.progress import Progress
+from collidium.pipelines.production import CannotSimulate, StageFailed, UnknownOrder
 from collidium.pipelines.simulating import Simulated, Wishes, order_of
 from collidium.pipelines.simulating import simulate as _simulate
+from collidium.pipelines.stages import Progress
 
 __all__ = ["CannotSimulate", "Progress", "Simulated", "StageFailed", "UnknownOrder", "simulate"]
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
-from collidium.containers.states import Container, ContainerState, container_of
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
 from collidium.runtime import subprocesses
 from collidium.runtime.text import last_line, one_line
@@ -197,3 +198,86 @@ def _containers(told: str) -> dict[str, Container]:
 def _is_missing(name: str, told: str) -> bool:
     """Whether the engine says so of this container, rather than nothing of it."""
     return any(_MISSING.search(line) and name in line for line in told.splitlines())
+
+
+#: States of containers that will not run any more, and of those that were made and do not run yet.
+_OVER: Final = frozenset({"exited", "stopped", "dead"})
+_NEW: Final = frozenset({"created", "configured", "initialized"})
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container, as seen once; times in seconds since 1970."""
+
+    #: Whether it was made and does not run yet.
+    is_new: bool
+    #: Whether it will not run any more.
+    is_over: bool
+    #: 0 to 255; above 128: the signal that ended it.
+    exit_code: int
+    out_of_memory: bool
+    started: float
+    finished: float
+
+
+class _State(TypedDict):
+    Status: str
+    ExitCode: int
+    OOMKilled: bool
+    StartedAt: str
+    FinishedAt: str
+
+
+class ContainerState(TypedDict):
+    """What docker and podman agree on in the answer of ``inspect``."""
+
+    Name: str
+    State: _State
+
+
+def container_of(told: ContainerState) -> tuple[str, Container]:
+    """Its name and how it is; raises ValueError, TypeError or KeyError for what tells neither."""
+    state = told["State"]
+    status = state["Status"].lower()
+    return told["Name"].lstrip("/"), Container(
+        is_new=status in _NEW,
+        is_over=status in _OVER,
+        exit_code=int(state["ExitCode"]) % 256,
+        out_of_memory=bool(state["OOMKilled"]),
+        started=datetime.fromisoformat(state["StartedAt"]).timestamp(),
+        finished=datetime.fromisoformat(state["FinishedAt"]).timestamp(),
+    )
+
+
+#: Engines hand these on from their own surroundings; an address in them may hold a password.
+_PROXIES: Final = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
+
+
+def confined(*, rootless: bool) -> list[str]:
+    """No network, no rights, never root outside; files that it makes belong to this account."""
+    # An engine that runs as this account calls this account root.
+    user = "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
+    return [
+        # Without an init nobody heeds the signal to stop.
+        "--init",
+        "--pull=never",
+        "--network=none",
+        f"--user={user}",
+        "--cap-drop=all",
+        # Folders of this account bear no label that SELinux would let a container use.
+        "--security-opt=no-new-privileges",
+        "--security-opt=label=disable",
+        *(f"--env={name}=" for proxy in _PROXIES for name in (proxy, proxy.upper())),
+    ]
+
+
+def bind(source: Path, target: str) -> str:
+    """A folder of this machine in a container. Raises ValueError for a path that cannot be told engines."""
+    if set(str(source)) & set(',"\n'):
+        raise ValueError("containers can mount no path with a comma or a quote")
+    return f"--mount=type=bind,source={source},target={target}"
+
+
+def options(words: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Each word with its option: ``--option=word``."""
+    return (f"{option}={word}" for option, of in words.items() for word in of)

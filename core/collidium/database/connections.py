@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from tortoise import Tortoise
@@ -17,10 +17,13 @@ from tortoise.backends.base.config_generator import expand_db_url
 from tortoise.backends.base.executor import EXECUTOR_CACHE
 from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.connection import get_connection
+from tortoise.models import Model
 
+from collidium import database
 from collidium.database import transactions
+from collidium.database.sqlite import ImmediateSqliteClient
 from collidium.errors import ConfigurationError
-from collidium.files.write_ahead_log import use_write_ahead_log
+from collidium.files.locks import use_write_ahead_log
 from collidium.settings import sqlite_path
 
 APP = "collidium"
@@ -101,3 +104,35 @@ async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:
         query = re.sub(r"\?", lambda _: f"${next(number)}", query)
     _, rows = await client.execute_query(query, list(values))
     return rows
+
+
+M = TypeVar("M", bound=Model)
+
+
+class RowByKey(Generic[M]):
+    """Reads the row with a unique text in ``column``, as the database has it now.
+
+    The statement is made once: Tortoise would build the same one for every read, which takes longer than
+    the read. On SQLite, outside of transactions, no thread is asked.
+    """
+
+    def __init__(self, model: type[M], column: str) -> None:
+        self._model = model
+        self._column = column
+        self._statements: dict[str, str] = {}
+
+    async def get_or_none(self, key: str) -> M | None:
+        """The row, or None where there is none."""
+        client = database.connection()
+        if isinstance(client, ImmediateSqliteClient):
+            client = client.at_once
+        executor = client.executor_class(self._model, client)
+        rows: list[M] = await executor.execute_select(self._statement(client), [key])
+        return rows[0] if rows else None
+
+    def _statement(self, client: BaseDBAsyncClient) -> str:
+        dialect = client.capabilities.dialect
+        if dialect not in self._statements:
+            query = self._model.filter(**{self._column: ""}).using_db(client)
+            self._statements[dialect] = query.sql()
+        return self._statements[dialect]

@@ -10,8 +10,7 @@ from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from collidium.database.errors import is_away
-from collidium.runtime.backoff import Backoff
-from collidium.runtime.wake_signal import Waiter, WakeSignal
+from collidium.runtime.waiting import Backoff, Waiter, WakeSignal
 
 Work = TypeVar("Work")
 

@@ -1,7 +1,6 @@
 """What operators do: freeze, ban, grant, and the log of it all."""
 
-from collidium.operations.actions import ban, freeze, grant
-from collidium.operations.audit import audit_log, record
+from collidium.operations.actions import audit_log, ban, freeze, grant, record
 from collidium.operations.freeze import Freeze, current_freeze, is_frozen, is_frozen_until_done
 
 __all__ = [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 from collidium import accounts
 from collidium.database import transactional
 from collidium.errors import Conflict
-from collidium.operations import audit
+from collidium.operations import models
 from collidium.operations.freeze import set_frozen
-from collidium.records import Transaction
+from collidium.records import AuditEntry, Transaction
 
 
 @transactional
@@ -25,7 +27,7 @@ async def grant(
     except accounts.InsufficientCredits as error:
         raise Conflict(f"{account.hub_username}: {error.detail}") from error
     details = {"delta": str(delta), "note": note, "balance_after": f"{entry.balance_after:.3f}"}
-    await audit.record(actor, "grant", account.hub_username, details, http_request_id)
+    await record(actor, "grant", account.hub_username, details, http_request_id)
     return entry
 
 
@@ -36,7 +38,7 @@ async def ban(
     """Ban or unban an account; it takes effect on the account's next request."""
     account = await accounts.set_banned(hub_username, banned)
     action = "ban" if banned else "unban"
-    await audit.record(actor, action, account.hub_username, _noted(note), http_request_id)
+    await record(actor, action, account.hub_username, _noted(note), http_request_id)
     return account
 
 
@@ -45,8 +47,25 @@ async def freeze(frozen: bool, note: str | None = None, *, actor: str, http_requ
     """Turn the kill switch on or off."""
     await set_frozen(frozen, actor, note)
     action = "freeze" if frozen else "unfreeze"
-    await audit.record(actor, action, "submissions", _noted(note), http_request_id)
+    await record(actor, action, "submissions", _noted(note), http_request_id)
 
 
 def _noted(note: str | None) -> dict[str, str]:
     return {} if note is None else {"note": note}
+
+
+async def record(
+    actor: str, action: str, target: str, details: Mapping[str, Any], http_request_id: str
+) -> None:
+    """Write one deed; call it inside the transaction that does it."""
+    await models.AuditEntry.create(
+        actor=actor, action=action, target=target, details=dict(details), http_request_id=http_request_id
+    )
+
+
+async def audit_log(*, limit: int, before: int | None = None) -> list[AuditEntry]:
+    """Up to ``limit`` deeds, newest first, those with an id below ``before``."""
+    query = models.AuditEntry.all()
+    if before is not None:
+        query = query.filter(id__lt=before)
+    return [AuditEntry.of(entry) for entry in await query.order_by("-id").limit(limit)]

@@ -6,8 +6,11 @@ From IANA's registries of special-purpose addresses (RFC 6890 and what came afte
 
 from __future__ import annotations
 
+import asyncio
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
+
+from collidium.runtime.look_ups import LookUps, Resolve
 
 _NOT_PUBLIC_4: Final = tuple(
     map(
@@ -56,3 +59,33 @@ def is_public(address: str) -> bool:
     if parsed.scope_id is not None or parsed not in _PUBLIC_6:
         return False
     return not any(parsed in network for network in _NOT_PUBLIC_6)
+
+
+#: That of those who give a URL and wait for the answer.
+look_up: Final[Resolve] = LookUps().look_up
+
+
+class Refused(Exception):
+    """This host is not told anything; the message says why, and no address of the server's own network."""
+
+
+async def addresses_of(
+    host: str, port: int, account_id: int | None, *, private: bool, resolve: Resolve, seconds: float
+) -> list[str]:
+    """Where to connect for ``host``, looked up for an account, if one asks.
+
+    Raises Refused for a host with any address that is not allowed, Unavailable where nothing can be looked up
+    now.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            addresses = list(await resolve(host, port, account_id))
+    except TimeoutError:
+        raise Refused("its host cannot be looked up now") from None
+    except (OSError, UnicodeError):
+        raise Refused("its host cannot be found") from None
+    if not addresses:
+        raise Refused("its host cannot be found")
+    if not private and not all(map(is_public, addresses)):
+        raise Refused("its host leads to an address that is not public")
+    return addresses

@@ -22,7 +22,7 @@ from collidium.outbox.deliveries import Attempt
 from collidium.outbox.events import announced
 from collidium.outbox.sending import Outcome, Sender
 from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
-from collidium.runtime.backoff import Backoff
+from collidium.runtime.waiting import Backoff
 
 if TYPE_CHECKING:
     from collidium.secrets import Secrets

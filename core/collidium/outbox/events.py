@@ -15,7 +15,7 @@ from collidium import database
 from collidium.database import transactional
 from collidium.outbox.models import Delivery, OutboxEvent, Webhook
 from collidium.outbox.urls import host_of
-from collidium.runtime.wake_signal import WakeSignal
+from collidium.runtime.waiting import WakeSignal
 
 #: The one kind of event there is.
 SIMULATION_COMPLETED: Final = "simulation.completed"

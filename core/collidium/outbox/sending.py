@@ -18,8 +18,8 @@ from standardwebhooks import Webhook
 
 from collidium import __version__
 from collidium.errors import TooManyRequests, Unavailable
+from collidium.outbox.addresses import Refused, addresses_of
 from collidium.outbox.bounded_network import BoundedNetwork
-from collidium.outbox.look_ups import Refused, addresses_of
 from collidium.outbox.urls import HTTPS_PORT, host_of
 from collidium.runtime.look_ups import LookUps, Resolve
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from collidium.errors import InvalidInput
-from collidium.outbox.look_ups import Refused, addresses_of, look_up
+from collidium.outbox.addresses import Refused, addresses_of, look_up
 from collidium.runtime.look_ups import Resolve
 
 if TYPE_CHECKING:

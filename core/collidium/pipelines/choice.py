@@ -11,8 +11,7 @@ from collidium import plugins
 from collidium.containers.engine import PROGRAMS, Engine, EngineUnavailable, reason
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
-from collidium.pipelines.errors import CannotSimulate
-from collidium.pipelines.production import can_simulate
+from collidium.pipelines.production import CannotSimulate, can_simulate
 from collidium.pipelines.runtimes import Containers, Native, Runtime
 from collidium.plugins import Provided
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from collidium.containers.engine import Engine, EngineRefused, EngineUnavailable
-from collidium.containers.options import bind, confined
+from collidium.containers.engine import Engine, EngineRefused, EngineUnavailable, bind, confined
 from collidium.contracts.pipeline import Stage
-from collidium.pipelines.errors import CannotSimulate
+from collidium.pipelines.production import CannotSimulate
 
 #: Where a container finds the working directory.
 _WORK: Final = "/simulation"

@@ -12,14 +12,21 @@ from typing import Any, Final
 from collidium.datasets.manifest import DatasetFile
 from collidium.files.durable import is_full
 from collidium.order import DEFAULT_SEED, PRESETS, Order
-from collidium.pipelines import images
+from collidium.pipelines import processes
 from collidium.pipelines.choice import AUTO, Choice, Get, Note, choose
-from collidium.pipelines.errors import CannotSimulate, UnknownOrder
 from collidium.pipelines.placing import place
-from collidium.pipelines.production import Production, check_channel, check_numbers
-from collidium.pipelines.progress import Tell
-from collidium.pipelines.stages import Stages
+from collidium.pipelines.production import (
+    CannotSimulate,
+    Production,
+    StageFailed,
+    UnknownOrder,
+    check_channel,
+    check_numbers,
+)
+from collidium.pipelines.runtimes import Containers
+from collidium.pipelines.stages import Stages, Tell
 from collidium.pipelines.work import Work
+from collidium.runtime.text import one_line
 
 #: Processes that a stage uses at the most unless it is told a number: each needs memory.
 _MOST_PROCESSES: Final = 8
@@ -111,7 +118,7 @@ def simulate(
             work.refuse_anything_else(production)
             if (finished := work.finished) is not None:
                 return _found(finished, work)
-            images.fetch(choice, work, note, deadline)
+            fetch(choice, work, note, deadline)
             work.begin(production)
             cores = wishes.processes or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
             Stages(production, work, choice.runtime, cores, tell, deadline).run()
@@ -177,3 +184,38 @@ def _found(finished: Mapping[str, Any], work: Work) -> Simulated:
         if not path.is_file() or path.stat().st_size != size:
             raise CannotSimulate(f"{path} was made here, and is gone or changed since: {again}")
     return made
+
+
+_LAST_LINES = 6
+
+
+def fetch(choice: Choice, work: Work, note: Note, deadline: float | None) -> None:
+    """Let the engine pull or build what is missing; its log is ``logs/image.log``. Blocks.
+
+    Raises StageFailed with the command to try by hand.
+    """
+    if not isinstance(choice.runtime, Containers):
+        return
+    for image in choice.missing:
+        words = choice.runtime.engine.fetching(image, choice.pipeline.containerfile)
+        command = " ".join(words)
+        note(f"Fetching the image {image}, once; this may take long: {command}")
+        work.logs.mkdir(exist_ok=True)
+        path = work.logs / "image.log"
+        try:
+            with path.open("wb", buffering=0) as file:
+                code = processes.run(
+                    words,
+                    processes.Log(file, lambda line: False),
+                    directory=work.logs,
+                    environment=os.environ,
+                    tick=lambda: None,
+                    deadline=deadline,
+                )
+        except processes.TimeIsOver:
+            raise CannotSimulate(f"the time limit was over while image {image} was fetched") from None
+        if code:
+            raise StageFailed(
+                f"the image {image} cannot be fetched; try by hand: {command}. The log is {path}; its end",
+                errors=[{"detail": one_line(line)} for line in processes.tail(path, _LAST_LINES)],
+            )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from collidium.contracts.pipeline import Stage
 from collidium.files.durable import is_full
+from collidium.order import Order
 from collidium.pipelines import processes
-from collidium.pipelines.errors import CannotSimulate, StageFailed
-from collidium.pipelines.production import Production
-from collidium.pipelines.progress import Progress, Tell, expected_seconds, running, told_fraction
+from collidium.pipelines.production import CannotSimulate, Production, StageFailed
 from collidium.pipelines.runtimes import Runtime, end_quietly
 from collidium.pipelines.work import Work
 from collidium.runtime.text import one_line
@@ -179,3 +179,57 @@ def _full(directory: Path, stage: Stage) -> str:
 
 def _told(lines: Iterable[str]) -> list[dict[str, str]]:
     return [{"detail": one_line(line)} for line in lines]
+
+
+#: Pileup at which an event takes twice as long as without.
+_DOUBLING_PILEUP: Final = 50
+#: An estimate never says that a stage is done: that is for the stage to say.
+_MOST_GUESSED: Final = 0.95
+_TOLD: Final = re.compile(rb"collidium-progress (\d{1,12}) (\d{1,12})\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A stage of a simulation, as seen once."""
+
+    stage: Stage
+    #: Which one of how many it is, from 1.
+    number: int
+    of: int
+    #: ``kept``: an earlier run had finished it.
+    state: Literal["kept", "running", "done", "failed"]
+    #: What is done of it, from 0 to 1; ``guessed`` from the time that it was expected to take, or told by it.
+    fraction: float
+    guessed: bool
+    elapsed_seconds: float
+    #: Until it is done, None where nobody knows.
+    remaining_seconds: float | None
+
+
+#: Called whenever something changes, and some times in a second.
+Tell = Callable[[Progress], None]
+
+
+def expected_seconds(stage: Stage, order: Order, processes: int) -> float:
+    """How long a stage is expected to take."""
+    of_events = stage.seconds_per_event * order.events * (1 + order.pileup / _DOUBLING_PILEUP)
+    return stage.overhead_seconds + of_events / max(1, min(processes, order.events))
+
+
+def told_fraction(line: bytes) -> float | None:
+    """What a line of a stage says is done; None for a line that says nothing of it."""
+    match = _TOLD.fullmatch(line)
+    if match is None or int(match[2]) == 0:
+        return None
+    return min(int(match[1]) / int(match[2]), 1.0)
+
+
+def running(
+    stage: Stage, number: int, of: int, told: float | None, elapsed: float, expected: float
+) -> Progress:
+    """How far a running stage is, by what it told, else by the time that it was expected to take."""
+    if told is not None:
+        remaining = elapsed * (1 - told) / told if told > 0 else None
+        return Progress(stage, number, of, "running", told, False, elapsed, remaining)
+    guess = min(elapsed / expected, _MOST_GUESSED) if expected > 0 else 0.0
+    return Progress(stage, number, of, "running", guess, True, elapsed, max(expected - elapsed, 0.0) or None)

@@ -1,7 +1,7 @@
 """What the API answers, each thing once: domains return records, the API writes them, clients read them."""
 
-from collidium.records.accounts import Account, Transaction
-from collidium.records.base import Record, as_json, encode
+from collidium.records.accounts import Account, Transaction, Webhook, WebhookDelivery, WebhookRemoved
+from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
     BestStep,
     Checked,
@@ -16,9 +16,7 @@ from collidium.records.benchmarks import (
     TaskCard,
     TaskStatus,
 )
-from collidium.records.datasets import DatasetEntry
-from collidium.records.health import Health, Readiness
-from collidium.records.models import HubModel
+from collidium.records.datasets import DatasetEntry, HubModel
 from collidium.records.operations import (
     AuditEntry,
     Banned,
@@ -28,14 +26,15 @@ from collidium.records.operations import (
     Follower,
     Frozen,
     Granted,
+    Health,
     Overview,
+    Readiness,
     Refund,
     Refunds,
     SilentTask,
     Usage,
     UserUsage,
 )
-from collidium.records.pages import Page
 from collidium.records.simulations import (
     TERMINAL_STATES,
     Estimate,
@@ -47,7 +46,6 @@ from collidium.records.simulations import (
     Preset,
     SimulationRequest,
 )
-from collidium.records.webhooks import Webhook, WebhookDelivery, WebhookRemoved
 
 __all__ = [
     "TERMINAL_STATES",

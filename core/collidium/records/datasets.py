@@ -26,3 +26,20 @@ class DatasetEntry(Record, frozen=True):
     sample: bool = False
     license: str | None = None
     source: str | None = None
+
+
+class HubModel(Record, frozen=True):
+    """A model on the hub, as its owners describe it; null: not told."""
+
+    model_repo: Annotated[str, Meta(description="`namespace/name` on the hub.")]
+    author: str
+    url: Annotated[str, Meta(description="Its page on the hub.")]
+    tags: Annotated[
+        tuple[str, ...], Meta(description="Its tags on the hub, without those of the platform.")
+    ] = ()
+    tasks: Annotated[tuple[str, ...], Meta(description="Benchmark tasks that its owners say it is for.")] = ()
+    updated_at: Time | None = None
+    description: str | None = None
+    library: str | None = None
+    likes: int | None = None
+    downloads: int | None = None

@@ -154,3 +154,19 @@ class Overview(Record, frozen=True):
     webhooks_pending: int = 0
     plugins_failed: tuple[str, ...] = ()
     tasks_silent: tuple[SilentTask, ...] = ()
+
+
+class Health(Record, frozen=True):
+    """The process runs."""
+
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["ok"]})]
+    version: str
+
+
+class Readiness(Record, frozen=True):
+    """Whether the process can do its work, and what an operator should know."""
+
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["ready", "not ready"]})]
+    database: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})]
+    submissions_frozen: bool | None = None
+    plugins_failed: tuple[str, ...] = ()

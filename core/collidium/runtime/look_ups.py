@@ -19,7 +19,7 @@ from cachetools import LRUCache
 
 from collidium.errors import TooManyRequests, Unavailable
 from collidium.runtime.threads import in_thread
-from collidium.runtime.wake_signal import WakeSignal
+from collidium.runtime.waiting import WakeSignal
 
 #: Finds the addresses of a host and a port for an account, if one asks; raises OSError where the name leads
 #: nowhere, TooManyRequests where the account has to wait for its own look-ups, Unavailable where nothing can

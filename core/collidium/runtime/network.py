@@ -15,6 +15,7 @@ import httpcore
 import httpx
 
 from collidium.errors import CollidiumError
+from collidium.runtime.http_client import HttpClient
 from collidium.runtime.look_ups import LookUps
 
 #: Addresses of a host that are tried, each for its part of the time.
@@ -72,3 +73,21 @@ def _both_families(addresses: Sequence[str]) -> list[str]:
         return seen[":" in address]
 
     return sorted(addresses, key=turn)
+
+
+class BoundedTransport(httpx.AsyncBaseTransport):
+    """Sends the requests of an ``httpx.AsyncClient`` through an :class:`HttpClient`.
+
+    Bodies are in memory, those of responses up to ``maximum_bytes`` and a little more. The time of a call is
+    that of the client below, whatever the one above says.
+    """
+
+    def __init__(self, http: HttpClient, maximum_bytes: int) -> None:
+        self._http = http
+        self._maximum_bytes = maximum_bytes
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._http.send(request, self._maximum_bytes)
+
+    async def aclose(self) -> None:
+        await self._http.close()

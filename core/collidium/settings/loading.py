@@ -10,12 +10,11 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from collidium.errors import ConfigurationError
-from collidium.settings.display import DisplaySettings
 from collidium.settings.general import GeneralSettings
 from collidium.settings.runners import RunnerSettings
 from collidium.settings.scoring import ScoringSettings
 from collidium.settings.simulations import SimulationSettings
-from collidium.settings.web import WebSettings
+from collidium.settings.web import DisplaySettings, WebSettings
 
 PREFIX: Final = "PLATFORM_"
 #: Read by clients, not by the server, so no setting; still a name that may stand in the environment.

@@ -1,11 +1,11 @@
-"""Settings of signing in with the hub and of the pages for browsers."""
+"""Settings of the pages: signing in with the hub, and the event display."""
 
 from __future__ import annotations
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings
 
-from collidium.settings.values import CommaList, words
+from collidium.settings.values import MEBIBYTE, CommaList, words
 
 
 class WebSettings(BaseSettings):
@@ -59,3 +59,20 @@ class WebSettings(BaseSettings):
     @classmethod
     def _bare_origin(cls, value: str) -> str:
         return value.rstrip("/")
+
+
+class DisplaySettings(BaseSettings):
+    """How single events of datasets are shown."""
+
+    event_bytes: int = Field(
+        48 * MEBIBYTE,
+        ge=MEBIBYTE,
+        le=64 * MEBIBYTE,
+        description="Largest event that is shown, as it is sent.",
+    )
+    event_read_bytes: int = Field(
+        256 * MEBIBYTE, ge=MEBIBYTE, description="Most bytes of a dataset that are read to show an event."
+    )
+    event_cache_bytes: int = Field(
+        64 * MEBIBYTE, ge=0, description="Memory of a server process for events that were shown before."
+    )

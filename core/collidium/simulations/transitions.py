@@ -25,9 +25,8 @@ from collidium import accounts, outbox, records
 from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict
-from collidium.runtime.backoff import Backoff
 from collidium.runtime.failpoints import reached
-from collidium.runtime.wake_signal import WakeSignal
+from collidium.runtime.waiting import Backoff, WakeSignal
 from collidium.simulations import totals
 from collidium.simulations.models import CANCELLABLE, TERMINAL, HistoryLine, SimulationRequest, State, Step
 from collidium.simulations.orders import Ending, believable, credits_kept, node_hours_used

@@ -12,8 +12,8 @@ from tests.podman import Podman
 
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
-from collidium.pipelines.progress import Progress
 from collidium.pipelines.simulating import Simulated, Wishes, simulate
+from collidium.pipelines.stages import Progress
 
 
 @dataclass

@@ -14,7 +14,7 @@ from collidium.containers.engine import Engine
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.choice import Choice, choose
-from collidium.pipelines.errors import CannotSimulate, StageFailed
+from collidium.pipelines.production import CannotSimulate, StageFailed
 from collidium.pipelines.simulating import Wishes, simulate
 
 TTBAR = Order("ttbar", 4, 0)

@@ -6,7 +6,7 @@ import pytest
 from tests.core.pipelines.conftest import Machine
 from tests.core.pipelines.stages import NAMES
 
-from collidium.pipelines.errors import CannotSimulate
+from collidium.pipelines.production import CannotSimulate
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.podman import Podman
 from tests.waiting import eventually
 
 from collidium.datasets.reading.dataset import Dataset
-from collidium.pipelines.errors import CannotSimulate, StageFailed, UnknownOrder
+from collidium.pipelines.production import CannotSimulate, StageFailed, UnknownOrder
 from collidium.pipelines.runtimes import container_name
 
 DATA = [

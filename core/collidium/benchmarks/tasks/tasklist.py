@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.benchmarks.models import ListedTask
 from collidium.database import transactional
-from collidium.database.row_by_key import RowByKey
+from collidium.database.connections import RowByKey
 from collidium.errors import NotFound, Unavailable
 from collidium.plugins import DISTRIBUTION
 from collidium.records import TaskStatus

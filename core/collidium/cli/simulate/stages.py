@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from collidium.pipelines.progress import Progress, Tell
+    from collidium.pipelines.stages import Progress, Tell
 
 #: Lines tell of a stage at its ends and at these parts of it.
 _MARKS: Final = (0.25, 0.5, 0.75)
