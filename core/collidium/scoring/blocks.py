@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from collidium.contracts.task import EventRange
-from collidium.scoring.predictions import Footer, RowGroup
+from collidium.contracts.task import EventRange, Problem
+from collidium.scoring.predictions import Footer, FooterRequest, RowGroup, inspect
 
 Counts = npt.NDArray[np.int64]
 
@@ -165,3 +165,30 @@ def _waiting(span: Span) -> int:
         while open_groups and open_groups[0][0] < complete_below:
             waiting -= heappop(open_groups)[1]
     return most
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest(FooterRequest):
+    """A file to inspect, and the truth that it is compared with."""
+
+    blocks: tuple[TruthBlock, ...] = ()
+    job_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to score a file."""
+
+    rows: int
+    groups: tuple[RowGroup, ...]
+    #: What to stream; None when the file must be sorted by event first.
+    spans: tuple[Span, ...] | None
+
+
+def make_plan(request: PlanRequest) -> tuple[Plan | None, list[Problem]]:
+    """Inspect a file and plan how to score it, in a worker; returns all problems that its footer shows."""
+    footer, problems = inspect(request)
+    if footer is None:
+        return None, problems
+    spans = plan(request.blocks, footer, request.job_rows)
+    return Plan(footer.rows, footer.groups, None if spans is None else tuple(spans)), []

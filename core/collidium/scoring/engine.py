@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import Problem, Task
 from collidium.files.held import scratch_directory
-from collidium.scoring import one_value, partitioning, planning, problems
-from collidium.scoring.blocks import Span
+from collidium.scoring import blocks, one_value, partitioning, problems
+from collidium.scoring.blocks import Plan, PlanRequest, Span
 from collidium.scoring.partitioning import PartitionJob
 from collidium.scoring.parts import Part
-from collidium.scoring.planning import Plan, PlanRequest
 from collidium.scoring.predictions import ExtraColumns, Unreadable
 from collidium.scoring.reading import Disordered
 from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult
@@ -117,10 +116,8 @@ class _Evaluation:
         """Raises Unreadable, and InvalidInput with all that the footer shows."""
         card = self.workers.task.card
         max_rows = self.truth.rows(card.rows_of)
-        request = PlanRequest(
-            self.path, card, self.truth.blocks, max_rows, job_rows, extra_columns=self.extra_columns
-        )
-        [(plan, found)] = await self.workers.decode(planning.make_plan, [request])
+        request = PlanRequest(self.path, card, max_rows, self.extra_columns, self.truth.blocks, job_rows)
+        [(plan, found)] = await self.workers.decode(blocks.make_plan, [request])
         if plan is None:
             raise problems.refusal(found)
         return plan
