@@ -78,7 +78,7 @@ class Platform:
             await database.migrate(settings.database)
         async with database.connected(settings.database):
             await database.require_known_schema()
-            await tasklist.list_new_built_ins(platform)
+            await tasklist.list_new_built_ins(platform.tasks)
             try:
                 yield platform
             finally:

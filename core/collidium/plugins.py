@@ -72,6 +72,8 @@ class Provided(Generic[T]):
     setting: str = ""
     things: dict[str, T] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
+    #: The distributions that these plugins came with.
+    distributions: dict[str, str] = field(default_factory=dict)
     #: What went wrong while loading, a line each: the thing asked for may be missing for it.
     failures: list[str] = field(default_factory=list)
 
@@ -172,10 +174,6 @@ class Plugins:
         ]
         return broken + self.clashes
 
-    def distribution_of(self, origin: str) -> str:
-        """The distribution that the plugin ``origin`` came with."""
-        return self.records[origin].distribution
-
     # -- what plugins bring ---------------------------------------------------------------------------
 
     def tasks(self) -> Provided[Task]:
@@ -245,6 +243,7 @@ class Plugins:
         if name not in provided.things:
             provided.things[name] = thing
             provided.origins[name] = origin
+            provided.distributions[name] = self.records[origin].distribution
             return
         clash = (
             f"{provided.kind} {name!r} of plugin {origin!r} is refused: "

@@ -27,7 +27,7 @@ blueprint.before_request(only_operators)
 @document_response(list[TaskStatus])
 async def tasks() -> Response:
     """The tasks that are installed or listed, by name; why one takes no submissions."""
-    return answer_list(await tasklist.list_tasks(platform()))
+    return answer_list(await tasklist.list_tasks(platform().tasks))
 
 
 @blueprint.get("/submissions")

@@ -29,7 +29,9 @@ async def overview() -> Response:
     here = platform()
     freeze = await operations.current_freeze()
     standing = await reports.standing()
-    silent = (task for task in await tasklist.list_tasks(here) if task.listed and task.reason is not None)
+    silent = (
+        task for task in await tasklist.list_tasks(here.tasks) if task.listed and task.reason is not None
+    )
     return answer(
         Overview.of(
             standing,

@@ -72,7 +72,7 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
     is among them, as it is on the leaderboard; its `verified_at` is null.
     """
     edition = await boards.current_edition(task)
-    card = tasklist.installed(platform(), task).card
+    card = tasklist.installed(platform().tasks, task).card
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
     if page is None:

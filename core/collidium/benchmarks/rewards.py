@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from collidium import accounts
+from collidium.benchmarks.admission import midnight_before
 from collidium.benchmarks.models import Best, Submission
-from collidium.benchmarks.quotas import reward_reference, rewards_today
 from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
 from collidium.scoring.parts import is_public
@@ -50,6 +51,29 @@ def floor_of(metric: Metric, floors: Mapping[str, float]) -> float:
     return max(0.0, floors.get(metric.name, 0.0))
 
 
+async def _rewards_today(submission: Submission, metrics: Iterable[str]) -> dict[str, int]:
+    """Count the rewards for each metric of the task, of all that the account submitted that day."""
+    midnight = midnight_before(submission.submitted_at)
+    ids = await Submission.filter(
+        account_id=submission.account_id,
+        task=submission.task,
+        submitted_at__gte=midnight,
+        submitted_at__lt=midnight + timedelta(days=1),
+        credits_earned__gt=0,
+    ).values_list("id", flat=True)
+    return {
+        metric: await accounts.count_entries(
+            submission.account_id, "benchmark_best", [_reference(str(id_), metric) for id_ in ids]
+        )
+        for metric in metrics
+    }
+
+
+def _reference(submission_id: str, metric: str) -> str:
+    """Return what the ledger entry of a reward refers to."""
+    return f"{submission_id}:{metric}"
+
+
 async def reward_bests(
     card: Card,
     submission: Submission,
@@ -68,7 +92,7 @@ async def reward_bests(
         return Decimal(0)
     believed = [m for m in card.metrics if not m.self_reported or submission.verified_at is not None]
     gains = [gain for metric in believed if (gain := await _raise_best(metric, submission, floors))]
-    paid_today = await rewards_today(submission, [gain.metric.name for gain in gains])
+    paid_today = await _rewards_today(submission, [gain.metric.name for gain in gains])
     earned = Decimal(0)
     for gain in gains:
         name = gain.metric.name
@@ -124,7 +148,7 @@ async def _is_significant(
 
 async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
     """Pay unless the submission was paid for this metric before; returns the credits."""
-    reference = reward_reference(submission.id, metric)
+    reference = _reference(submission.id, metric)
     if not reward or await accounts.count_entries(submission.account_id, "benchmark_best", [reference]):
         return Decimal(0)
     await accounts.post(

@@ -40,7 +40,7 @@ def list_(as_json: bool) -> None:
     """
     from collidium.benchmarks.tasks.tasklist import list_tasks
 
-    statuses = on_platform(list_tasks)
+    statuses = on_platform(lambda platform: list_tasks(platform.tasks))
     if as_json:
         print_json(statuses)
         return
@@ -75,7 +75,7 @@ def show(name: str, as_json: bool) -> None:
         from collidium.benchmarks.tasks.cards import card_of
         from collidium.benchmarks.tasks.tasklist import list_tasks
 
-        statuses = {status.name: status for status in await list_tasks(platform)}
+        statuses = {status.name: status for status in await list_tasks(platform.tasks)}
         if name not in statuses:
             raise NotFound(f"there is no task {name!r} (there are: {', '.join(statuses) or 'none'})")
         status = statuses[name]
@@ -99,7 +99,7 @@ def add(name: str, as_json: bool) -> None:
     """
     from collidium.benchmarks.tasks.tasklist import add_task
 
-    _print_status(on_platform(lambda platform: add_task(platform, name)), as_json)
+    _print_status(on_platform(lambda platform: add_task(platform.tasks, name)), as_json)
 
 
 @task.command()
@@ -113,7 +113,7 @@ def remove(name: str, as_json: bool) -> None:
     """
     from collidium.benchmarks.tasks.tasklist import remove_task
 
-    _print_status(on_platform(lambda platform: remove_task(platform, name)), as_json)
+    _print_status(on_platform(lambda platform: remove_task(platform.tasks, name)), as_json)
 
 
 def _print_status(status: TaskStatus, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.backends.sqlite.client import SqliteClient
 
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions.submitting import claim_of
+from collidium.benchmarks.submissions.reading import claim_of
 from collidium.database import connection, rows_of
 from collidium.errors import InvalidInput
 from collidium.records import BestStep

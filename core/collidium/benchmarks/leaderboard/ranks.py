@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.expressions import Q
 
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions.submitting import SUBMISSION_ID, derived
+from collidium.benchmarks.submissions.reading import SUBMISSION_ID, derived
 from collidium.benchmarks.tasks import tasklist
 from collidium.database import rows_of
 from collidium.errors import UnknownCursor

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions import prediction_files, replay, scorings
+from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Review, Target
 from collidium.benchmarks.tasks import tasklist
 from collidium.contracts.storage import MissingFile
@@ -37,7 +37,7 @@ async def rescore(
 
     Raises NotFound, Conflict for a task without truth, and ScoringFailed where the scorer is at fault.
     """
-    task = tasklist.installed(platform, task_name)
+    task = tasklist.installed(platform.tasks, task_name)
     row = await tasklist.find_row(task_name)
     if row is None or row.truth_version is None:
         raise Conflict(f"task {task_name!r} has no truth: there is nothing to score against")
@@ -81,8 +81,8 @@ async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256
     async with scratch_directory(platform.settings.uploads) as directory:
         path = directory / "predictions.parquet"
         try:
-            await platform.storage.get(prediction_files.storage_key(sha256), path)
-            return await prediction_files.score(platform, task, truth_version, path, "ignore")
+            await platform.storage.get(scorings.storage_key(sha256), path)
+            return await scorings.score(platform, task, truth_version, path, "ignore")
         except MissingFile:
             return "its file is not kept any more"
         except InvalidInput as error:

@@ -6,8 +6,8 @@ from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from collidium.benchmarks.admission import largest_file
 from collidium.benchmarks.rewards import floor_of, reward_of
-from collidium.benchmarks.submissions.submitting import largest_against
 from collidium.benchmarks.tasks import tasklist
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import Column, Task
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 async def listed_cards(platform: Platform) -> list[TaskCard]:
     """The cards of all tasks that are listed and installed."""
-    statuses = await tasklist.list_tasks(platform)
+    statuses = await tasklist.list_tasks(platform.tasks)
     return [await card_of(platform, status) for status in statuses if status.listed and status.installed]
 
 
 async def listed_card(platform: Platform, name: str) -> TaskCard:
     """The card of one task; raises NotFound unless it is listed and installed."""
-    for status in await tasklist.list_tasks(platform):
+    for status in await tasklist.list_tasks(platform.tasks):
         if status.name == name and status.listed and status.installed:
             return await card_of(platform, status)
     raise tasklist.unknown(name)
@@ -49,7 +49,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
         phase=status.phase,
         public_percent=status.public_percent,
         accepts_submissions=status.reason is None,
-        largest_file_bytes=largest_against(task, truth, platform.settings) if truth else None,
+        largest_file_bytes=largest_file(task, truth, platform.settings) if truth else None,
     )
 
 

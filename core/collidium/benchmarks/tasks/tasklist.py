@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 from collidium.benchmarks.models import ListedTask
 from collidium.database import transactional
 from collidium.database.connections import RowByKey
-from collidium.errors import NotFound, Unavailable
+from collidium.errors import NotFound
 from collidium.plugins import DISTRIBUTION
 from collidium.records import TaskStatus
 from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
-    from collidium.platform import Platform
+    from collidium.plugins import Provided
 
 
 #: Longest name of a task, by the contract and by the tables.
@@ -27,48 +27,40 @@ MAX_NAME: Final = 64
 _by_name: Final = RowByKey(ListedTask, "name")
 
 
-async def list_tasks(platform: Platform) -> list[TaskStatus]:
+async def list_tasks(tasks: Provided[Task]) -> list[TaskStatus]:
     """Every task that is installed or was ever listed, by name."""
     rows = {row.name: row for row in await ListedTask.all()}
-    names = sorted(set(platform.tasks.things) | {row.name for row in rows.values() if row.listed})
-    return [_status(platform, name, rows.get(name)) for name in names]
+    names = sorted(set(tasks.things) | {row.name for row in rows.values() if row.listed})
+    return [_status(tasks, name, rows.get(name)) for name in names]
 
 
-async def add_task(platform: Platform, name: str) -> TaskStatus:
+async def add_task(tasks: Provided[Task], name: str) -> TaskStatus:
     """Put an installed task on the list; raises NotFound naming those installed."""
-    installed(platform, name)
-    return _status(platform, name, await _set_listed(name, True))
+    installed(tasks, name)
+    return _status(tasks, name, await _set_listed(name, True))
 
 
-async def remove_task(platform: Platform, name: str) -> TaskStatus:
+async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
     """Take a task off the list; its submissions, scores and credits stay. Raises NotFound."""
     row = await find_row(name)
     if row is None or not row.listed:
         raise NotFound(f"task {name!r} is not listed")
-    return _status(platform, name, await _set_listed(name, False))
+    return _status(tasks, name, await _set_listed(name, False))
 
 
-async def list_new_built_ins(platform: Platform) -> None:
+async def list_new_built_ins(tasks: Provided[Task]) -> None:
     """List the tasks of the platform's own distribution that were never seen before."""
     own = [
         ListedTask(name=name)
-        for name, origin in platform.tasks.origins.items()
-        if platform.plugins.distribution_of(origin) == DISTRIBUTION
+        for name, distribution in tasks.distributions.items()
+        if distribution == DISTRIBUTION
     ]
     await ListedTask.bulk_create(own, ignore_conflicts=True)
 
 
-async def accepting(platform: Platform, name: str) -> tuple[Task, str]:
-    """A task that takes submissions, and the version of its truth.
-
-    Raises NotFound for a task that is not listed and Unavailable for one that cannot score now.
-    """
-    status = _status(platform, name, await find_row(name))
-    if not status.listed:
-        raise unknown(name)
-    if status.reason is not None or status.truth_version is None:
-        raise Unavailable(f"task {name!r} takes no submissions now: {status.reason}", retry_after=3600)
-    return platform.tasks.get(name), status.truth_version
+async def status_of(tasks: Provided[Task], name: str) -> TaskStatus:
+    """Return the status of a task by name, also of one that is not there."""
+    return _status(tasks, name, await find_row(name))
 
 
 async def find_row(name: str) -> ListedTask | None:
@@ -83,12 +75,12 @@ def unknown(name: str) -> NotFound:
     return NotFound(f"there is no task {name[:100]!r}; GET /v1/benchmark/tasks lists those there are")
 
 
-def installed(platform: Platform, name: str) -> Task:
+def installed(tasks: Provided[Task], name: str) -> Task:
     """The task that an installed plugin brings; raises NotFound naming those there are."""
-    if name not in platform.tasks.things:
-        known = ", ".join(sorted(platform.tasks.things)) or "none"
+    if name not in tasks.things:
+        known = ", ".join(sorted(tasks.things)) or "none"
         raise NotFound(f"no installed plugin brings a task {name!r} (installed: {known})")
-    return platform.tasks.get(name)
+    return tasks.get(name)
 
 
 @transactional
@@ -100,8 +92,8 @@ async def _set_listed(name: str, listed: bool) -> ListedTask:
     return row
 
 
-def _status(platform: Platform, name: str, row: ListedTask | None) -> TaskStatus:
-    task = platform.tasks.things.get(name)
+def _status(tasks: Provided[Task], name: str, row: ListedTask | None) -> TaskStatus:
+    task = tasks.things.get(name)
     listed = row is not None and row.listed
     truth = row.truth_version if row is not None else None
     part = Part.of(truth)
@@ -117,7 +109,7 @@ def _status(platform: Platform, name: str, row: ListedTask | None) -> TaskStatus
         title=task.card.title if task else name,
         installed=task is not None,
         listed=listed,
-        distribution=platform.plugins.distribution_of(platform.tasks.origins[name]) if task else None,
+        distribution=tasks.distributions.get(name),
         scorer_version=task.version if task else None,
         truth_version=truth,
         phase=part.kind if part else None,

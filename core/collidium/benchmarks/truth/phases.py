@@ -26,7 +26,7 @@ async def begin(platform: Platform, task_name: str, public_percent: int, *, acto
     Raises NotFound, and Conflict where there is no truth, only one event, a phase already, or a submission
     whose score on all events has been told.
     """
-    tasklist.installed(platform, task_name)
+    tasklist.installed(platform.tasks, task_name)
     return await _begin_once(task_name, public_percent, actor)
 
 
@@ -55,7 +55,7 @@ async def close(platform: Platform, task_name: str, *, actor: str, http_request_
 
     Raises NotFound, and Conflict for a task whose events are not split.
     """
-    task = tasklist.installed(platform, task_name)
+    task = tasklist.installed(platform.tasks, task_name)
     return await _close_once(platform, task, actor, http_request_id)
 
 

@@ -59,7 +59,7 @@ async def import_truth(
     Raises NotFound for an unknown task or repository, and :class:`~collidium.errors.UnusableDataset` for a
     dataset that lacks something.
     """
-    task = tasklist.installed(platform, task_name)
+    task = tasklist.installed(platform.tasks, task_name)
     fetched = await _fetch(platform, task, source, config, events or task.card.eval_events, token)
     dataset = await asyncio.to_thread(Dataset, fetched.directory, config)
     truth = await build(
@@ -154,3 +154,23 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         imported_at=row.imported_at,
         current=current,
     )
+
+
+async def is_evaluated(config: str, event_id: int) -> bool:
+    """Whether a listed task is scored on that event of a dataset config.
+
+    A truth knows its config and not where else the same events lie: an event of that number is taken for one
+    of them in every dataset with such a config.
+    """
+    return any(event_id in events for events in await _evaluated(config))
+
+
+async def _evaluated(config: str) -> list[EventRange]:
+    listed = await ListedTask.filter(listed=True, truth_version__not_isnull=True)
+    current = {(row.name, parts.whole(row.truth_version)) for row in listed if row.truth_version is not None}
+    truths = await TruthVersion.filter(task__in=[name for name, _ in current])
+    return [
+        EventRange(**truth.manifest["events"])
+        for truth in truths
+        if (truth.task, truth.version) in current and truth.manifest["dataset"] == config
+    ]

@@ -1,0 +1,77 @@
+"""Admission: whether a task accepts predictions of an account, and how many; days are UTC days.
+
+A submission is admitted once, before its file is received, and the :class:`Admission` handed down. What money
+depends on (task, ban, quota) is checked again in the transaction that keeps the submission.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from collidium.benchmarks.models import Submission
+from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks.truth import truth_versions
+from collidium.errors import TooManyRequests, Unavailable
+from collidium.scoring.predictions import largest
+
+if TYPE_CHECKING:
+    from collidium.accounts import AccountView
+    from collidium.benchmarks.truth.truth_versions import TruthRecord
+    from collidium.contracts.task import Task
+    from collidium.platform import Platform
+    from collidium.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """An account whose predictions a task accepts, and the truth that they are scored against."""
+
+    account: AccountView
+    task: Task
+    truth: TruthRecord
+    #: Maximum size of the file, in bytes.
+    largest_file: int
+
+
+async def admit(platform: Platform, account: AccountView, task_name: str) -> Admission:
+    """Admit an account to a task.
+
+    Raises NotFound for a task that is not listed, and Unavailable for one that cannot score now.
+    """
+    status = await tasklist.status_of(platform.tasks, task_name)
+    if not status.listed:
+        raise tasklist.unknown(task_name)
+    if status.reason is not None or status.truth_version is None:
+        raise Unavailable(f"task {task_name!r} takes no submissions now: {status.reason}", retry_after=3600)
+    task = platform.tasks.get(task_name)
+    truth = await truth_versions.find(task_name, status.truth_version)
+    return Admission(account, task, truth, largest_file(task, truth, platform.settings))
+
+
+def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
+    """Return the maximum size in bytes of predictions, by the settings and the rows of the truth."""
+    rows = truth.rows[task.card.rows_of]
+    return min(settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
+
+
+async def require_submission_left(account_id: int, task_name: str, per_day: int, now: datetime) -> None:
+    """Raise TooManyRequests when the account has ``per_day`` kept submissions to the task since midnight.
+
+    Exact in the transaction that keeps a submission, with the task's row locked; elsewhere it saves work.
+    """
+    midnight = midnight_before(now)
+    kept = await Submission.filter(account_id=account_id, task=task_name, submitted_at__gte=midnight).count()
+    if kept >= per_day:
+        tomorrow = midnight + timedelta(days=1)
+        raise TooManyRequests(
+            f"{per_day} submissions a day are taken for task {task_name}; the next from {tomorrow:%Y-%m-%d} "
+            "00:00 UTC. Checks are not counted",
+            retry_after=int((tomorrow - now).total_seconds()) + 1,
+        )
+
+
+def midnight_before(moment: datetime) -> datetime:
+    """Return the beginning of the UTC day."""
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
