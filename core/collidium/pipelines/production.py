@@ -10,7 +10,7 @@ from typing import Final
 from collidium.contracts.pipeline import PLACEHOLDERS, Pipeline, Stage
 from collidium.contracts.task import EventRange
 from collidium.errors import CollidiumError, InvalidInput
-from collidium.order import Order, check
+from collidium.order import Order, UnknownOrder, check
 
 #: Event ids have 32 bits in the hosted format.
 _EVENT_IDS: Final = 2**32
@@ -86,12 +86,6 @@ def _refuse(errors: list[Mapping[str, object]]) -> None:
         raise UnknownOrder(
             "; ".join(f"{error['field']}: {error['detail']}" for error in errors), errors=errors
         )
-
-
-class UnknownOrder(InvalidInput):
-    """There are no such events to be simulated here; all problems are in ``errors``."""
-
-    exit_code = 2
 
 
 class CannotSimulate(CollidiumError):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from collidium.datasets.manifest import DatasetFile
 from collidium.files.durable import is_full
-from collidium.order import DEFAULT_SEED, PRESETS, Order
+from collidium.order import Order
 from collidium.pipelines import processes
 from collidium.pipelines.choice import AUTO, Choice, Get, Note, choose
 from collidium.pipelines.placing import place
@@ -19,7 +19,6 @@ from collidium.pipelines.production import (
     CannotSimulate,
     Production,
     StageFailed,
-    UnknownOrder,
     check_channel,
     check_numbers,
 )
@@ -33,7 +32,7 @@ _MOST_PROCESSES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class RunOptions:
     """How an order is to be simulated, beyond what decides over the events."""
 
     #: A pipeline's name, or ``auto``.
@@ -71,30 +70,10 @@ class Simulated:
     made_before: bool = False
 
 
-def order_of(
-    preset: str | None, channel: str | None, events: int | None, pileup: int | None, seed: int | None = None
-) -> Order:
-    """The order that a preset or the three knobs stand for.
-
-    Raises UnknownOrder for both, for neither, and for a preset that is not there.
-    """
-    seed = DEFAULT_SEED if seed is None else seed
-    if preset is None:
-        if channel is None or events is None or pileup is None:
-            raise UnknownOrder("give channel, events and pileup, or a preset")
-        return Order(channel, events, pileup, seed)
-    if (channel, events, pileup) != (None, None, None):
-        raise UnknownOrder("a preset stands for channel, events and pileup: give one or the other")
-    if preset not in PRESETS:
-        raise UnknownOrder(f"there is no preset {preset[:100]!r}; there are: {', '.join(PRESETS)}")
-    found = PRESETS[preset]
-    return Order(found.channel, found.events, found.pileup, seed)
-
-
 def simulate(
     order: Order,
     directory: Path,
-    wishes: Wishes,
+    options: RunOptions,
     *,
     get: Get,
     tell: Tell,
@@ -107,20 +86,20 @@ def simulate(
     is finished stays for the next run.
     """
     began = time.monotonic()
-    limit = wishes.time_limit_seconds
+    limit = options.time_limit_seconds
     deadline = None if limit is None else began + limit
     check_numbers(order, first_event)
     work = Work(directory.expanduser().absolute())
     try:
-        choice = _choose(order, first_event, wishes, work, get, note)
-        production = Production(order, choice.pipeline, first_event, wishes.flat)
+        choice = _choose(order, first_event, options, work, get, note)
+        production = Production(order, choice.pipeline, first_event, options.flat)
         with work.held():
             work.refuse_anything_else(production)
             if (finished := work.finished) is not None:
                 return _found(finished, work)
             fetch(choice, work, note, deadline)
             work.begin(production)
-            cores = wishes.processes or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
+            cores = options.processes or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
             Stages(production, work, choice.runtime, cores, tell, deadline).run()
             files = place(production, work)
             made = _simulated(production, choice, work, files, time.monotonic() - began)
@@ -134,14 +113,14 @@ def simulate(
         raise
 
 
-def _choose(order: Order, first_event: int, wishes: Wishes, work: Work, get: Get, note: Note) -> Choice:
+def _choose(order: Order, first_event: int, options: RunOptions, work: Work, get: Get, note: Note) -> Choice:
     begun = work.begun or {}
-    ours = asdict(order) | {"first_event": first_event, "flat": wishes.flat}
+    ours = asdict(order) | {"first_event": first_event, "flat": options.flat}
     same = all(begun.get(name) == value for name, value in ours.items())
     name = begun.get("pipeline") if same else None
-    if wishes.pipeline != AUTO:
-        check_channel(order, get(wishes.pipeline))
-    choice = choose(wishes.pipeline, wishes.runtime, order, get, note, begun=name)
+    if options.pipeline != AUTO:
+        check_channel(order, get(options.pipeline))
+    choice = choose(options.pipeline, options.runtime, order, get, note, begun=name)
     check_channel(order, choice.pipeline)
     return choice
 

@@ -181,8 +181,6 @@ def _told(lines: Iterable[str]) -> list[dict[str, str]]:
     return [{"detail": one_line(line)} for line in lines]
 
 
-#: Pileup at which an event takes twice as long as without.
-_DOUBLING_PILEUP: Final = 50
 #: An estimate never says that a stage is done: that is for the stage to say.
 _MOST_GUESSED: Final = 0.95
 _TOLD: Final = re.compile(rb"collidium-progress (\d{1,12}) (\d{1,12})\s*")
@@ -212,7 +210,7 @@ Tell = Callable[[Progress], None]
 
 def expected_seconds(stage: Stage, order: Order, processes: int) -> float:
     """How long a stage is expected to take."""
-    of_events = stage.seconds_per_event * order.events * (1 + order.pileup / _DOUBLING_PILEUP)
+    of_events = stage.seconds_per_event * order.events * order.pileup_cost
     return stage.overhead_seconds + of_events / max(1, min(processes, order.events))
 
 

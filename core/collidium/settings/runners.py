@@ -130,8 +130,11 @@ class RunnerSettings(BaseSettings):
     slurm_events_per_part: int = Field(
         100, ge=1, description="Most events of an array task; more parts compute side by side."
     )
-    slurm_most_parts: int = Field(
-        1000, ge=1, le=100_000, description="Most array tasks of a job: below the cluster's MaxArraySize."
+    slurm_maximum_parts: int = Field(
+        1000,
+        ge=1,
+        le=100_000,
+        description="Maximum number of array tasks of a job: below the cluster's MaxArraySize.",
     )
     slurm_cpus_per_part: int = Field(
         0, ge=0, le=4096, description="CPUs of an array task; 0: a whole node that it shares with nobody."

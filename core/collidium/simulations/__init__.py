@@ -4,8 +4,8 @@ from collidium.order import PRESETS, Order
 from collidium.simulations import reports
 from collidium.simulations.follower import following
 from collidium.simulations.models import State, Step
-from collidium.simulations.orders import estimate, knobs
-from collidium.simulations.placing import Wishes, place
+from collidium.simulations.orders import estimate, limits
+from collidium.simulations.placing import DeliveryOptions, place
 from collidium.simulations.requests import (
     cancel,
     cancel_as_operator,
@@ -18,11 +18,11 @@ from collidium.simulations.totals import TotalMismatch, audit
 
 __all__ = [
     "PRESETS",
+    "DeliveryOptions",
     "Order",
     "State",
     "Step",
     "TotalMismatch",
-    "Wishes",
     "audit",
     "cancel",
     "cancel_as_operator",
@@ -30,7 +30,7 @@ __all__ = [
     "find",
     "find_as_operator",
     "following",
-    "knobs",
+    "limits",
     "list_requests",
     "output_of",
     "place",

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
-from collidium.order import DEFAULT_SEED, Order, limits
+from collidium.order import DEFAULT_SEED, Order, number_ranges
 from collidium.order import check as refuse
-from collidium.records import Estimate, Knob, Knobs
+from collidium.records import Estimate, OrderLimits, Range
 from collidium.simulations.models import SimulationRequest, State
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Pileup at which an event costs twice what it costs without.
-DOUBLING_PILEUP: Final = 50
 SECONDS_PER_HOUR: Final = 3600
 #: Output of any order may have this many bytes, and more for its events.
 OUTPUT_BYTES: Final = 64 * 1024**2
@@ -26,7 +24,7 @@ LEAST: Final = Decimal("0.001")
 def estimate(order: Order, settings: Settings) -> Estimate:
     """The price of an order. Raises InvalidInput with everything that is wrong with it."""
     check(order, settings)
-    per_event = settings.channels[order.channel] * (1 + order.pileup / DOUBLING_PILEUP)
+    per_event = settings.channels[order.channel] * order.pileup_cost
     seconds = settings.channel_overheads.get(order.channel, 0.0) + per_event * order.events
     hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(LEAST, ROUND_HALF_UP)
     price = max(hours, LEAST)
@@ -35,17 +33,17 @@ def estimate(order: Order, settings: Settings) -> Estimate:
 
 def max_output_bytes(order: Order, settings: Settings) -> int:
     """Return how large the output of an order may be, all files together."""
-    per_event = settings.output_event_bytes * (1 + order.pileup / DOUBLING_PILEUP)
+    per_event = settings.output_event_bytes * order.pileup_cost
     return OUTPUT_BYTES + int(per_event * order.events)
 
 
-def knobs(settings: Settings) -> Knobs:
-    """What :func:`check` lets pass."""
-    ranges = limits(settings.max_events, settings.max_pileup)
-    return Knobs(
+def limits(settings: Settings) -> OrderLimits:
+    """Return what :func:`check` accepts."""
+    ranges = number_ranges(settings.max_events, settings.max_pileup)
+    return OrderLimits(
         channels=tuple(sorted(settings.channels)),
         default_seed=DEFAULT_SEED,
-        **{name: Knob(least, most) for name, (least, most) in ranges.items()},
+        **{name: Range(*ends) for name, ends in ranges.items()},
     )
 
 

@@ -12,7 +12,7 @@ from tests.podman import Podman
 
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
-from collidium.pipelines.simulating import Simulated, Wishes, simulate
+from collidium.pipelines.simulating import RunOptions, Simulated, simulate
 from collidium.pipelines.stages import Progress
 
 
@@ -34,7 +34,7 @@ class Machine:
         seed: int = 42,
         first_event: int = 0,
         watch: Callable[[Progress], None] | None = None,
-        **wishes: object,
+        **options: object,
     ) -> Simulated:
         def tell(progress: Progress) -> None:
             self.progress.append(progress)
@@ -45,7 +45,7 @@ class Machine:
         return simulate(
             Order(channel, events, 0, seed),
             self.directory,
-            Wishes(**{"pipeline": self.pipeline.name, "runtime": self.runtime, **wishes}),  # type: ignore[arg-type]
+            RunOptions(**{"pipeline": self.pipeline.name, "runtime": self.runtime, **options}),  # type: ignore[arg-type]
             get={self.pipeline.name: self.pipeline}.__getitem__,
             tell=tell,
             note=self.notes.append,

@@ -15,7 +15,7 @@ from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.choice import Choice, choose
 from collidium.pipelines.production import CannotSimulate, StageFailed
-from collidium.pipelines.simulating import Wishes, simulate
+from collidium.pipelines.simulating import RunOptions, simulate
 
 TTBAR = Order("ttbar", 4, 0)
 ABSENT = "localhost/absent:1"
@@ -135,7 +135,7 @@ def simulated(machine: Machine, directory: Path) -> str:
     made = simulate(
         TTBAR,
         directory,
-        Wishes(pipeline="odd"),
+        RunOptions(pipeline="odd"),
         get=machine.installed.__getitem__,
         tell=lambda _: None,
         note=machine.notes.append,

@@ -17,7 +17,8 @@ from tests.podman import Podman
 from tests.waiting import eventually
 
 from collidium.datasets.reading.dataset import Dataset
-from collidium.pipelines.production import CannotSimulate, StageFailed, UnknownOrder
+from collidium.order import UnknownOrder
+from collidium.pipelines.production import CannotSimulate, StageFailed
 from collidium.pipelines.runtimes import container_name
 
 DATA = [

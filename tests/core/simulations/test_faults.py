@@ -20,9 +20,9 @@ import httpx
 import pytest
 from tests.core.simulations import life
 from tests.core.simulations.conftest import (
+    DELIVERY,
     GRANT,
     ORDER,
-    WISHES,
     OpenPlatform,
     assert_sound,
     balance,
@@ -240,7 +240,7 @@ async def until_put_off(request_id: str) -> None:
 async def test_a_hub_that_was_down_gets_the_dataset_once(
     late: bool, open_platform: OpenPlatform, own_hub: HubServer
 ) -> None:
-    wishes = replace(WISHES, token=own_hub.token("ada"))
+    wishes = replace(DELIVERY, token=own_hub.token("ada"))
     own_hub.end(signal.SIGKILL)
     async with open_platform(Scripted(), hub_url=own_hub.url) as platform:
         ada = await sign_up("ada")
@@ -261,7 +261,7 @@ async def test_a_hub_that_was_down_gets_the_dataset_once(
 async def test_a_hub_that_stays_down_costs_nothing_and_operators_have_the_output(
     open_platform: OpenPlatform, own_hub: HubServer, tmp_path: Path
 ) -> None:
-    wishes = replace(WISHES, token=own_hub.token("ada"))
+    wishes = replace(DELIVERY, token=own_hub.token("ada"))
     own_hub.end(signal.SIGKILL)
     async with open_platform(Scripted(), hub_url=own_hub.url) as platform:
         ada = await sign_up("ada")
@@ -308,7 +308,7 @@ async def test_two_processes_that_follow_do_nothing_twice(
     jobs = Filed(tmp_path / "jobs")
     jobs.directory.mkdir()
     chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": own_hub.url}
-    wishes = replace(WISHES, token=own_hub.token("grace"))
+    wishes = replace(DELIVERY, token=own_hub.token("grace"))
     with life.follower(jobs.directory, chosen), life.follower(jobs.directory, chosen):
         async with life.opened(jobs.directory, chosen) as platform:
             grace = await sign_up("grace")

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeVar
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.core.simulations.conftest import (
+    DELIVERY,
     ORDER,
-    WISHES,
     OpenPlatform,
     assert_sound,
     balance,
@@ -119,7 +119,7 @@ class World:
     async def submit(
         self, person: int, seed: int, private: bool, key: str | None, at_once: Sequence[Operation]
     ) -> None:
-        wishes = replace(WISHES, private=private, idempotency_key=key)
+        wishes = replace(DELIVERY, private=private, idempotency_key=key)
         account = self.people[person]
         ordered = replace(ORDER, events=100, seed=self.seed(seed))
         placed = await answer(simulations.place(self.platform, account, ordered, wishes))

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import pytest
 from tests.core.simulations.conftest import (
+    DELIVERY,
     GRANT,
     ORDER,
-    WISHES,
     OpenPlatform,
     assert_sound,
     balance,
@@ -68,7 +68,7 @@ async def test_who_spoils_their_own_repository_pays_for_the_job(
             path_or_fileobj=b"mine", path_in_repo="mine.txt", repo_id=repo, repo_type="dataset"
         )
 
-    wishes = replace(WISHES, token=own_hub.token("ada"))
+    wishes = replace(DELIVERY, token=own_hub.token("ada"))
     async with open_platform(Prepared(), hub_url=own_hub.url) as platform, simulations.following(platform):
         placed = await simulations.place(platform, await sign_up("ada"), MUONS, wishes)
         request = await ended(placed.request_id)

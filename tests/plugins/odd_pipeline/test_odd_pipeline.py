@@ -17,8 +17,8 @@ import yaml
 
 from collidium import plugins
 from collidium.contracts.pipeline import TABLES
-from collidium.order import Order
-from collidium.pipelines.production import Production, UnknownOrder, check_channel
+from collidium.order import Order, UnknownOrder
+from collidium.pipelines.production import Production, check_channel
 from collidium_plugins.odd_pipeline import BASE_IMAGE, IMAGE, PIPELINE, SCRIPTS, stages
 
 FOLDER = Path(stages.__file__).parent

@@ -17,8 +17,8 @@ from collidium.api.schemas.refunds import RefundsBody
 from collidium.api.schemas.reports import DaysQuery, MonthQuery, UsageQuery
 from collidium.api.schemas.simulations import (
     AllRequestsQuery,
+    ChannelBody,
     EstimateQuery,
-    KnobsBody,
     PresetBody,
     RequestsQuery,
     SimulateBody,
@@ -31,6 +31,7 @@ __all__ = [
     "Amount",
     "BanBody",
     "Body",
+    "ChannelBody",
     "DatasetsQuery",
     "DaysQuery",
     "EstimateQuery",
@@ -41,7 +42,6 @@ __all__ = [
     "HistoryQuery",
     "HubUsername",
     "IdempotencyHeaders",
-    "KnobsBody",
     "LeaderboardQuery",
     "LinksBody",
     "ModelsQuery",

@@ -24,8 +24,8 @@ class OrderBody(BaseModel):
     webhook_url: str | None = Field(None, description="Where to tell of the end; https:// only.")
 
 
-class KnobsBody(OrderBody):
-    """An order by its three knobs."""
+class ChannelBody(OrderBody):
+    """An order by channel, events and pileup."""
 
     channel: str = Field(description="Physics process.")
     events: int = Field(description="Number of hard-scatter events.", json_schema_extra={"minimum": 1})
@@ -40,7 +40,7 @@ class PresetBody(OrderBody):
     preset: str = Field(description="One of GET /v1/presets.")
 
 
-class SimulateBody(RootModel[KnobsBody | PresetBody]):
+class SimulateBody(RootModel[ChannelBody | PresetBody]):
     """An order of simulated events."""
 
 
