@@ -96,7 +96,7 @@ def collidium_commands() -> Sequence[click.Command]:  # type: ignore[empty-body]
     """Return commands or groups to add to the ``collidium`` command.
 
     Called when the command is asked for something that the platform itself does not know. Its help
-    imports no other distribution: it lists the commands declared beside the plugin in entry-point
+    imports no other distribution: it lists the commands declared next to the plugin in entry-point
     group ``collidium.commands``, command name = the plugin's module.
     """
 

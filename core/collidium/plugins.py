@@ -1,4 +1,4 @@
-"""Loads plugins entry point by entry point, keeps what they bring, and says what went wrong.
+"""Loads plugins entry point by entry point, keeps what they bring, and reports what went wrong.
 
 A broken plugin never stops the rest: it is recorded with name, distribution and error, shown by
 ``collidium plugin list`` and ``/readyz``, and asking for what it should have brought raises.
@@ -124,7 +124,7 @@ class Plugins:
                 self.manager.register(point.load(), name=point.name)
                 self._refuse_wrappers(point.name)
             except (Exception, SystemExit) as error:
-                # Whatever a stranger's module raises on import is that plugin's failure alone.
+                # Whatever a third-party module raises on import is that plugin's failure alone.
                 logger.exception("plugin %s of %s does not load", point.name, distribution)
                 record("failed", f"{type(error).__name__}: {error}")
                 if self.manager.has_plugin(point.name):
@@ -158,7 +158,7 @@ class Plugins:
                 return
 
     def fail(self, name: str, error: str) -> None:
-        """Record that a loaded plugin failed later; what it failed with before stays told."""
+        """Record that a loaded plugin failed later, in addition to what it failed with before."""
         old = self.records[name]
         if old.error is not None:
             error = old.error if error in old.error else f"{old.error}; {error}"
@@ -211,13 +211,13 @@ class Plugins:
         return self._provided(kind, "collidium_screens", lambda screen: screen.label)
 
     def announce(self, hook: str, **arguments: object) -> None:
-        """Tell every plugin soon that something happened: each in a thread, with a copy of ``arguments``.
+        """Notify every plugin of an event, each in a thread, with a copy of ``arguments``.
 
         Returns at once. What a plugin raises is logged and stops nobody.
         """
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
-            told = deepcopy(_accepted(implementation, arguments))
-            self.observers.tell(implementation.plugin_name, partial(implementation.function, **told))
+            values = deepcopy(_accepted(implementation, arguments))
+            self.observers.notify(implementation.plugin_name, partial(implementation.function, **values))
 
     def _provided(
         self, provided: Provided[Any], hook: str, key: Callable[[Any], object], **arguments: object

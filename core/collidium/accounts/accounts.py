@@ -27,7 +27,7 @@ _by_name: Final = RowByKey(Account, "name_key")
 
 
 class AccountView(records.Account, frozen=True, kw_only=True):
-    """An account as the rest of the platform sees it; nobody outside is told its row's ``id``."""
+    """An account with its row's ``id``, which no record of the API has."""
 
     id: int
 

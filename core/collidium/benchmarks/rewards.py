@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RewardRules:
-    """What the platform's settings say about rewards."""
+    """The settings of rewards."""
 
     #: Credits for a new best, where the task has no number of its own.
     default: Decimal
@@ -81,7 +81,7 @@ async def reward_bests(
     replicates: Replicates,
     rules: RewardRules,
 ) -> Decimal:
-    """Raise every best that the submission beats, pay for it as ``rules`` say, and return the credits earned.
+    """Raise every best that the submission beats, pay for it by ``rules``, and return the credits earned.
 
     A best is beaten by a strictly larger finite value, on a metric whose higher_is_better is true; where
     there is none yet, the task's floor (its naive baseline) must be beaten, and zero. A best that is not paid
@@ -133,7 +133,7 @@ async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[st
 async def _is_significant(
     gain: _Gain, submission: Submission, replicates: Replicates, significance: float
 ) -> bool:
-    """Whether a gain is above so many of its standard errors; never, where these cannot be told."""
+    """Whether a gain is above so many of its standard errors; never where these are unknown."""
     if not significance:
         return True
     name = gain.metric.name

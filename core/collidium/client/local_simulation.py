@@ -48,7 +48,7 @@ def simulate(
         Path(output if output is not None else order.config),
         RunOptions(pipeline, runtime, processes, time_limit, flat),
         get=installed().get,
-        tell=progress or (lambda _: None),
+        report=progress or (lambda _: None),
         note=note or (lambda _: None),
         first_event=first_event,
     )

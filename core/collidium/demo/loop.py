@@ -30,7 +30,7 @@ REPO = "collidium/odd-ttbar"
 CONFIG = "ttbar_pu0"
 EVALUATION = EventRange(3, 5)
 
-#: Told what happens next.
+#: Called with what happens next.
 Say = Callable[[str], None]
 
 

@@ -32,7 +32,7 @@ def order_events(
 ) -> tuple[Ordered, ...]:
     """Order events and wait for them. Raises CollidiumError where one ends otherwise."""
     with Client(url, tokens["alice"]) as alice, Client(url, tokens["collidium"]) as other:
-        say(f"Ordering events as alice: preset {PRESET}, {computing.told}")
+        say(f"Ordering events as alice: preset {PRESET}, {computing.description}")
         first = _ended("completed", alice, alice.simulate(preset=PRESET), say, computing)
         say("Ordering the same as collidium, to whom it is answered at once")
         again = other.simulate(preset=PRESET)
@@ -55,16 +55,16 @@ def _ended(
     say: Callable[[str], None],
     computing: Computing,
 ) -> SimulationRequest:
-    """The request once it has ended, its states told as they come."""
-    told = []
+    """Wait for a request to end, showing its states as they come."""
+    seen_states = []
 
-    def tell(seen: SimulationRequest) -> None:
-        if seen.state not in told:
-            told.append(seen.state)
+    def show(seen: SimulationRequest) -> None:
+        if seen.state not in seen_states:
+            seen_states.append(seen.state)
             say(f"Request {seen.request_id} is {seen.state}")
 
-    tell(request)
-    ended = client.wait(request.request_id, timeout=computing.patience_seconds, on_change=tell)
+    show(request)
+    ended = client.wait(request.request_id, timeout=computing.patience_seconds, on_change=show)
     if ended.state != expected:
         raise CollidiumError(f"request {ended.request_id} is {ended.state}, not {expected}: {ended.reason}")
     return ended
@@ -82,14 +82,14 @@ class Computing:
     #: Of the server.
     settings: Mapping[str, str]
     #: Where orders go, in a sentence.
-    told: str
+    description: str
     #: How long one may take.
     patience_seconds: float
 
 
 #: Many times what it takes for a job.
 MOCK: Final = Computing("mock", {}, "from the mock runner", 60.0)
-#: Somebody waits, so its jobs do not stand back.
+#: The user waits, so its jobs get full priority.
 LOCAL: Final = Computing(
     "local",
     {"PLATFORM_RUN_MODE": "real", "PLATFORM_RUNNER": "local", "PLATFORM_LOCAL_NICENESS": "0"},

@@ -32,7 +32,7 @@ from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
 from collidium.event_display.decoding import EventJob, Format, Piece
 from collidium.event_display.outline import Outline, of_ending
-from collidium.event_display.shards import LocalShards, Shards, find, told_range
+from collidium.event_display.shards import LocalShards, Shards, find, range_in_words
 from collidium.event_display.tables import SHOWN
 from collidium.files.durable import is_full
 from collidium.files.held import held_directory
@@ -147,7 +147,7 @@ class EventDisplay:
             )
         if len(repos) > 1:
             raise Conflict(
-                f"several datasets have a config {config}: say which one by repo=",
+                f"several datasets have a config {config}: choose one with repo=",
                 errors=[{"field": "repo", "detail": repo} for repo in repos],
             )
         return repos[0]
@@ -191,7 +191,7 @@ class EventDisplay:
         if not any(table in pieces for table in tables):
             raise NotFound(
                 f"{key.repo}, config {wanted.config}, has no event {wanted.event_id} "
-                f"({told_range(shards, tables[0])})"
+                f"({range_in_words(shards, tables[0])})"
             )
         return EventJob(
             event_id=wanted.event_id,
@@ -211,7 +211,7 @@ class EventDisplay:
         return self._datasets.shards(self._datasets.repository(key.repo, key.commit), key.wanted.config)
 
     async def _blocking(self, work: Callable[[], Result]) -> Result:
-        """What ``work`` returns, in a thread; the hub's refusals as whoever looks at a page is told them."""
+        """Run ``work`` in a thread; errors of the hub become those of a page's reader."""
         try:
             async with self._threads:
                 return await in_thread(work, "event-display")
@@ -289,12 +289,12 @@ class Workers:
             ) from error
         except CollidiumError:
             raise
-        except Exception as error:  # whatever a reader raises over what strangers wrote
+        except Exception as error:  # whatever a reader raises over untrusted input
             logger.exception("%s cannot be decoded", what)
             raise UnusableDataset(f"{what} cannot be decoded") from error
 
     def outline(self, name: str, size: int, tail: bytes) -> Outline:
-        """What the end of a shard says. Blocks: for threads. Raises UnusableDataset and Unavailable."""
+        """Read the outline of a shard from its end. Blocks. Raises UnusableDataset and Unavailable."""
         reading = asyncio.run_coroutine_threadsafe(self.run(of_ending, (name, size, tail), name), self._loop)
         try:
             return reading.result(_PATIENCE_SECONDS)

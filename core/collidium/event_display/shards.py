@@ -26,7 +26,7 @@ LONGEST_FOOTER: Final = 8 * 1024**2
 _PIECE_BYTES: Final = 1024**2
 #: Most bytes of footers, and ranges of bytes of a table, for one look.
 _FOOTER_BYTES: Final = 256 * 1024**2
-_MOST_SPANS: Final = 256
+_MAX_SPANS: Final = 256
 
 #: Outlines of shards by the digests of their content: such never change.
 Outlines = MutableMapping[str, Outline]
@@ -47,15 +47,13 @@ class Shards(ABC):
 
     @abstractmethod
     def outline(self, path: str) -> Outline:
-        """What the footer of a shard says. Raises UnusableDataset, and what :class:`HubReader` raises."""
+        """Return the outline of a shard. Raises UnusableDataset, and what :class:`HubReader` raises."""
 
     @abstractmethod
-    def piece(
-        self, table: str, path: str, groups: tuple[int, ...], directory: Path, most_bytes: int
-    ) -> Piece:
+    def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
         """Row groups of a shard on this machine, if need be below ``directory``.
 
-        Raises TooLarge where they have more than ``most_bytes``, and what :class:`HubReader` raises.
+        Raises TooLarge where they have more than ``max_bytes``, and what :class:`HubReader` raises.
         """
 
 
@@ -76,9 +74,7 @@ class LocalShards(Shards):
         content = (self._directory / path).read_bytes()
         return Outline.of(path, len(content), content)
 
-    def piece(
-        self, table: str, path: str, groups: tuple[int, ...], directory: Path, most_bytes: int
-    ) -> Piece:
+    def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
         return Piece(self._directory / path, groups)
 
 
@@ -127,19 +123,17 @@ class HubShards(Shards):
             self._outlines[file.content.digest] = known
         return known
 
-    def piece(
-        self, table: str, path: str, groups: tuple[int, ...], directory: Path, most_bytes: int
-    ) -> Piece:
+    def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
         """A file with holes: the footer and the wanted columns lie where they do in the shard."""
         outline, file = self.outline(path), self._repository.files[path]
         stored = canonical(table, outline.columns)
         known = {old for column, old in stored.items() if column in (*SHOWN[table].names, "event_id")}
         spans = outline.spans(groups, known)
         size = sum(stop - start for start, stop in spans)
-        if size > most_bytes or len(spans) > _MOST_SPANS:
+        if size > max_bytes or len(spans) > _MAX_SPANS:
             raise TooLarge(
                 f"table {table} has {size:,} bytes in {len(spans):,} places to be read for this event, and "
-                f"{most_bytes:,} in {_MOST_SPANS:,} is the most for a look: ask for fewer tables, or load "
+                f"{max_bytes:,} in {_MAX_SPANS:,} is the most for a look: ask for fewer tables, or load "
                 "it with collidium.datasets"
             )
         place = directory / f"{table}.parquet"
@@ -176,7 +170,7 @@ def _without_ranges(hub: HubReader, path: str) -> UpstreamError:
 
 
 #: Of more shards in disorder nobody can be asked to wait for all footers.
-MOST_SHARDS: Final = 256
+MAX_SHARDS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +184,12 @@ class Place:
 def find(shards: Shards, table: str, event_id: int) -> Place | None:
     """Where the event lies; None where no shard can have it.
 
-    Shards mostly follow each other, so that few footers tell; where they do not, all of few shards are asked.
+    Shards mostly follow each other, so that few footers are read; where they do not, all of few shards are.
     Blocks; raises as ``shards`` do.
     """
     paths = shards.paths(table)
     path = _bisected(shards, paths, event_id)
-    if path is None and len(paths) > MOST_SHARDS:
+    if path is None and len(paths) > MAX_SHARDS:
         return None
     for candidate in paths if path is None else [path]:
         if groups := shards.outline(candidate).holding(event_id):
@@ -203,13 +197,13 @@ def find(shards: Shards, table: str, event_id: int) -> Place | None:
     return None
 
 
-def told_range(shards: Shards, table: str) -> str:
+def range_in_words(shards: Shards, table: str) -> str:
     """Which events there are, in words. Blocks; raises as ``shards`` do."""
     paths = shards.paths(table)
-    spans = [shards.outline(path).events for path in (paths if len(paths) <= MOST_SHARDS else ())]
+    spans = [shards.outline(path).events for path in (paths if len(paths) <= MAX_SHARDS else ())]
     known = [span for span in spans if span is not None]
     if not known:
-        return "which ones it has it does not tell"
+        return "its footers record no event range"
     return f"there are {min(span.start for span in known)} to {max(span.stop for span in known) - 1}"
 
 

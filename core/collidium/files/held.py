@@ -1,7 +1,7 @@
 """Files and directories in use: held by a lock, and swept up when the process that held them was killed.
 
-Whoever grows something below a directory that outlives the process takes a :class:`HeldFile` or a
-:func:`held_directory` there; whoever starts calls :func:`sweep` on the same directory.
+Code that writes below a directory that outlives the process takes a :class:`HeldFile` or a
+:func:`held_directory` there; a process that starts calls :func:`sweep` on the same directory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collidium.files.locks import lock
 
 PREFIX: Final = "held-"
 FILE: Final = ".part"
-#: A directory stands beside the file whose lock holds it, under the same name but for this.
+#: A directory is next to the file whose lock holds it, under the same name but for this.
 DIRECTORY: Final = ".scratch"
 
 
@@ -142,7 +142,7 @@ def _directory_of(file: Path) -> Path:
 def _delete(file: Path) -> bool:
     """Delete a file and its directory; whether both are gone.
 
-    Where somebody still writes to the directory both stay, for a later sweep.
+    Where a thread still writes to the directory both stay, for a later sweep.
     """
     directory = _directory_of(file)
     shutil.rmtree(directory, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Locks between processes, which end with the process that holds them."""
+"""Locks between processes, which end with their process, and the switch of SQLite that needs one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
         os.close(descriptor)
 
 
-#: Bytes 18 and 19 of a database say how it is written and read: 2 is by a write-ahead log.
+#: Bytes 18 and 19 of a database define how it is written and read: 2 is by a write-ahead log.
 #: Source: the SQLite documentation, "Database File Format", 1.3.
 _VERSIONS: Final = slice(18, 20)
 _BY_LOG: Final = b"\x02\x02"

@@ -1,4 +1,4 @@
-"""The operators' deeds, each with its line in the audit log in the same transaction."""
+"""Operator actions, each recorded in the audit log in the same transaction."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def _noted(note: str | None) -> dict[str, str]:
 async def record(
     actor: str, action: str, target: str, details: Mapping[str, Any], http_request_id: str
 ) -> None:
-    """Write one deed; call it inside the transaction that does it."""
+    """Record an action; call it inside its transaction."""
     await models.AuditEntry.create(
         actor=actor, action=action, target=target, details=dict(details), http_request_id=http_request_id
     )
 
 
 async def audit_log(*, limit: int, before: int | None = None) -> list[AuditEntry]:
-    """Up to ``limit`` deeds, newest first, those with an id below ``before``."""
+    """Up to ``limit`` actions, newest first, those with an id below ``before``."""
     query = models.AuditEntry.all()
     if before is not None:
         query = query.filter(id__lt=before)

@@ -27,7 +27,7 @@ class Freeze:
 
 
 async def is_frozen() -> bool:
-    """Whether submissions are frozen, for those who only want to know."""
+    """Whether submissions are frozen, without a lock."""
     return (await GlobalConfig.get(name=_ROW)).submissions_frozen
 
 
@@ -35,7 +35,7 @@ async def is_frozen() -> bool:
 async def is_frozen_until_done() -> bool:
     """Whether submissions are frozen; in a transaction the answer stays true until that ends.
 
-    Many may hold this answer at once. Whoever freezes waits for them, so that after the freeze nothing is
+    Many may hold this answer at once. A freeze waits for them, so that after the freeze nothing is
     accepted that was decided before it.
     """
     await _lock("pg_advisory_xact_lock_shared")
@@ -43,7 +43,7 @@ async def is_frozen_until_done() -> bool:
 
 
 async def current_freeze() -> Freeze:
-    """The kill switch with what is known of it, for those who only want to know."""
+    """The kill switch with what is known of it, without a lock."""
     config = await GlobalConfig.get(name=_ROW)
     return Freeze(config.submissions_frozen, config.frozen_at, config.frozen_by, config.frozen_note)
 
@@ -52,8 +52,8 @@ async def current_freeze() -> Freeze:
 async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
     """Turn the kill switch.
 
-    What is frozen already keeps since when and by whom it is, and takes a new ``note``, of anybody: the audit
-    log tells whose it is.
+    What is frozen already keeps since when and by whom it is, and takes a new ``note``: the audit log records
+    whose it is.
     """
     await _lock("pg_advisory_xact_lock")
     config = await GlobalConfig.get(name=_ROW)

@@ -1,4 +1,4 @@
-"""Tells the world what happened: events written in the transaction that makes them true, sent as webhooks."""
+"""Events, written in the transaction that makes them true and delivered as webhooks."""
 
 from collidium.outbox.deliverer import delivering
 from collidium.outbox.deliveries import backlog, log_of

@@ -66,7 +66,7 @@ look_up: Final[Resolve] = LookUps().look_up
 
 
 class Refused(Exception):
-    """This host is not told anything; the message says why, and no address of the server's own network."""
+    """Nothing is sent to this host; the message gives the reason, and no address of the server's network."""
 
 
 async def addresses_of(

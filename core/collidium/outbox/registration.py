@@ -1,4 +1,4 @@
-"""What an account sets up to be told: its URL and its signing secret."""
+"""Webhooks of accounts: URL and signing secret."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ def place(production: Production, work: Work) -> list[DatasetFile]:
 def _place_flat(files: Sequence[tuple[Path, DatasetFile]], work: Work) -> list[DatasetFile]:
     placed = []
     for source, file in files:
-        beside = work.hidden / source.name
-        _link(source, beside)
-        beside.replace(work.directory / source.name)
+        new = work.hidden / source.name
+        _link(source, new)
+        new.replace(work.directory / source.name)
         placed.append(DatasetFile(source.name, file.sha256, file.size_bytes, file.rows))
     sync_directory(work.directory)
     return placed
@@ -100,11 +100,11 @@ def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
     number = "one event" if order.events == 1 else f"{order.events:,} events"
     title = f"{order.channel}: {number} at pileup {order.pileup}"
     tags = ["collidium", "particle-physics", "simulation", order.channel]
-    told = f"Collision events, simulated by the pipeline {pipeline.name}: {pipeline.title}."
-    told += f" Generated: {generated}." if generated else ""
+    description = f"Collision events, simulated by the pipeline {pipeline.name}: {pipeline.title}."
+    description += f" Generated: {generated}." if generated else ""
     body = f"""# {cards.text(title)}
 
-{cards.text(told)} Each row is one
+{cards.text(description)} Each row is one
 event; every column but `event_id` holds a list, with one entry for each particle, hit, deposit or track.
 
 {cards.table(("", ""), facts.items())}

@@ -89,7 +89,7 @@ def _refuse(errors: list[Mapping[str, object]]) -> None:
 
 
 class CannotSimulate(CollidiumError):
-    """The simulation does not begin, or cannot go on: the message says why, and what to do."""
+    """The simulation does not begin, or cannot go on: the message gives the reason and what to do."""
 
     title = "Cannot simulate"
 

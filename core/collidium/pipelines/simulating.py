@@ -23,12 +23,12 @@ from collidium.pipelines.production import (
     check_numbers,
 )
 from collidium.pipelines.runtimes import Containers
-from collidium.pipelines.stages import Stages, Tell
+from collidium.pipelines.stages import ReportProgress, Stages
 from collidium.pipelines.work import Work
-from collidium.runtime.text import one_line
+from collidium.runtime.text import single_line
 
-#: Processes that a stage uses at the most unless it is told a number: each needs memory.
-_MOST_PROCESSES: Final = 8
+#: Maximum number of processes of a stage by default: each needs memory.
+_MAX_PROCESSES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def simulate(
     options: RunOptions,
     *,
     get: Get,
-    tell: Tell,
+    report: ReportProgress,
     note: Note,
     first_event: int = 0,
 ) -> Simulated:
@@ -99,8 +99,8 @@ def simulate(
                 return _found(finished, work)
             fetch(choice, work, note, deadline)
             work.begin(production)
-            cores = options.processes or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
-            Stages(production, work, choice.runtime, cores, tell, deadline).run()
+            cores = options.processes or min(len(os.sched_getaffinity(0)), _MAX_PROCESSES)
+            Stages(production, work, choice.runtime, cores, report, deadline).run()
             files = place(production, work)
             made = _simulated(production, choice, work, files, time.monotonic() - began)
             work.finish_all(asdict(made) | {"directory": None, "files": [asdict(file) for file in files]})
@@ -114,13 +114,13 @@ def simulate(
 
 
 def _choose(order: Order, first_event: int, options: RunOptions, work: Work, get: Get, note: Note) -> Choice:
-    begun = work.begun or {}
+    started = work.started or {}
     ours = asdict(order) | {"first_event": first_event, "flat": options.flat}
-    same = all(begun.get(name) == value for name, value in ours.items())
-    name = begun.get("pipeline") if same else None
+    same = all(started.get(name) == value for name, value in ours.items())
+    name = started.get("pipeline") if same else None
     if options.pipeline != AUTO:
         check_channel(order, get(options.pipeline))
-    choice = choose(options.pipeline, options.runtime, order, get, note, begun=name)
+    choice = choose(options.pipeline, options.runtime, order, get, note, started=name)
     check_channel(order, choice.pipeline)
     return choice
 
@@ -153,8 +153,8 @@ def _found(finished: Mapping[str, Any], work: Work) -> Simulated:
     """What an earlier run made. Raises CannotSimulate where it is no longer as it was."""
     again = f"delete {work.directory} to simulate it again, or choose another --output"
     try:
-        told = {name: value for name, value in finished.items() if name not in {"files", "directory"}}
-        made = Simulated(**told | {"directory": work.directory, "made_before": True})
+        values = {name: value for name, value in finished.items() if name not in {"files", "directory"}}
+        made = Simulated(**values | {"directory": work.directory, "made_before": True})
         files = [DatasetFile(**file) for file in finished["files"]]
         sizes = {work.directory / file.path: file.size_bytes for file in files}
     except (KeyError, TypeError) as error:
@@ -196,5 +196,5 @@ def fetch(choice: Choice, work: Work, note: Note, deadline: float | None) -> Non
         if code:
             raise StageFailed(
                 f"the image {image} cannot be fetched; try by hand: {command}. The log is {path}; its end",
-                errors=[{"detail": one_line(line)} for line in processes.tail(path, _LAST_LINES)],
+                errors=[{"detail": single_line(line)} for line in processes.tail(path, _LAST_LINES)],
             )

@@ -32,7 +32,7 @@ class Transaction(Record, frozen=True):
 
 
 class Webhook(Record, frozen=True):
-    """An account's webhook; without a URL it is told of requests that come with one, and of no others."""
+    """An account's webhook; without a URL it receives only events of requests that come with one."""
 
     url: str | None
     created_at: Time

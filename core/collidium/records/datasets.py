@@ -10,7 +10,7 @@ from collidium.records.base import Record, Time
 
 
 class DatasetEntry(Record, frozen=True):
-    """A config of a dataset; null: its files do not tell."""
+    """A config of a dataset; null: unknown from its files."""
 
     repo: Annotated[
         str, Meta(description="`namespace/name` on the hub; `sample`: it comes with the platform.")
@@ -29,7 +29,7 @@ class DatasetEntry(Record, frozen=True):
 
 
 class HubModel(Record, frozen=True):
-    """A model on the hub, as its owners describe it; null: not told."""
+    """A model on the hub, as its owners describe it; null: not given."""
 
     model_repo: Annotated[str, Meta(description="`namespace/name` on the hub.")]
     author: str
@@ -37,7 +37,7 @@ class HubModel(Record, frozen=True):
     tags: Annotated[
         tuple[str, ...], Meta(description="Its tags on the hub, without those of the platform.")
     ] = ()
-    tasks: Annotated[tuple[str, ...], Meta(description="Benchmark tasks that its owners say it is for.")] = ()
+    tasks: Annotated[tuple[str, ...], Meta(description="Benchmark tasks that its owners name.")] = ()
     updated_at: Time | None = None
     description: str | None = None
     library: str | None = None

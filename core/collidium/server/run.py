@@ -22,7 +22,7 @@ from collidium.settings import Settings
 
 
 def run(settings: Settings) -> None:
-    """Serve until told to stop. Raises ConfigurationError when it cannot start."""
+    """Serve until stopped. Raises ConfigurationError when it cannot start."""
     logs.configure(settings.log_level, settings.log_format)
     settings = ensure_admin_token(settings)
     _allow_many_connections()
@@ -63,7 +63,7 @@ FILE = "admin-token"
 def ensure_admin_token(settings: Settings) -> Settings:
     """The settings with an admin token: the one that is set, else the data directory's, made when absent.
 
-    Says where the token is, never what it is. Raises ConfigurationError for a file that holds none.
+    Prints where the token is, never the token. Raises ConfigurationError for a file that holds none.
     """
     if settings.admin_token is not None:
         return settings

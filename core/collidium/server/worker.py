@@ -35,7 +35,7 @@ def serve_here(settings: Settings, listeners: Sequence[socket.socket], announce:
     Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
     ConfigurationError when it cannot start.
     """
-    tell_of_plugins()
+    log_plugin_errors()
     asyncio.run(_serve(settings, listeners, announce))
 
 
@@ -43,7 +43,7 @@ async def _serve(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
     async def until_stopped() -> None:
-        _spare_the_collector()
+        _freeze_gc()
         announce()
         await stop_requested()
 
@@ -58,13 +58,13 @@ async def _serve(
         await serve(served, config, shutdown_trigger=until_stopped)
 
 
-def _spare_the_collector() -> None:
-    """What was made by now stays until the end: to look through it again and again would stall requests."""
+def _freeze_gc() -> None:
+    """Exempt what exists by now from garbage collection, which would stall requests."""
     gc.collect()
     gc.freeze()
 
 
-def tell_of_plugins() -> None:
+def log_plugin_errors() -> None:
     """Log what a broken plugin raised: the command is quiet about it, the server's log is where to look."""
     logging.getLogger("collidium.plugins").setLevel(logging.NOTSET)
 
@@ -124,7 +124,7 @@ def follow(settings: Settings, announce: Callable[[], None]) -> None:
     Raises ConfigurationError when it cannot start.
     """
     logs.configure(settings.log_level, settings.log_format)
-    tell_of_plugins()
+    log_plugin_errors()
     asyncio.run(_follow(settings, announce))
 
 

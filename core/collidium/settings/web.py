@@ -31,15 +31,13 @@ class WebSettings(BaseSettings):
     )
     oauth_redirect_uris: CommaList = Field(
         (),
-        description="Addresses beside its own to which the local hub sends people back after they signed in: "
+        description="Addresses in addition to its own to which the local hub redirects after a sign-in: "
         "those of pages that are served apart, ending in /web/callback.",
     )
     session_idle_hours: float = Field(
-        24, gt=0, le=24 * 31, description="How long somebody stays signed in without opening a page."
+        24, gt=0, le=24 * 31, description="How long a session lasts without opening a page."
     )
-    session_hours: float = Field(
-        24 * 7, gt=0, le=24 * 31, description="How long somebody stays signed in at all."
-    )
+    session_hours: float = Field(24 * 7, gt=0, le=24 * 31, description="How long a session lasts at most.")
     sign_ins_per_minute: int = Field(
         20, ge=1, le=10_000, description="Beginnings of a sign-in taken from one address in a minute."
     )

@@ -127,7 +127,7 @@ class _LaneLoop(LeasedLoop[int]):
             try:
                 await piece
             except Exception as error:
-                # The lease runs out and somebody tries again.
+                # The lease runs out, and another process tries again.
                 logger.warning("%s: %s", self._name, error)
 
 
@@ -177,7 +177,7 @@ async def followers() -> list[records.Follower]:
 
 
 class Presence:
-    """What this process tells of its own looks."""
+    """Records that this process follows requests."""
 
     def __init__(self) -> None:
         self._process = f"{socket.gethostname()[:100]}:{os.getpid()}"
@@ -191,22 +191,22 @@ class Presence:
             self._complete.set()
 
     async def keep(self) -> None:
-        """Tell it again and again, for ever, once every lane has looked."""
+        """Write it again and again, once every lane has looked for work."""
         await self._complete.wait()
         while True:
             try:
                 await self._write(min(self._looks.values()))
             except Exception as error:
                 # Most likely the database is away: then it is true that nothing is followed.
-                logger.warning("following: it is not told that this process does: %s", error)
+                logger.warning("following: the presence of this process is not recorded: %s", error)
             await asyncio.sleep(WRITE_SECONDS)
 
     async def leave(self) -> None:
-        """Tell no more: this process follows nothing now."""
+        """Remove the record of this process."""
         try:
             await Follower.filter(process=self._process).delete()
         except Exception as error:
-            logger.warning("following: it is not told that this process has ended: %s", error)
+            logger.warning("following: the end of this process is not recorded: %s", error)
 
     async def _write(self, moment: datetime) -> None:
         if not await Follower.filter(process=self._process).update(looked_at=moment):

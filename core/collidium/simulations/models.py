@@ -46,7 +46,7 @@ class SimulationRequest(Model):
     # The estimate until it has ended, then what the runner used.
     node_hours = fields.DecimalField(max_digits=18, decimal_places=3)
 
-    # What the runner said that it used, while the output is still on its way.
+    # What the runner reported as used, while the output is still on its way.
     node_hours_used = fields.DecimalField(max_digits=18, decimal_places=3, null=True)
 
     runner = fields.CharField(max_length=64)

@@ -18,7 +18,7 @@ SECONDS_PER_HOUR: Final = 3600
 #: Output of any order may have this many bytes, and more for its events.
 OUTPUT_BYTES: Final = 64 * 1024**2
 #: Node-hours and credits are kept to three places, and nothing is free.
-LEAST: Final = Decimal("0.001")
+MINIMUM: Final = Decimal("0.001")
 
 
 def estimate(order: Order, settings: Settings) -> Estimate:
@@ -26,8 +26,8 @@ def estimate(order: Order, settings: Settings) -> Estimate:
     check(order, settings)
     per_event = settings.channels[order.channel] * order.pileup_cost
     seconds = settings.channel_overheads.get(order.channel, 0.0) + per_event * order.events
-    hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(LEAST, ROUND_HALF_UP)
-    price = max(hours, LEAST)
+    hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(MINIMUM, ROUND_HALF_UP)
+    price = max(hours, MINIMUM)
     return Estimate(order.channel, order.events, order.pileup, price, price, seconds)
 
 
@@ -53,7 +53,7 @@ def check(order: Order, settings: Settings) -> None:
 
 
 #: No job uses more node-hours.
-MOST: Final = Decimal(10) ** 9
+MAXIMUM: Final = Decimal(10) ** 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +62,28 @@ class Ending:
 
     state: State
     reason: str | None = None
-    #: Node-hours that the runner accounts for, None where it cannot tell.
+    #: Node-hours that the runner accounts for, None where it does not know.
     used: Decimal | None = None
     output_hub_repo: str | None = None
     #: Whether its owner brought a failure about.
-    owners_doing: bool = False
+    caused_by_owner: bool = False
 
 
 def believable(node_hours: Decimal | None) -> Decimal | None:
-    """Node-hours as they are kept; None for what no job can have used, as batch systems may say."""
-    if node_hours is None or not node_hours.is_finite() or not 0 <= node_hours <= MOST:
+    """Node-hours as they are kept; None for what no job can have used, as batch systems may report."""
+    if node_hours is None or not node_hours.is_finite() or not 0 <= node_hours <= MAXIMUM:
         return None
-    return node_hours.quantize(LEAST)
+    return node_hours.quantize(MINIMUM)
 
 
 def node_hours_used(row: SimulationRequest, ending: Ending) -> Decimal:
     """The node-hours that a request took; where nobody knows, the estimate of a job that has completed."""
-    told = believable(ending.used) if ending.used is not None else row.node_hours_used
-    if told is not None:
-        return told
-    return row.estimated_node_hours if ending.state == State.COMPLETED or ending.owners_doing else Decimal(0)
+    used = believable(ending.used) if ending.used is not None else row.node_hours_used
+    if used is not None:
+        return used
+    return (
+        row.estimated_node_hours if ending.state == State.COMPLETED or ending.caused_by_owner else Decimal(0)
+    )
 
 
 def credits_kept(row: SimulationRequest, ending: Ending) -> Decimal:
@@ -93,6 +95,6 @@ def credits_kept(row: SimulationRequest, ending: Ending) -> Decimal:
     if ending.state == State.COMPLETED:
         return row.credits_charged
     cancelled = ending.state == State.CANCELLED and row.cancel_requested_at is not None
-    if cancelled or ending.owners_doing:
+    if cancelled or ending.caused_by_owner:
         return min(node_hours_used(row, ending), row.credits_charged)
     return Decimal(0)

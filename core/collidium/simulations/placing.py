@@ -148,7 +148,7 @@ async def _answered_before(
 
 
 async def _completed(platform: Platform, account: AccountView, order: Order) -> SimulationRequest | None:
-    """A completed request that gave the same events lately, unless it is somebody else's private one."""
+    """A completed request that gave the same events lately, unless it is another account's private one."""
     settings = platform.settings
     rows = (
         await SimulationRequest.filter(

@@ -30,7 +30,7 @@ async def find(request_id: str, account_id: int | None = None) -> records.Simula
 
 
 async def find_as_operator(request_id: str) -> records.OperatedRequest:
-    """Anybody's request with its timeline, its job and what is done next for it. Raises NotFound."""
+    """Any request with its timeline, its job and what is done next for it. Raises NotFound."""
     row = await _visible(request_id, None)
     return operator_view(row, await transitions.history_of(row))
 
@@ -47,7 +47,7 @@ async def cancel(platform: Platform, request_id: str, account: AccountView) -> r
 async def cancel_as_operator(
     platform: Platform, request_id: str, *, actor: str, http_request_id: str
 ) -> records.SimulationRequest:
-    """Have anybody's request cancelled. Raises NotFound and Conflict."""
+    """Have any request cancelled. Raises NotFound and Conflict."""
     await _visible(request_id, None)
     cancelled = await transitions.ask_to_cancel(request_id, "an operator", platform.settings)
     await operations.record(actor, "cancel", request_id, {"state": cancelled.state}, http_request_id)

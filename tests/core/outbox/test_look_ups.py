@@ -59,7 +59,7 @@ async def leave_soon(look_ups: LookUps, host: str, account_id: int | None) -> No
 
 
 async def test_threads_are_bounded_also_when_nobody_waits_for_them_any_more(name_server: NameServer) -> None:
-    look_ups = LookUps(most=4, seconds=0.05)
+    look_ups = LookUps(maximum=4, seconds=0.05)
     await asyncio.gather(*(leave_soon(look_ups, f"h{n}.slow.example", n) for n in range(4)))
     for account_id in (None, *range(100, 120)):
         with pytest.raises(Unavailable) as refused:
@@ -92,7 +92,7 @@ async def test_an_account_rests_after_a_slow_look_up(name_server: NameServer) ->
 
 
 async def test_one_account_has_one_look_up_and_holds_up_nobody_else(name_server: NameServer) -> None:
-    look_ups = LookUps(most=4, seconds=0.05, slow=20)
+    look_ups = LookUps(maximum=4, seconds=0.05, slow=20)
     await leave_soon(look_ups, "h.slow.example", 1)
     for n in range(10):
         with pytest.raises(TooManyRequests):
@@ -105,7 +105,7 @@ async def test_one_account_has_one_look_up_and_holds_up_nobody_else(name_server:
 
 
 async def test_who_asks_for_much_at_once_waits_a_little(name_server: NameServer) -> None:
-    look_ups = LookUps(most=2)
+    look_ups = LookUps(maximum=2)
     hosts = [f"h{n}.example" for n in range(20)]
     found = await asyncio.gather(*(look_ups.look_up(host, 443, n % 3) for n, host in enumerate(hosts)))
     assert found == [["8.8.8.8"]] * 20
@@ -128,7 +128,7 @@ async def test_those_who_ask_for_one_host_at_once_share_the_answer(name_server: 
 )
 async def test_an_address_needs_no_look_up_and_is_what_the_resolver_takes_it_for(spelling: str) -> None:
     (address, *_), *_ = (found[-1] for found in socket.getaddrinfo(spelling, 443))
-    assert await LookUps(most=0).look_up(spelling, 443, 1) == [address]
+    assert await LookUps(maximum=0).look_up(spelling, 443, 1) == [address]
 
 
 async def test_where_the_system_has_no_more_threads_it_is_a_refusal(
@@ -137,7 +137,7 @@ async def test_where_the_system_has_no_more_threads_it_is_a_refusal(
     def no_more(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    look_ups = LookUps(most=1, seconds=0.05)
+    look_ups = LookUps(maximum=1, seconds=0.05)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", no_more)
         with pytest.raises(Unavailable, match="threads"):

@@ -47,7 +47,7 @@ class Machine:
             self.directory,
             RunOptions(**{"pipeline": self.pipeline.name, "runtime": self.runtime, **options}),  # type: ignore[arg-type]
             get={self.pipeline.name: self.pipeline}.__getitem__,
-            tell=tell,
+            report=tell,
             note=self.notes.append,
             first_event=first_event,
         )

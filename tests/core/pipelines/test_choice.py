@@ -34,9 +34,11 @@ class Machine:
         return {"acts": self.acts, "odd": self.odd}
 
     def choose(
-        self, pipeline: str = "auto", runtime: str = "auto", order: Order = TTBAR, begun: str | None = None
+        self, pipeline: str = "auto", runtime: str = "auto", order: Order = TTBAR, started: str | None = None
     ) -> Choice:
-        return choose(pipeline, runtime, order, self.installed.__getitem__, self.notes.append, begun=begun)
+        return choose(
+            pipeline, runtime, order, self.installed.__getitem__, self.notes.append, started=started
+        )
 
     def chosen(self, *asked: str) -> tuple[str, str]:
         choice = self.choose(*asked)
@@ -124,10 +126,10 @@ def test_missing_modules_are_told_with_the_extra(machine: Machine) -> None:
 
 
 def test_what_was_begun_goes_on_and_nothing_is_fetched_unasked(machine: Machine) -> None:
-    assert machine.choose(begun="acts").pipeline.name == "acts"
+    assert machine.choose(started="acts").pipeline.name == "acts"
     machine.odd = stages.contained(ABSENT, "odd")
     with pytest.raises(CannotSimulate, match="--pipeline odd fetches it"):
-        machine.choose(begun="odd")
+        machine.choose(started="odd")
     assert machine.choose("odd").missing == (ABSENT,)
 
 
@@ -137,7 +139,7 @@ def simulated(machine: Machine, directory: Path) -> str:
         directory,
         RunOptions(pipeline="odd"),
         get=machine.installed.__getitem__,
-        tell=lambda _: None,
+        report=lambda _: None,
         note=machine.notes.append,
     )
     return made.runtime

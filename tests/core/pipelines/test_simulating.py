@@ -160,7 +160,7 @@ def test_tables_without_exactly_the_events_are_refused(here: Machine, events: in
 
 
 def test_a_stage_that_says_it_is_done_and_left_nothing_is_refused(here: Machine) -> None:
-    with pytest.raises(CannotSimulate, match=r"stage simulate says that it is done, and left no simulated"):
+    with pytest.raises(CannotSimulate, match=r"stage simulate ended, and left no simulated"):
         here.simulate("lazy_simulate")
     here.mend()
     here.simulate("lazy_simulate")

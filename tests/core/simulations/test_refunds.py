@@ -35,7 +35,7 @@ from collidium.simulations.refunds import Refunds, Window
 #: 100 muons cost 0.139 credits, and what their owner spoiled had used 0.100 of them.
 MUONS = replace(ORDER, events=100)
 COST, USED = Decimal("0.139"), Decimal("0.100")
-SPOILT = Ending(State.FAILED, "a token without rights", USED, owners_doing=True)
+SPOILT = Ending(State.FAILED, "a token without rights", USED, caused_by_owner=True)
 OPERATOR = {"actor": "admin", "http_request_id": "r1"}
 
 
@@ -187,7 +187,7 @@ async def test_operators_at_once_pay_each_request_once(
 ) -> None:
     await refund_everything()
     for number, (name, used) in enumerate(failures):
-        spoilt = Ending(State.FAILED, "spoilt", Decimal(used), owners_doing=True)
+        spoilt = Ending(State.FAILED, "spoilt", Decimal(used), caused_by_owner=True)
         await ended(platform, name, spoilt, seed=number)
     window = lately()
     seen = await refunds.preview(window)

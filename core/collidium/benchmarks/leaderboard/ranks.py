@@ -43,19 +43,19 @@ SELECT id, place FROM (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Whose places are asked for; None: anybody's."""
+    """The account or model whose places are listed; None: all."""
 
     hub_username: str | None = None
     model_repo: str | None = None
 
     @property
     def conditions(self) -> dict[str, str]:
-        """What rows must have."""
+        """Filters of the query."""
         named = {"hub_username": self.hub_username, "model_repo": self.model_repo}
         return {name: value for name, value in named.items() if value is not None}
 
 
-EVERYBODY: Final = Selection()
+EVERYONE: Final = Selection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ async def places(
     limit: int,
     cursor: str | None = None,
     front: Front | None = None,
-    selection: Selection = EVERYBODY,
+    selection: Selection = EVERYONE,
 ) -> tuple[list[Place], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
@@ -142,7 +142,7 @@ async def places(
         )
     rows = await query.limit(limit + 1)
     page = rows[:limit]
-    if selection == EVERYBODY:
+    if selection == EVERYONE:
         first_rank = after.rank + 1 if after else 1
         ranks = {row.id: rank for rank, row in enumerate(page, first_rank)}
     else:
@@ -165,7 +165,7 @@ async def _ranks(edition: Edition, rows: Sequence[Submission]) -> dict[str, int]
 
 
 async def places_on_front(
-    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = EVERYBODY
+    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = EVERYONE
 ) -> tuple[list[Place], str | None]:
     """The same of the submissions on a front alone; their ranks are those among all."""
     after = Cursor.decode(cursor) if cursor else None
@@ -179,18 +179,18 @@ async def places_on_front(
     return found, _cursor(found[-1].rank, rows[limit - 1])
 
 
-async def _still_ranked(ids: Sequence[str], most: int, selection: Selection) -> list[Submission]:
-    """The first ``most`` selected of these in their order, but those that lost their rank meanwhile."""
+async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) -> list[Submission]:
+    """The first ``maximum`` selected of these in their order, but those that lost their rank meanwhile."""
     found: list[Submission] = []
-    size = most if selection == EVERYBODY else max(most, _CHUNK)
+    size = maximum if selection == EVERYONE else max(maximum, _CHUNK)
     for begin in range(0, len(ids), size):
         chunk = ids[begin : begin + size]
         kept = Submission.filter(id__in=chunk, rank_score__isnull=False, **selection.conditions)
         rows = {row.id: row for row in await kept}
         found += [rows[id_] for id_ in chunk if id_ in rows]
-        if len(found) >= most:
+        if len(found) >= maximum:
             break
-    return found[:most]
+    return found[:maximum]
 
 
 def _place(row: Submission, rank: int, pareto: bool | None) -> Place:

@@ -71,7 +71,7 @@ async def find_row(name: str) -> ListedTask | None:
 
 
 def unknown(name: str) -> NotFound:
-    """The error that tells callers of the API that a task is not there."""
+    """Return the error for a task that does not exist."""
     return NotFound(f"there is no task {name[:100]!r}; GET /v1/benchmark/tasks lists those there are")
 
 

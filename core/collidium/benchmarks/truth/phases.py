@@ -24,7 +24,7 @@ async def begin(platform: Platform, task_name: str, public_percent: int, *, acto
     """Let the leaderboard go by so many per cent of the events (1 to 99), and hold the rest back.
 
     Raises NotFound, and Conflict where there is no truth, only one event, a phase already, or a submission
-    whose score on all events has been told.
+    that was scored on all events.
     """
     tasklist.installed(platform.tasks, task_name)
     return await _begin_once(task_name, public_percent, actor)

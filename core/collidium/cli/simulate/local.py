@@ -53,9 +53,9 @@ def simulate(
     directory = output or Path(order.config)
     options = simulating.RunOptions(pipeline or _AUTO, runtime or _AUTO, processes, time_limit, flat)
     get = installed(settings.load().plugins_blocked).get
-    with _ended_by_signals(directory), shown() as tell:
+    with _ended_by_signals(directory), shown() as report:
         made = simulating.simulate(
-            order, directory, options, get=get, tell=tell, note=note, first_event=first_event
+            order, directory, options, get=get, report=report, note=note, first_event=first_event
         )
     if as_json:
         print_json(made)

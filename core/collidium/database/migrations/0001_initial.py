@@ -190,7 +190,7 @@ class Migration(migrations.Migration):
         _table(
             "OutboxEvent",
             "outbox_events",
-            "Something that happened, as every receiver is told of it.",
+            "An event, as it is sent to every receiver.",
             {
                 "id": fields.CharField(primary_key=True, max_length=40),
                 "type": fields.CharField(max_length=64),
@@ -390,7 +390,7 @@ class Migration(migrations.Migration):
         _table(
             "Webhook",
             "webhooks",
-            "What an account set up to be told: where, and how to prove that it was us.",
+            "The webhook of an account: its URL, and the secret that signs events.",
             {
                 "id": fields.BigIntField(primary_key=True),
                 "account_id": fields.BigIntField(unique=True),

@@ -36,7 +36,7 @@ class Truth:
 
     directory: Path
     task: str
-    #: Short hash of what the truth says, and of where it is from.
+    #: Short hash of the content and the origin of the truth.
     version: str
     dataset: str
     revision: str
@@ -82,7 +82,7 @@ class Truth:
         """Read every file and compare its hash; raises :class:`~collidium.errors.ConfigurationError`."""
         for name, path in self.paths.items():
             if file_sha256(path) != self.tables[name].sha256:
-                raise ConfigurationError(f"truth table {path} is not what its manifest says: import it again")
+                raise ConfigurationError(f"truth table {path} does not match its manifest: import it again")
 
     def as_dict(self) -> dict[str, Any]:
         """The manifest."""

@@ -20,7 +20,14 @@ from collidium.simulations.dataset_card import Provenance
 from collidium.simulations.models import CANCELLABLE, SimulationRequest, State, Step
 from collidium.simulations.orders import Ending, max_output_bytes
 from collidium.simulations.output import WorkerLost
-from collidium.simulations.steps.ending import end, give_up, handle_of, scratch_of, tell_operators, tell_owner
+from collidium.simulations.steps.ending import (
+    end,
+    find_handle,
+    give_up,
+    log_for_operators,
+    message_for_owner,
+    scratch_of,
+)
 from collidium.simulations.transitions import LeaseLost
 
 if TYPE_CHECKING:
@@ -32,13 +39,13 @@ logger = logging.getLogger(__name__)
 FINAL: Final = (RunnerRefused, HubRefused)
 #: What the owner of the repository brings about: a token without rights, other things in the repository. If
 #: that gave the credits back, everybody's events would be free.
-OWNERS_DOING: Final = (HubRefused, HubContested)
+CAUSED_BY_OWNER: Final = (HubRefused, HubContested)
 #: Trying again may help.
 PASSING: Final = (RunnerError, StorageUnavailable, HubUnavailable, ConfigurationError)
 
 
 async def work(platform: Platform, row: SimulationRequest) -> None:
-    """Do the next step of a request. What fails is told in its timeline; only a failing database raises."""
+    """Do the next step of a request. Failures appear in its timeline; only a failing database raises."""
     try:
         await _work(platform, row)
     except LeaseLost:
@@ -55,8 +62,8 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
     except LeaseLost:
         raise
     except FINAL as error:
-        outcome, reason = transitions.outcome_of_failure(row), _told(error, row)
-        await end(platform, row, Ending(outcome, reason, owners_doing=isinstance(error, OWNERS_DOING)))
+        outcome, reason = transitions.outcome_of_failure(row), _report(error, row)
+        await end(platform, row, Ending(outcome, reason, caused_by_owner=isinstance(error, CAUSED_BY_OWNER)))
     except PASSING as error:
         await _put_off(platform, row, error)
     except Exception as error:
@@ -68,17 +75,17 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
         await _put_off(platform, row, error, trouble)
 
 
-def _told(error: Exception, row: SimulationRequest) -> str:
-    tell_operators(error, f"request {row.request_id}: step {row.step}")
-    return tell_owner(error)
+def _report(error: Exception, row: SimulationRequest) -> str:
+    log_for_operators(error, f"request {row.request_id}: step {row.step}")
+    return message_for_owner(error)
 
 
 async def _put_off(
     platform: Platform, row: SimulationRequest, error: Exception, trouble: str | None = None
 ) -> None:
-    trouble = trouble or _told(error, row)
+    trouble = trouble or _report(error, row)
     if transitions.past(row.deadline_at):
-        await give_up(platform, row, trouble, owners_doing=isinstance(error, OWNERS_DOING))
+        await give_up(platform, row, trouble, caused_by_owner=isinstance(error, CAUSED_BY_OWNER))
     else:
         await transitions.postponed(row, trouble, worker_lost=isinstance(error, WorkerLost))
 
@@ -113,9 +120,9 @@ async def submit(platform: Platform, row: SimulationRequest) -> None:
 
 
 async def cancel(platform: Platform, row: SimulationRequest) -> None:
-    """Stop the job, and end the request once the runner says that it stopped."""
+    """Stop the job, and end the request once the runner reports that it stopped."""
     runner = platform.runners.get(row.runner)
-    handle = await handle_of(runner, row)
+    handle = await find_handle(runner, row)
     reached("cancel.found")
     if handle is None:
         await end(platform, row, Ending(State.CANCELLED, "cancelled before it was handed over"))
