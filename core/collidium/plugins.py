@@ -243,7 +243,8 @@ class Plugins:
         if name not in provided.things:
             provided.things[name] = thing
             provided.origins[name] = origin
-            provided.distributions[name] = self.records[origin].distribution
+            if (record := self.records.get(origin)) is not None:  # not one that was registered by hand
+                provided.distributions[name] = record.distribution
             return
         clash = (
             f"{provided.kind} {name!r} of plugin {origin!r} is refused: "
