@@ -215,7 +215,7 @@ def test_asking_for_what_is_not_there_names_what_is(installed: Install) -> None:
         ("runners", "runner", "PLATFORM_RUNNER", "mock"),
     ],
 )
-def test_a_setting_that_names_what_is_not_there_is_named_with_what_is(
+def test_an_unknown_choice_names_its_setting_and_the_choices(
     installed: Install, configured: Settings, hook: str, kind: str, variable: str, there: str
 ) -> None:
     installed("cloud-plugin", {"cloud_plugin": "import no_such_cloud"})
@@ -227,7 +227,7 @@ def test_a_setting_that_names_what_is_not_there_is_named_with_what_is(
         getattr(plugins.load(), hook)(configured).get("cloud")
 
 
-def test_asking_for_what_a_broken_plugin_should_have_brought_tells_of_it(installed: Install) -> None:
+def test_asking_for_a_broken_plugins_thing_names_the_plugin(installed: Install) -> None:
     installed("broken-plugin", {"broken_plugin": "1 / 0"})
     with pytest.raises(ConfigurationError, match=r"'broken_plugin' of .*division by zero"):
         plugins.load().tasks().get("brought")

@@ -80,7 +80,7 @@ async def compare(url: str) -> None:
         assert {place.pareto for place in await pages()} == {None}
 
 
-def test_a_rescore_may_take_places_from_a_front_that_was_just_found(migrated_database_url: str) -> None:
+def test_rescoring_between_pages_of_a_front_drops_its_places(migrated_database_url: str) -> None:
     asyncio.run(lose_places(migrated_database_url))
 
 

@@ -16,7 +16,7 @@ async def alice(connected: str) -> accounts.AccountView:
     return await accounts.recognise("alice", signup_grant=Decimal(10))
 
 
-async def test_a_grant_is_an_entry_with_the_operators_words_as_its_note(alice: accounts.AccountView) -> None:
+async def test_a_grant_is_an_entry_with_the_operators_note(alice: accounts.AccountView) -> None:
     entry = await operations.grant("alice", Decimal("2.5"), "a talk", actor="admin", http_request_id="r1")
     assert (entry.reason, entry.note, entry.balance_after) == ("admin_grant", "a talk", Decimal("12.5"))
     (deed,) = await operations.audit_log(limit=10)

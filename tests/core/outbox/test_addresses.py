@@ -148,7 +148,7 @@ async def test_a_host_with_any_address_that_is_not_public_is_refused(addresses: 
     await require_url("https://x.example/", allowed, resolve=lambda *_: resolve_to(*addresses))
 
 
-async def test_the_form_in_which_a_url_is_kept_does_not_depend_on_what_it_leads_to() -> None:
+async def test_the_canonical_url_does_not_depend_on_its_addresses() -> None:
     """So an order is known again by its URL while no name can be looked up."""
     kept = canonical_url("HTTPS://Does-Not-Exist.invalid:443/a b")
     assert kept == canonical_url(kept) == "https://does-not-exist.invalid/a%20b"
@@ -167,7 +167,7 @@ async def test_a_host_that_is_not_there_is_refused() -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "127.1", "[::1]", "[::ffff:127.0.0.1]"]
 )
-async def test_loopback_in_any_spelling_is_refused_by_the_system_s_own_look_up(host: str) -> None:
+async def test_loopback_in_any_spelling_is_rejected_by_the_resolver(host: str) -> None:
     with pytest.raises(InvalidInput, match="not public"):
         await require_url(f"https://{host}:8443/", settings.load())
 
@@ -175,7 +175,7 @@ async def test_loopback_in_any_spelling_is_refused_by_the_system_s_own_look_up(h
 # -- at delivery ---------------------------------------------------------------------------------------
 
 
-async def test_a_name_that_leads_elsewhere_later_is_refused_at_delivery(
+async def test_a_rebound_name_is_rejected_at_delivery(
     post: Post, receiver: Receiver
 ) -> None:
     await require_url(receiver.url(), settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
@@ -244,7 +244,7 @@ async def test_where_nobody_listens_it_is_tried_again(post: Post) -> None:
     assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
 
 
-async def test_a_port_that_no_connection_takes_is_a_failure_like_any_other(
+async def test_a_port_without_connections_is_an_ordinary_failure(
     post: Post, trusted: object
 ) -> None:
     """Such addresses were taken once, and may still be registered."""

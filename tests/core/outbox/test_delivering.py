@@ -40,7 +40,7 @@ async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receive
     assert await post.deliver() == 0
 
 
-async def test_what_is_changed_on_the_way_or_comes_at_another_time_does_not_verify(
+async def test_altered_or_delayed_events_do_not_verify(
     post: Post, receiver: Receiver
 ) -> None:
     secret = await post.register(receiver.url())
@@ -154,7 +154,7 @@ async def test_a_long_answer_is_not_read(post: Post, receiver: Receiver) -> None
     [b"HTTP/1.1 103 Early Hints\r\n\r\n" * 4000, b"HTTP/1.1 103 Early Hints\r\nX-Long: " + b"x" * 100_000],
     ids=["answers", "header"],
 )
-async def test_an_answer_whose_head_does_not_end_is_left_after_some_bytes(
+async def test_an_endless_response_head_is_abandoned(
     post: Post, receiver: Receiver, flood: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Else whoever sends informational answers for ever has the whole process read and parse them."""

@@ -86,7 +86,7 @@ async def test_silent_receivers_of_many_accounts_delay_nobody(
         assert [await attempts_of(account, post) for account in ATTACKERS] == [1] * len(ATTACKERS)
 
 
-async def test_silent_names_of_one_address_do_not_delay_who_answers_there(
+async def test_silent_names_of_an_address_do_not_delay_a_good_receiver(
     post: Post, receiver: Receiver, silent: socket.socket
 ) -> None:
     """As at a provider whose customers share addresses: whose receiver answered before has its own places."""
@@ -162,7 +162,7 @@ async def test_each_failure_puts_off_what_is_due(
     assert not await Delivery.filter(next_attempt_at__lte=now).exists()
 
 
-async def test_a_failing_receiver_of_another_account_is_no_reason_to_wait(
+async def test_another_accounts_failing_receiver_causes_no_wait(
     post: Post, receiver: Receiver
 ) -> None:
     """Both send to one host, as customers of one provider do."""
@@ -175,7 +175,7 @@ async def test_a_failing_receiver_of_another_account_is_no_reason_to_wait(
     assert [await attempts_of(account, post) for account in (1, 2)] == [1, 5]
 
 
-async def test_each_account_s_first_delivery_is_seen_behind_a_long_backlog(
+async def test_first_deliveries_are_seen_behind_a_long_backlog(
     post: Post, receiver: Receiver, silent: socket.socket
 ) -> None:
     """Thousands that are due for longer hide nothing from the process that chooses."""

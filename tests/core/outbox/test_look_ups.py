@@ -58,7 +58,7 @@ async def leave_soon(look_ups: LookUps, host: str, account_id: int | None) -> No
             await look_ups.look_up(host, 443, account_id)
 
 
-async def test_threads_are_bounded_also_when_nobody_waits_for_them_any_more(name_server: NameServer) -> None:
+async def test_threads_are_bounded_also_when_no_caller_waits(name_server: NameServer) -> None:
     look_ups = LookUps(maximum=4, seconds=0.05)
     await asyncio.gather(*(leave_soon(look_ups, f"h{n}.slow.example", n) for n in range(4)))
     for account_id in (None, *range(100, 120)):
@@ -126,7 +126,7 @@ async def test_those_who_ask_for_one_host_at_once_share_the_answer(name_server: 
 @pytest.mark.parametrize(
     "spelling", ["127.1", "0x8080808", "2130706433", "010.1.2.3", "8.8.8.8", "2001:DB8:0::1"]
 )
-async def test_an_address_needs_no_look_up_and_is_what_the_resolver_takes_it_for(spelling: str) -> None:
+async def test_a_literal_address_is_parsed_as_the_resolver_does(spelling: str) -> None:
     (address, *_), *_ = (found[-1] for found in socket.getaddrinfo(spelling, 443))
     assert await LookUps(maximum=0).look_up(spelling, 443, 1) == [address]
 
@@ -145,7 +145,7 @@ async def test_where_the_system_has_no_more_threads_it_is_a_refusal(
     await require_reachable("https://quick.example/", DEFAULTS, resolve=look_ups.look_up)
 
 
-async def test_a_url_is_refused_for_now_while_the_account_s_last_is_looked_up(
+async def test_an_account_looks_up_one_url_at_a_time(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collidium.outbox.urls.LOOK_UP_SECONDS", 0.2)

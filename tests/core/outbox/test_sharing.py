@@ -132,7 +132,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_what_a_killed_process_had_taken_is_delivered_by_another_with_the_same_id(
+async def test_a_killed_process_leaves_its_deliveries_to_another(
     connected: str, post: Post, authority: trustme.CA, trusted: Path
 ) -> None:
     with receiving(authority, "127.0.0.1") as receiver:
@@ -160,7 +160,7 @@ async def test_what_a_killed_process_had_taken_is_delivered_by_another_with_the_
     assert (delivery.state, delivery.attempts) == ("delivered", 2)
 
 
-async def test_a_failure_that_is_told_late_does_not_undo_a_later_delivery(
+async def test_a_late_failure_does_not_undo_a_later_delivery(
     post: Post, receiver: Receiver
 ) -> None:
     await post.register(receiver.url())
@@ -190,7 +190,7 @@ async def test_a_clock_that_was_set_back_does_not_stop_deliveries(post: Post, re
     assert [d.state for d in await post.log()] == ["delivered"]
 
 
-async def test_a_database_that_fails_for_a_while_does_not_end_the_deliveries(
+async def test_deliveries_survive_a_database_outage(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("collidium.outbox.deliverer.IDLE_SECONDS", 0.01)

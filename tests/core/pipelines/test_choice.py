@@ -68,7 +68,7 @@ def test_production_where_an_engine_has_its_image(machine: Machine) -> None:
     assert machine.chosen("auto", "none") == ("acts", "none")
 
 
-def test_without_the_image_the_built_in_pipeline_and_how_to_get_it(machine: Machine) -> None:
+def test_without_the_image_the_built_in_pipeline_runs(machine: Machine) -> None:
     machine.odd = stages.contained(ABSENT, "odd")
     assert machine.chosen() == ("acts", "none")
     assert "podman has no image of pipeline odd (--pipeline odd fetches it)" in machine.notes[0]
@@ -95,7 +95,7 @@ def test_a_client_without_an_engine_is_none(
         machine.choose("odd", "docker")
 
 
-def test_a_channel_that_production_lacks_is_for_the_built_in_pipeline(machine: Machine) -> None:
+def test_the_built_in_pipeline_takes_channels_that_odd_lacks(machine: Machine) -> None:
     machine.odd = replace(machine.odd, channels={"ttbar": ""}, refused={"jets": "no cards for it"})
     assert machine.chosen("auto", "auto") == ("odd", "podman")
     for channel in ("zmumu", "jets"):

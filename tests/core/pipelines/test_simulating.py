@@ -62,7 +62,7 @@ def test_progress_is_what_stages_tell_else_what_is_expected(here: Machine) -> No
     assert "collidium-progress 1 2" not in here.log("generate")
 
 
-def test_a_failed_stage_is_told_with_its_last_lines_and_is_where_the_next_run_goes_on(
+def test_a_failed_stage_shows_its_log_and_is_run_again(
     machine: Machine,
 ) -> None:
     with pytest.raises(
@@ -83,7 +83,7 @@ def test_a_failed_stage_is_told_with_its_last_lines_and_is_where_the_next_run_go
     ]
 
 
-def test_what_a_failed_stage_left_half_is_removed_unless_it_goes_on_with_it(here: Machine) -> None:
+def test_partial_output_is_removed_unless_the_stage_resumes(here: Machine) -> None:
     with pytest.raises(StageFailed):
         here.simulate("fail_simulate")
     assert (here.work / "simulated" / "half").exists()
@@ -159,7 +159,7 @@ def test_tables_without_exactly_the_events_are_refused(here: Machine, events: in
     assert visible(here.directory) == []
 
 
-def test_a_stage_that_says_it_is_done_and_left_nothing_is_refused(here: Machine) -> None:
+def test_a_stage_without_its_outputs_fails(here: Machine) -> None:
     with pytest.raises(CannotSimulate, match=r"stage simulate ended, and left no simulated"):
         here.simulate("lazy_simulate")
     here.mend()
@@ -181,7 +181,7 @@ def test_a_disk_too_full_for_the_log_is_told(here: Machine) -> None:
         here.simulate()
 
 
-def test_past_the_time_limit_the_stage_is_stopped_and_the_next_run_goes_on(machine: Machine) -> None:
+def test_a_time_limit_stops_the_stage_and_the_next_run_resumes(machine: Machine) -> None:
     with pytest.raises(CannotSimulate, match=r"time limit was over in stage generate.*goes on from there"):
         machine.simulate("hang_generate", time_limit_seconds=1.5)
     assert machine.ended == [("generate", "failed")]

@@ -74,7 +74,7 @@ async def expire_leases() -> None:
     await SimulationRequest.exclude(lease="").update(leased_until=now())
 
 
-async def test_a_job_that_was_handed_over_after_its_request_ended_is_stopped(
+async def test_a_job_submitted_after_its_request_ended_is_stopped(
     open_platform: OpenPlatform,
 ) -> None:
     runner = Slow()
@@ -93,7 +93,7 @@ async def test_a_job_that_was_handed_over_after_its_request_ended_is_stopped(
         await assert_sound()
 
 
-async def test_a_job_that_was_handed_over_while_its_request_ended_is_stopped(
+async def test_a_job_submitted_while_its_request_ended_is_stopped(
     open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Blinking(Slow):
@@ -120,7 +120,7 @@ async def test_a_job_that_was_handed_over_while_its_request_ended_is_stopped(
         await assert_sound()
 
 
-async def test_a_job_that_was_refused_in_the_end_but_taken_before_is_stopped(
+async def test_a_job_accepted_before_a_final_rejection_is_stopped(
     open_platform: OpenPlatform,
 ) -> None:
     class Forgetful(Scripted):
@@ -159,7 +159,7 @@ async def test_nobodys_job_is_stopped_for_anothers_request(open_platform: OpenPl
         assert runner.cancelled == set()
 
 
-async def test_a_runner_that_cannot_even_stop_a_job_keeps_no_request_from_ending(
+async def test_a_request_ends_although_its_job_cannot_be_stopped(
     open_platform: OpenPlatform,
 ) -> None:
     class Broken(Scripted):
@@ -190,7 +190,7 @@ async def test_a_refund_comes_also_to_who_has_as_much_as_anybody_may(open_platfo
         await assert_sound()
 
 
-async def test_who_is_banned_meanwhile_gets_what_was_paid_for_or_the_refund(
+async def test_a_ban_keeps_neither_paid_events_nor_refunds_back(
     open_platform: OpenPlatform,
 ) -> None:
     runner = Scripted()
@@ -258,7 +258,7 @@ async def test_a_hub_that_was_down_gets_the_dataset_once(
         await assert_sound()
 
 
-async def test_a_hub_that_stays_down_costs_nothing_and_operators_have_the_output(
+async def test_a_hub_outage_is_refunded_and_the_output_is_kept(
     open_platform: OpenPlatform, own_hub: HubServer, tmp_path: Path
 ) -> None:
     wishes = replace(DELIVERY, token=own_hub.token("ada"))

@@ -77,7 +77,7 @@ async def test_who_spoils_their_own_repository_pays_for_the_job(
         await assert_sound()
 
 
-async def test_a_cancel_that_the_runner_is_deaf_to_pays_for_what_was_used(
+async def test_an_ignored_cancellation_pays_for_what_was_used(
     open_platform: OpenPlatform,
 ) -> None:
     class Deaf(Scripted):
@@ -98,7 +98,7 @@ async def test_a_cancel_that_the_runner_is_deaf_to_pays_for_what_was_used(
         await assert_sound()
 
 
-async def test_a_process_that_slept_through_the_deadline_stops_nobodys_job(
+async def test_a_process_asleep_past_the_deadline_stops_no_job(
     open_platform: OpenPlatform,
 ) -> None:
     runner = Scripted()

@@ -105,7 +105,7 @@ async def test_what_belongs_to_somebody_banned_answers_nobody(open_platform: Ope
         assert (again.cached, again.request_id) == (True, second)
 
 
-async def test_a_repeated_key_is_answered_whatever_became_of_the_webhooks_host(
+async def test_a_repeated_key_is_answered_without_the_webhooks_host(
     open_platform: OpenPlatform,
 ) -> None:
     told = replace(DELIVERY, idempotency_key="once", webhook_url="https://localhost/told")

@@ -142,7 +142,7 @@ async def test_what_a_user_adds_later_does_not_make_it_unpublished(
 
 
 @pytest.mark.parametrize(("more", "is_read"), [(60_000, True), (100_000, False)])
-async def test_a_file_named_as_the_manifest_is_read_only_if_it_could_be_ours(
+async def test_a_manifest_is_read_only_if_it_could_be_ours(
     hub: HubServer,
     provenance: Provenance,
     storage: LocalStorage,
@@ -166,7 +166,7 @@ async def test_a_file_named_as_the_manifest_is_read_only_if_it_could_be_ours(
     assert nothing_left(scratch)
 
 
-async def test_a_publisher_killed_before_its_commit_is_followed_by_another(
+async def test_a_killed_publication_is_completed_by_another(
     own_hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
 ) -> None:
     to = target(own_hub, provenance)
