@@ -131,7 +131,7 @@ def test_a_plugin_is_recorded_with_its_distribution_and_version(installed: Insta
         *("wrapper", "old wrapper"),
     ],
 )
-def test_a_broken_plugin_is_recorded_and_stops_nobody(
+def test_a_broken_plugin_is_recorded_and_stops_no_other(
     installed: Install, caplog: pytest.LogCaptureFixture, source: str, error: str
 ) -> None:
     installed("broken-plugin", {"broken_plugin": source})

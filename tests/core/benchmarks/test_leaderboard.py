@@ -128,6 +128,6 @@ async def test_the_history_of_an_empty_leaderboard_is_empty(connected: str) -> N
     assert await history.steps(EDITION, CARD, None, limit=10) == []
 
 
-async def test_a_metric_that_the_task_lacks_is_told_with_those_it_has(connected: str) -> None:
+async def test_an_unknown_metric_is_reported_with_the_known_ones(connected: str) -> None:
     with pytest.raises(InvalidInput, match="no metric 'beauty'; it has accuracy"):
         await history.steps(EDITION, CARD, "beauty", limit=10)

@@ -45,7 +45,7 @@ async def test_bans_and_the_kill_switch_are_audited(alice: accounts.AccountView)
     assert [deed.action for deed in await operations.audit_log(limit=1, before=deeds[0].id)] == ["freeze"]
 
 
-async def test_a_freeze_is_whose_it_was_whoever_adds_a_note(connected: str) -> None:
+async def test_a_freeze_keeps_its_operator_when_a_note_is_added(connected: str) -> None:
     await operations.freeze(True, "the hub is down", actor="grace", http_request_id="r1")
     first = await operations.current_freeze()
     assert (first.by, first.note) == ("grace", "the hub is down")

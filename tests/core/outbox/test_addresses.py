@@ -116,7 +116,7 @@ async def nobody(host: str, port: int, account_id: int | None) -> Sequence[str]:
         ("https://[::1/", "not a URL"),
     ],
 )
-async def test_a_url_that_cannot_be_told_anything_is_refused(url: str, why: str) -> None:
+async def test_an_unusable_url_is_rejected(url: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why) as refused:
         await require_url(url, settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
     assert refused.value.errors[0]["field"] == "webhook_url"
@@ -236,7 +236,7 @@ async def test_the_certificate_must_be_of_an_authority_that_is_trusted(
     assert HOST not in caplog.text
 
 
-async def test_where_nobody_listens_it_is_tried_again(post: Post) -> None:
+async def test_a_refused_connection_is_retried(post: Post) -> None:
     await post.register(f"https://{HOST}:1/")
     await post.announce("r1")
     await post.deliver()
@@ -255,7 +255,7 @@ async def test_a_port_without_connections_is_an_ordinary_failure(
     assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
 
 
-async def test_nobody_learns_which_ports_are_open(post: Post, receiver: Receiver) -> None:
+async def test_errors_do_not_reveal_open_ports(post: Post, receiver: Receiver) -> None:
     """What listens and does not answer, what is not HTTP, and what is not there have one name."""
     receiver.flood = b"220 mail.example ESMTP\r\n"
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:

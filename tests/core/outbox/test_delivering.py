@@ -252,7 +252,7 @@ async def test_a_banned_account_is_sent_nothing_until_the_ban_ends(post: Post, r
     assert [(d.state, d.last_error) for d in await post.log(account.id)] == [("delivered", None)]
 
 
-async def test_a_secret_that_cannot_be_read_any_more_is_told(post: Post, receiver: Receiver) -> None:
+async def test_an_unreadable_secret_is_reported(post: Post, receiver: Receiver) -> None:
     await post.register(receiver.url())
     await post.announce("r1")
     post.secrets = type(post.secrets)(["another key"])

@@ -72,7 +72,7 @@ async def attempts_of(account_id: int, post: Post) -> int:
     return sum(delivery.attempts for delivery in await post.log(account_id))
 
 
-async def test_silent_receivers_of_many_accounts_delay_nobody(
+async def test_silent_receivers_of_many_accounts_delay_no_other(
     post: Post, receiver: Receiver, silent: socket.socket
 ) -> None:
     await attack(post, port_of(silent))

@@ -71,7 +71,7 @@ async def test_threads_are_bounded_also_when_no_caller_waits(name_server: NameSe
     assert await look_ups.look_up("quick.example", 443, 200) == ["8.8.8.8"]
 
 
-async def test_black_holed_names_of_sixteen_accounts_block_nobody(name_server: NameServer) -> None:
+async def test_black_holed_names_of_sixteen_accounts_block_no_other(name_server: NameServer) -> None:
     look_ups = LookUps()
     await asyncio.gather(*(leave_soon(look_ups, f"h{n}.slow.example", n) for n in range(1, 17)))
     assert threads() == 16
@@ -91,7 +91,7 @@ async def test_an_account_rests_after_a_slow_look_up(name_server: NameServer) ->
     assert await look_ups.look_up("quick.example", 443, 2) == ["8.8.8.8"]
 
 
-async def test_one_account_has_one_look_up_and_holds_up_nobody_else(name_server: NameServer) -> None:
+async def test_one_account_has_one_look_up_and_delays_no_other(name_server: NameServer) -> None:
     look_ups = LookUps(maximum=4, seconds=0.05, slow=20)
     await leave_soon(look_ups, "h.slow.example", 1)
     for n in range(10):

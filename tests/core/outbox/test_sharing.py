@@ -79,7 +79,7 @@ async def test_what_one_is_taking_is_not_taken_by_another(
         assert len(await slow) == 1
 
 
-async def test_a_slow_receiver_holds_up_nobody_else(
+async def test_a_slow_receiver_delays_no_other(
     post: Post, receiver: Receiver, authority: trustme.CA
 ) -> None:
     receiver.open.clear()
@@ -96,7 +96,7 @@ async def test_a_slow_receiver_holds_up_nobody_else(
             await until(lambda: len(receiver.received) == 1)
 
 
-async def test_whoever_delivers_is_woken_after_the_commit(
+async def test_the_deliverer_is_woken_after_the_commit(
     post: Post, authority: trustme.CA, trusted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collidium.outbox.deliverer.IDLE_SECONDS", 3600)

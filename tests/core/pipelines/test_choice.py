@@ -119,13 +119,13 @@ def test_production_without_an_engine(bare: Machine) -> None:
         bare.choose("odd")
 
 
-def test_missing_modules_are_told_with_the_extra(machine: Machine) -> None:
+def test_missing_modules_are_reported_with_the_extra(machine: Machine) -> None:
     machine.acts = replace(machine.acts, native=("no_such_module", "json"))
     with pytest.raises(CannotSimulate, match=r"needs no_such_module on .*: pip install 'collidium\[sim\]'"):
         machine.choose("acts")
 
 
-def test_what_was_begun_goes_on_and_nothing_is_fetched_unasked(machine: Machine) -> None:
+def test_a_started_run_resumes_without_fetching_images(machine: Machine) -> None:
     assert machine.choose(started="acts").pipeline.name == "acts"
     machine.odd = stages.contained(ABSENT, "odd")
     with pytest.raises(CannotSimulate, match="--pipeline odd fetches it"):
@@ -145,7 +145,7 @@ def simulated(machine: Machine, directory: Path) -> str:
     return made.runtime
 
 
-def test_an_image_that_cannot_be_fetched_is_told(machine: Machine, tmp_path: Path) -> None:
+def test_a_failed_image_fetch_is_reported(machine: Machine, tmp_path: Path) -> None:
     machine.odd = stages.contained(ABSENT, "odd")
     with pytest.raises(StageFailed, match=f"cannot be fetched; try by hand: podman pull {ABSENT}") as caught:
         simulated(machine, tmp_path / "out")
@@ -153,7 +153,7 @@ def test_an_image_that_cannot_be_fetched_is_told(machine: Machine, tmp_path: Pat
     assert not (tmp_path / "out" / ".collidium" / "order.json").exists(), "another pipeline may be tried here"
 
 
-def test_an_image_is_built_where_its_pipeline_says_from_what(
+def test_an_image_is_built_from_the_pipelines_containerfile(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BUILDAH_ISOLATION", "chroot")

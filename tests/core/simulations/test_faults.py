@@ -137,7 +137,7 @@ async def test_a_job_accepted_before_a_final_rejection_is_stopped(
         await until(lambda: runner.cancelled == {request.request_id})
 
 
-async def test_nobodys_job_is_stopped_for_anothers_request(open_platform: OpenPlatform) -> None:
+async def test_no_job_is_stopped_for_another_request(open_platform: OpenPlatform) -> None:
     class Confused(Scripted):
         async def submit(self, job: Job) -> str:
             await super().submit(job)
@@ -177,7 +177,7 @@ async def test_a_request_ends_although_its_job_cannot_be_stopped(
 # -- money ---------------------------------------------------------------------------------------------------
 
 
-async def test_a_refund_comes_also_to_who_has_as_much_as_anybody_may(open_platform: OpenPlatform) -> None:
+async def test_a_refund_may_exceed_the_largest_balance(open_platform: OpenPlatform) -> None:
     runner = Scripted()
     runner.answers = [JobStatus(JobState.FAILED, reason="told")]
     async with open_platform(runner) as platform:

@@ -64,7 +64,7 @@ async def test_an_order_is_charged_and_queued(open_platform: OpenPlatform) -> No
         await assert_sound()
 
 
-async def test_a_completed_request_answers_the_same_order_of_anybody(open_platform: OpenPlatform) -> None:
+async def test_a_completed_request_answers_the_same_order_of_all(open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
         first = await completed(platform, "alice")
         bob = await sign_up("bob")
@@ -95,7 +95,7 @@ async def test_a_private_request_answers_its_owner_alone(open_platform: OpenPlat
         assert (again.cached, again.request_id) == (True, first)
 
 
-async def test_what_belongs_to_somebody_banned_answers_nobody(open_platform: OpenPlatform) -> None:
+async def test_requests_of_banned_accounts_answer_no_order(open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
         first = await completed(platform, "alice")
         await operations.ban("alice", True, actor="test", http_request_id="test")
