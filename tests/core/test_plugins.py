@@ -22,7 +22,7 @@ from collidium.cli import extensions
 from collidium.contracts.runner import Job
 from collidium.errors import ConfigurationError
 from collidium.order import Order
-from collidium.pipelines.simulating import Wishes, simulate
+from collidium.pipelines.simulating import RunOptions, simulate
 from collidium.plugins import Plugins
 from collidium.settings import Settings
 from collidium.testing.conformance import (
@@ -311,7 +311,7 @@ def test_hook_collidium_pipelines(documented: Documented, tmp_path: Path) -> Non
     made = simulate(
         Order("anything", 3, 0),
         tmp_path / "out",
-        Wishes(pipeline="pairs"),
+        RunOptions(pipeline="pairs"),
         get=pipelines.get,
         tell=lambda _: None,
         note=lambda _: None,

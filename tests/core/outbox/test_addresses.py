@@ -175,9 +175,7 @@ async def test_loopback_in_any_spelling_is_rejected_by_the_resolver(host: str) -
 # -- at delivery ---------------------------------------------------------------------------------------
 
 
-async def test_a_rebound_name_is_rejected_at_delivery(
-    post: Post, receiver: Receiver
-) -> None:
+async def test_a_rebound_name_is_rejected_at_delivery(post: Post, receiver: Receiver) -> None:
     await require_url(receiver.url(), settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
     await post.register(receiver.url())
     await post.announce("r1")
@@ -244,9 +242,7 @@ async def test_a_refused_connection_is_retried(post: Post) -> None:
     assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
 
 
-async def test_a_port_without_connections_is_an_ordinary_failure(
-    post: Post, trusted: object
-) -> None:
+async def test_a_port_without_connections_is_an_ordinary_failure(post: Post, trusted: object) -> None:
     """Such addresses were taken once, and may still be registered."""
     await post.register(f"https://{HOST}:99999/")
     await post.announce("r1")

@@ -17,7 +17,7 @@ from tests.core.outbox.receiver import Receiver
 from tests.waiting import until
 
 from collidium import accounts, outbox, settings
-from collidium.outbox.bounded_network import LONGEST_HEAD, MOST_PER_READ
+from collidium.outbox.bounded_network import LONGEST_HEAD, MAX_READ_BYTES
 from collidium.outbox.sending import Sender
 
 
@@ -40,9 +40,7 @@ async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receive
     assert await post.deliver() == 0
 
 
-async def test_altered_or_delayed_events_do_not_verify(
-    post: Post, receiver: Receiver
-) -> None:
+async def test_altered_or_delayed_events_do_not_verify(post: Post, receiver: Receiver) -> None:
     secret = await post.register(receiver.url())
     await post.announce("r1", "r2")
     await post.deliver()
@@ -197,7 +195,7 @@ async def test_others_have_their_turn_while_an_answer_comes(
     for turn, size in at_read:
         per_turn[turn] += size
     assert sum(per_turn.values()) == LONGEST_HEAD
-    assert max(per_turn.values()) <= MOST_PER_READ
+    assert max(per_turn.values()) <= MAX_READ_BYTES
 
 
 async def test_a_receiver_that_does_not_answer_is_left_in_time(

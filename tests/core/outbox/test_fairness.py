@@ -17,7 +17,7 @@ from tests.waiting import until
 
 from collidium.outbox import deliveries, turns
 from collidium.outbox.models import Delivery
-from collidium.outbox.sending import MOST_PER_ADDRESS
+from collidium.outbox.sending import MAX_PER_ADDRESS
 
 ATTACKERS = range(100, 116)
 
@@ -120,7 +120,7 @@ async def test_silent_names_of_one_address_share_few_connections(
                         still_open.add(connection)
                         accepted += 1
                 still_open.difference_update([each for each in still_open if has_ended(each)])
-                assert len(still_open) <= MOST_PER_ADDRESS
+                assert len(still_open) <= MAX_PER_ADDRESS
                 return accepted == len(ATTACKERS)
 
             await until(all_came)
@@ -162,9 +162,7 @@ async def test_each_failure_puts_off_what_is_due(
     assert not await Delivery.filter(next_attempt_at__lte=now).exists()
 
 
-async def test_another_accounts_failing_receiver_causes_no_wait(
-    post: Post, receiver: Receiver
-) -> None:
+async def test_another_accounts_failing_receiver_causes_no_wait(post: Post, receiver: Receiver) -> None:
     """Both send to one host, as customers of one provider do."""
     receiver.status = lambda number: 503 if receiver.received[number - 1].path == "/failing" else 204
     await post.register(receiver.url("/failing"), account_id=1)

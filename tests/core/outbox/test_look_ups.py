@@ -18,7 +18,7 @@ from collidium import settings
 from collidium.errors import InvalidInput, TooManyRequests, Unavailable
 from collidium.outbox import require_reachable
 from collidium.outbox.sending import Sender
-from collidium.runtime.look_ups import MOST, LookUps
+from collidium.runtime.look_ups import MAXIMUM, LookUps
 
 DEFAULTS = settings.load()
 
@@ -183,8 +183,8 @@ async def test_black_holed_names_leave_look_ups_to_who_answered(name_server: Nam
         )
         return outcome.error
 
-    waiting = [asyncio.create_task(send(f"h{n}.slow.example", n)) for n in range(1, MOST + 1)]
-    await until(lambda: threads() == MOST)
+    waiting = [asyncio.create_task(send(f"h{n}.slow.example", n)) for n in range(1, MAXIMUM + 1)]
+    await until(lambda: threads() == MAXIMUM)
     assert await send("inside.example", 100) == "could not be tried now"
     assert "not public" in str(await send("inside.example", 100, answering=True))
     name_server.answers.set()

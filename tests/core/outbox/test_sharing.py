@@ -79,9 +79,7 @@ async def test_what_one_is_taking_is_not_taken_by_another(
         assert len(await slow) == 1
 
 
-async def test_a_slow_receiver_delays_no_other(
-    post: Post, receiver: Receiver, authority: trustme.CA
-) -> None:
+async def test_a_slow_receiver_delays_no_other(post: Post, receiver: Receiver, authority: trustme.CA) -> None:
     receiver.open.clear()
     with receiving(authority, HOST) as quick:
         await post.register(receiver.url(), account_id=1)
@@ -160,9 +158,7 @@ async def test_a_killed_process_leaves_its_deliveries_to_another(
     assert (delivery.state, delivery.attempts) == ("delivered", 2)
 
 
-async def test_a_late_failure_does_not_undo_a_later_delivery(
-    post: Post, receiver: Receiver
-) -> None:
+async def test_a_late_failure_does_not_undo_a_later_delivery(post: Post, receiver: Receiver) -> None:
     await post.register(receiver.url())
     await post.announce("r1")
     receiver.open.clear()

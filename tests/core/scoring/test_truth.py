@@ -50,7 +50,9 @@ def resharded(dataset: Dataset, directory: Path) -> Dataset:
     return Dataset(directory)
 
 
-async def test_the_manifest_describes_the_truth(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
+async def test_the_manifest_describes_the_truth(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
     truth = await make(executor, dataset, tmp_path, block_rows=45)
     assert truth.directory == tmp_path / "toy" / truth.version
     assert (truth.task, truth.dataset, truth.revision, truth.scorer_version) == ("toy", "toy_pu0", "abc", "1")

@@ -36,7 +36,7 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium.platform import Platform
-from collidium.simulations import Order, Wishes
+from collidium.simulations import DeliveryOptions, Order
 
 #: More than anybody has.
 EXPENSIVE = Order("ttbar", events=10_000, pileup=200)
@@ -324,4 +324,4 @@ async def test_a_flood_of_orders_does_not_delay_a_freeze(open_platform: OpenPlat
 
 
 def test_wishes_do_not_show_the_token() -> None:
-    assert "hf_a_token" not in repr(Wishes(token="hf_a_token"))  # noqa: S106 -- nobody's
+    assert "hf_a_token" not in repr(DeliveryOptions(token="hf_a_token"))  # noqa: S106 -- nobody's
