@@ -313,7 +313,7 @@ def test_hook_collidium_pipelines(documented: Documented, tmp_path: Path) -> Non
         tmp_path / "out",
         RunOptions(pipeline="pairs"),
         get=pipelines.get,
-        tell=lambda _: None,
+        report=lambda _: None,
         note=lambda _: None,
         first_event=5,
     )

@@ -11,9 +11,8 @@ from collidium.api.answers import WrittenPage, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks.leaderboard import ranks as boards
-from collidium.benchmarks.leaderboard.fronts import Fronts
 from collidium.benchmarks.leaderboard.history import steps
-from collidium.benchmarks.leaderboard.ranks import Edition, Selection
+from collidium.benchmarks.leaderboard.ranks import Edition, Fronts, Selection
 from collidium.benchmarks.tasks import tasklist
 from collidium.errors import InvalidInput
 from collidium.records import BestStep, Place, encode

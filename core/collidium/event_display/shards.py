@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,33 +31,8 @@ _MAX_SPANS: Final = 256
 Outlines = MutableMapping[str, Outline]
 
 
-class Shards(ABC):
-    """The shards of one config. Its methods block."""
-
-    config: str
-
-    @abstractmethod
-    def tables(self) -> tuple[str, ...]:
-        """The names of its tables."""
-
-    @abstractmethod
-    def paths(self, table: str) -> list[str]:
-        """The shards of a table, in order of their names. Raises UnusableDataset."""
-
-    @abstractmethod
-    def outline(self, path: str) -> Outline:
-        """Return the outline of a shard. Raises UnusableDataset, and what :class:`HubReader` raises."""
-
-    @abstractmethod
-    def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
-        """Row groups of a shard on this machine, if need be below ``directory``.
-
-        Raises TooLarge where they have more than ``max_bytes``, and what :class:`HubReader` raises.
-        """
-
-
-class LocalShards(Shards):
-    """A directory with a file for each table."""
+class LocalShards:
+    """The shards of one config: a directory with a file for each table. Its methods block."""
 
     def __init__(self, directory: Path, config: str) -> None:
         self.config = config
@@ -78,8 +52,8 @@ class LocalShards(Shards):
         return Piece(self._directory / path, groups)
 
 
-class HubShards(Shards):
-    """A config of a repository, read by ranges of bytes."""
+class HubShards:
+    """The shards of one config of a repository, read by ranges of bytes. Its methods block."""
 
     def __init__(
         self,
@@ -104,12 +78,15 @@ class HubShards(Shards):
             raise UnusableDataset(f"{repository.repo} has no config {config}")
 
     def tables(self) -> tuple[str, ...]:
+        """The names of its tables."""
         return layout.configs(self._paths)[self.config]
 
     def paths(self, table: str) -> list[str]:
+        """The shards of a table, in order of their names. Raises UnusableDataset."""
         return layout.shards(self._paths, table, self.config)
 
     def outline(self, path: str) -> Outline:
+        """Return the outline of a shard. Raises UnusableDataset, and what :class:`HubReader` raises."""
         file = self._repository.files[path]
         known = self._outlines.get(file.content.digest)
         if known is None:
@@ -124,7 +101,10 @@ class HubShards(Shards):
         return known
 
     def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
-        """A file with holes: the footer and the wanted columns lie where they do in the shard."""
+        """Copy row groups below ``directory``: a file with holes, all else at its place in the shard.
+
+        Raises TooLarge where they have more than ``max_bytes``, and what :class:`HubReader` raises.
+        """
         outline, file = self.outline(path), self._repository.files[path]
         stored = canonical(table, outline.columns)
         known = {old for column, old in stored.items() if column in (*SHOWN[table].names, "event_id")}
@@ -163,6 +143,9 @@ class HubShards(Shards):
                 if copy.tell() + len(content) > stop:
                     raise UpstreamError(f"{self._hub.endpoint} gave more of {file.path} than was asked for")
                 copy.write(content)
+
+
+Shards = LocalShards | HubShards
 
 
 def _without_ranges(hub: HubReader, path: str) -> UpstreamError:

@@ -7,14 +7,14 @@ From IANA's registries of special-purpose addresses (RFC 6890 and what came afte
 from __future__ import annotations
 
 import asyncio
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
 from collidium.runtime.look_ups import LookUps, Resolve
 
-_NOT_PUBLIC_4: Final = tuple(
+_NOT_PUBLIC: Final = tuple(
     map(
-        IPv4Network,
+        ip_network,
         (
             "0.0.0.0/8",  # this network
             "10.0.0.0/8",
@@ -31,17 +31,6 @@ _NOT_PUBLIC_4: Final = tuple(
             "203.0.113.0/24",
             "224.0.0.0/4",  # multicast
             "240.0.0.0/4",  # reserved, and broadcast
-        ),
-    )
-)
-
-#: All that was ever given out for the public. Loopback, private, link-local and multicast addresses lie
-#: outside, and those that hold an IPv4 address (mapped, NAT64).
-_PUBLIC_6: Final = IPv6Network("2000::/3")
-_NOT_PUBLIC_6: Final = tuple(
-    map(
-        IPv6Network,
-        (
             "2001::/23",  # protocol assignments, among them Teredo, which holds an IPv4 address
             "2001:db8::/32",  # documentation, as is 3fff::
             "2002::/16",  # 6to4, which holds an IPv4 address
@@ -49,16 +38,17 @@ _NOT_PUBLIC_6: Final = tuple(
         ),
     )
 )
+#: All that was ever given out for the public. Loopback, private, link-local and multicast addresses lie
+#: outside, and those that hold an IPv4 address (mapped, NAT64).
+_PUBLIC_6: Final = ip_network("2000::/3")
 
 
 def is_public(address: str) -> bool:
     """Whether the address, as a resolver gives it, is one of the public internet."""
-    parsed: IPv4Address | IPv6Address = ip_address(address)
-    if isinstance(parsed, IPv4Address):
-        return not any(parsed in network for network in _NOT_PUBLIC_4)
-    if parsed.scope_id is not None or parsed not in _PUBLIC_6:
+    parsed = ip_address(address)
+    if isinstance(parsed, IPv6Address) and (parsed.scope_id is not None or parsed not in _PUBLIC_6):
         return False
-    return not any(parsed in network for network in _NOT_PUBLIC_6)
+    return not any(parsed in network for network in _NOT_PUBLIC)
 
 
 #: That of those who give a URL and wait for the answer.

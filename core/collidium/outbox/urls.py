@@ -62,20 +62,6 @@ async def require_reachable(
         raise _unusable(field, refused) from None
 
 
-async def require_url(
-    url: str,
-    settings: Settings,
-    *,
-    account_id: int | None = None,
-    field: str = "webhook_url",
-    resolve: Resolve = look_up,
-) -> str:
-    """The canonical form of a URL whose host is reachable; raises as the two above."""
-    kept = canonical_url(url, field=field)
-    await require_reachable(kept, settings, account_id=account_id, field=field, resolve=resolve)
-    return kept
-
-
 def _unusable(field: str, refused: Refused) -> InvalidInput:
     problem = {"field": field, "detail": str(refused)}
     return InvalidInput(f"{field} cannot be used: {refused}", errors=[problem])

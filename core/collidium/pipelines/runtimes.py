@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from collidium.containers.engine import Engine, EngineRefused, EngineUnavailable, bind, confined
 from collidium.contracts.pipeline import Stage
@@ -28,55 +28,30 @@ _KEPT: Final = frozenset(
 )
 
 
-class Runtime(Protocol):
-    """Runs stages."""
-
-    @property
-    def name(self) -> str:
-        """What ``--runtime`` chooses it by."""
-        ...
-
-    @property
-    def python(self) -> str:
-        """Its interpreter."""
-        ...
-
-    def seen(self, work: Path) -> str:
-        """The working directory as commands see it."""
-        ...
-
-    def command(self, stage: Stage, words: Sequence[str], work: Path, seconds: float | None) -> list[str]:
-        """What to start for the words of a stage, which has so many seconds."""
-        ...
-
-    def environment(self, work: Path) -> Mapping[str, str]:
-        """In which environment."""
-        ...
-
-    def clear(self, work: Path) -> None:
-        """End what an earlier run of the stages in this directory may have left running."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Native:
     """This machine, with the Python that runs the platform."""
 
+    #: What ``--runtime`` chooses it by.
     name: str = "none"
+    #: Its interpreter.
     python: str = sys.executable
 
     def seen(self, work: Path) -> str:
+        """The working directory as commands see it."""
         return str(work)
 
     def command(self, stage: Stage, words: Sequence[str], work: Path, seconds: float | None) -> list[str]:
+        """The command of a stage, which has so many seconds."""
         return list(words)
 
     def environment(self, work: Path) -> Mapping[str, str]:
+        """The environment of the command."""
         kept = {n: v for n, v in os.environ.items() if n in _KEPT or n.startswith(("LC_", "OMP_"))}
         return kept | {"TMPDIR": str(work / "tmp"), "PYTHONUNBUFFERED": "1"}
 
     def clear(self, work: Path) -> None:
-        """The kernel ended them with their parent."""
+        """End what an earlier run left running: nothing, as the kernel ended it with its parent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +110,9 @@ class Containers:
         if self.engine.program != "podman":
             return []
         return [f"--timeout={int(min(seconds or _LONGEST_SECONDS, _LONGEST_SECONDS)) + 60}"]
+
+
+Runtime = Native | Containers
 
 
 def container_name(work: Path) -> str:

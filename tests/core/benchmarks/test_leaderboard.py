@@ -14,8 +14,7 @@ from toy_task import Toy
 
 from collidium import database
 from collidium.benchmarks.leaderboard import history, ranks
-from collidium.benchmarks.leaderboard.fronts import Fronts
-from collidium.benchmarks.leaderboard.ranks import Edition, Selection
+from collidium.benchmarks.leaderboard.ranks import Edition, Fronts, Selection
 from collidium.benchmarks.models import Submission
 from collidium.errors import InvalidInput
 from collidium.records import Place
