@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from collidium.runtime.backoff import Backoff
 from tests.core.datasets import events
 from tests.core.datasets.events import CONFIG, tables_of
 from tests.documents import ROOT, code_blocks
@@ -15,8 +16,7 @@ from collidium import datasets
 from collidium.contracts.digest import event_digests, together
 from collidium.errors import ConfigurationError, NotFound, Unavailable, UnusableDataset, UpstreamError
 from collidium.hub import reader
-from collidium.runtime.waiting import Backoff
-from collidium.scoring.bench import data_loading
+from collidium.scoring.bench import loaders
 from collidium.scoring.bench.data_loading import Slice, time_slice
 
 from .conftest import HubServer
@@ -62,8 +62,8 @@ def part(hub: HubServer, proxy: HubProxy, repo: str, tmp_path: Path) -> Slice:
 
 def test_what_is_read_in_place_is_what_was_downloaded(part: Slice, proxy: HubProxy, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
-    streamed = data_loading.load(part.from_hub())
-    assert streamed.equals(data_loading.load(part.from_disk()))
+    streamed = loaders.load(part.from_hub())
+    assert streamed.equals(loaders.load(part.from_disk()))
     assert streamed.column("event_id").to_pylist() == [*range(4, 16)]
     assert sorted(tmp_path.rglob("*")) == before
     asked = proxy.files_asked()
@@ -77,31 +77,31 @@ def test_what_is_read_in_place_is_what_was_downloaded(part: Slice, proxy: HubPro
 def test_a_connection_that_breaks_is_asked_again(part: Slice, proxy: HubProxy) -> None:
     proxy.cut["tracker_hits"] = 1
     proxy.refuse["tracker_hits"] = [503, 429]
-    assert data_loading.load(part.from_hub()).num_rows == 12
+    assert loaders.load(part.from_hub()).num_rows == 12
 
 
 def test_a_hub_that_stays_down_is_told(part: Slice, proxy: HubProxy) -> None:
     proxy.refuse["tracker_hits"] = [503] * 20
     with pytest.raises(Unavailable, match="answered 503"):
-        data_loading.load(part.from_hub())
+        loaders.load(part.from_hub())
 
 
 def test_a_hub_without_ranges_is_told(part: Slice, proxy: HubProxy) -> None:
     proxy.without_ranges = True
     with pytest.raises(UpstreamError, match=r"does not give train-0000\d-of-00003.parquet by ranges"):
-        data_loading.load(part.from_hub())
+        loaders.load(part.from_hub())
 
 
 def test_a_shard_that_comes_damaged_is_told(part: Slice, proxy: HubProxy) -> None:
     proxy.damage["tracker_hits"] = 100
     with pytest.raises(UnusableDataset, match="cannot be read as parquet"):
-        data_loading.load(part.from_hub())
+        loaders.load(part.from_hub())
 
 
 def test_who_may_not_read_it_does_not(part: Slice) -> None:
     place = datasets.HubDataset(part.place.repo, part.place.endpoint, token=None)
     with pytest.raises(NotFound, match="if it is private, log in"):
-        data_loading.load(Slice(place, part.fetched, part.config, part.table, part.events).from_hub())
+        loaders.load(Slice(place, part.fetched, part.config, part.table, part.events).from_hub())
 
 
 def test_no_token_is_shown(part: Slice) -> None:
@@ -111,7 +111,7 @@ def test_no_token_is_shown(part: Slice) -> None:
 
 def test_a_slice_is_read_from_both_places(part: Slice, proxy: HubProxy) -> None:
     told: list[tuple[str, int, int]] = []
-    times = time_slice(part, data_loading.load, repeats=2, progress=lambda *step: told.append(step))
+    times = time_slice(part, loaders.load, repeats=2, progress=lambda *step: told.append(step))
     assert told == [("disk", 1, 2), ("disk", 2, 2), ("hub", 1, 2), ("hub", 2, 2)]
     (row,) = times.predictions().to_pylist()
     hits = TABLES["tracker_hits"].slice(4, 12)
@@ -125,14 +125,14 @@ def test_a_slice_is_read_from_both_places(part: Slice, proxy: HubProxy) -> None:
 def test_events_that_are_not_there_are_told_before_anything_is_timed(part: Slice) -> None:
     more = Slice(part.place, part.fetched, part.config, part.table, range(4, 40))
     with pytest.raises(UnusableDataset, match="lacks 20 of the 36 events"):
-        time_slice(more, data_loading.load, repeats=1)
+        time_slice(more, loaders.load, repeats=1)
 
 
 def test_a_loader_of_ones_own(part: Slice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "loaders_of_mine.py").write_text(SHOWN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    times = time_slice(part, data_loading.find("loaders_of_mine:load"), repeats=1)
+    times = time_slice(part, loaders.find("loaders_of_mine:load"), repeats=1)
     assert times.events == 12
 
 
@@ -148,4 +148,4 @@ def test_a_loader_of_ones_own(part: Slice, tmp_path: Path, monkeypatch: pytest.M
 )
 def test_a_loader_that_is_not_there(address: str, told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
-        data_loading.find(address)
+        loaders.find(address)

@@ -84,16 +84,16 @@ def data_loading(
     collidium bench data-loading alice/odd-ttbar --config ttbar_pu0 --table tracker_hits --events 0:1000
     """
     check_events(events)
-    from collidium.scoring.bench import data_loading
+    from collidium.scoring.bench import loaders
     from collidium.scoring.bench.data_loading import time_slice
 
-    read = data_loading.find(loader) if loader else data_loading.load
+    read = loaders.find(loader) if loader else loaders.load
     place = _repository(source, hub, revision)
     part = _slice(place, *_asked(config, table, events), cache)
     with _Bars() as bars:
         times = time_slice(part, read, repeats=repeats, progress=bars.tell)
     times.write(output)
-    record = _record(part, times, loader or data_loading.OWN, output)
+    record = _record(part, times, loader or loaders.OWN, output)
     if as_json:
         print_json(record)
     else:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +17,6 @@ from collidium.contracts.task import EventRange
 from collidium.datasets.access import Fetched
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
-from collidium.errors import ConfigurationError
 from collidium.hub.repository import address_of
 from collidium.hub.sources import HubDataset
 from collidium.scoring.bench.measuring import Digests, Loader, Measured, Reading, measure
@@ -119,43 +116,3 @@ def time_slice(part: Slice, loader: Loader, *, repeats: int, progress: Progress 
         local=timed(part.from_disk(), "disk"),
         streaming=timed(part.from_hub(), "hub"),
     )
-
-
-#: What the platform's own is called.
-OWN: Final = "collidium.datasets.load"
-
-
-def load(reading: Reading) -> pa.Table:
-    """The platform's own: :func:`collidium.datasets.load`, and the same by ranges of bytes when streaming."""
-    from collidium import datasets
-
-    if not reading.streaming:
-        return datasets.load(reading.source, reading.config, reading.table, reading.events)
-    from collidium.datasets.fetching.remote_shards import RemoteShard
-    from collidium.hub.reader import HubReader
-
-    endpoint = reading.source.partition("/datasets/")[0]
-    with HubReader(endpoint, reading.token) as hub:
-        shards = [RemoteShard(hub, address.removeprefix(endpoint)) for address in reading.shards]
-        events = EventRange(reading.events.start, reading.events.stop)
-        return datasets.EventTable(reading.table, shards).load(events)
-
-
-def find(address: str) -> Loader:
-    """The function that ``module:function`` names; modules of the current directory are found, too.
-
-    Raises ConfigurationError where there is none.
-    """
-    module, colon, name = address.partition(":")
-    if not (module and colon and name):
-        raise ConfigurationError(f"a loader is named MODULE:FUNCTION, not {address!r}")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found = getattr(import_module(module), name, None)
-    except ImportError as error:
-        raise ConfigurationError(f"the loader {address} cannot be imported: {error}") from error
-    if not callable(found):
-        raise ConfigurationError(f"module {module} has no function {name}")
-    return cast(Loader, found)
