@@ -7,7 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from collidium.runtime.backoff import Backoff
 from tests.core.datasets import events
 from tests.core.datasets.events import CONFIG, tables_of
 from tests.documents import ROOT, code_blocks
@@ -16,6 +15,7 @@ from collidium import datasets
 from collidium.contracts.digest import event_digests, together
 from collidium.errors import ConfigurationError, NotFound, Unavailable, UnusableDataset, UpstreamError
 from collidium.hub import reader
+from collidium.runtime.waiting import Backoff
 from collidium.scoring.bench import loaders
 from collidium.scoring.bench.data_loading import Slice, time_slice
 
