@@ -213,7 +213,7 @@ class Plugins:
     def announce(self, hook: str, **arguments: object) -> None:
         """Notify every plugin of an event, each in a thread, with a copy of ``arguments``.
 
-        Returns at once. What a plugin raises is logged and stops nobody.
+        Returns at once. What a plugin raises is logged and stops no other.
         """
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
             values = deepcopy(_accepted(implementation, arguments))

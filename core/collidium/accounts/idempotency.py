@@ -47,7 +47,7 @@ async def is_known(owner: str, key: str | None) -> bool:
 async def recall(owner: str, key: str | None, question: object) -> Any:
     """Return the answer that the key was given, or None where it is new.
 
-    In a transaction nobody else does anything under the key until that ends.
+    In a transaction the key is locked until that ends.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Submission(Model):
     scorer_version = fields.CharField(max_length=32)
     truth_version = fields.CharField(max_length=64)
     submitted_at = fields.DatetimeField()
-    # When an operator verified what the submitter measured. None: nobody has.
+    # When an operator verified what the submitter measured. None: not verified.
     verified_at = fields.DatetimeField(null=True)
 
     class Meta(Model.Meta):

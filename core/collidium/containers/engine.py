@@ -260,7 +260,7 @@ def confined(*, rootless: bool) -> list[str]:
     # An engine that runs as this account calls this account root.
     user = "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
     return [
-        # Without an init nobody heeds the signal to stop.
+        # Without an init no process handles the signal to stop.
         "--init",
         "--pull=never",
         "--network=none",

@@ -61,7 +61,7 @@ _SQLITE_CODES: Final = frozenset(
 def is_away(error: BaseException) -> bool:
     """Whether the database cannot do its work now; False for what is wrong with the question, and for bugs.
 
-    What was asked may have been done all the same: nobody knows of a COMMIT that was never answered.
+    What was asked may have been done all the same: the fate of a COMMIT that was never answered is unknown.
     """
     if isinstance(error, DBConnectionError):
         return True
@@ -88,6 +88,6 @@ def _is_no_answer(error: asyncpg.PostgresError) -> bool:
 
 
 def _comes_from_driver(error: OSError) -> bool:
-    """asyncpg passes on what a socket raises: refused, reset, timed out, a name that nobody resolves."""
+    """asyncpg passes on what a socket raises: refused, reset, timed out, a name that does not resolve."""
     modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
     return any(module.partition(".")[0] in _DRIVERS for module in modules)

@@ -54,7 +54,7 @@ class LeasedLoop(ABC, Generic[Work]):
                         self._waiter.wake()
                     failures, pause = 0, self._idle_seconds
                 except Exception as error:
-                    # Whatever it is, nobody would look any more if this ended.
+                    # Whatever it is, the loop must go on.
                     failures += 1
                     pause = RECOVERY.pause(failures).total_seconds()
                     logger.warning(

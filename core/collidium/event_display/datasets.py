@@ -142,7 +142,7 @@ class PublicDatasets:
         ]
 
     def repository(self, repo: str, revision: str) -> Repository:
-        """A repository that everybody may look at.
+        """A public repository.
 
         Raises NotFound, Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
         """

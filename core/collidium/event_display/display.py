@@ -218,7 +218,7 @@ class EventDisplay:
         except Unreachable as error:
             raise Unavailable(f"the hub that has the datasets does not answer: {error.detail}") from error
         except (Unauthenticated, Forbidden) as error:
-            raise NotFound("there is no such dataset, or not everybody may read it") from error
+            raise NotFound("there is no such public dataset") from error
 
 
 def _tables(shards: Shards, wanted: Wanted) -> tuple[str, ...]:

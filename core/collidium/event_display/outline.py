@@ -13,7 +13,7 @@ from collidium.contracts.task import EventRange
 from collidium.errors import UnusableDataset
 
 _EVENT_ID: Final = "event_id"
-#: To ask a hub once more costs more than so many bytes that nobody needs.
+#: A further request costs more than so many unneeded bytes.
 _GAP: Final = 64 * 1024
 #: Columns of row groups, all together: no shard of events needs as many.
 _MAX_CHUNKS: Final = 50_000

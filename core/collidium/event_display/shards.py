@@ -152,7 +152,7 @@ def _without_ranges(hub: HubReader, path: str) -> UpstreamError:
     return UpstreamError(f"{hub.endpoint} does not give {path} by ranges of bytes")
 
 
-#: Of more shards in disorder nobody can be asked to wait for all footers.
+#: Of more shards in disorder, reading all footers takes too long.
 MAX_SHARDS: Final = 256
 
 

@@ -11,7 +11,7 @@ from collidium.datasets.reading.flattening import flat
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
 
-#: Hosted columns that nobody draws: where hits truly were, and who gave a cell its energy.
+#: Hosted columns that are not drawn: true positions of hits, and contributions to cells.
 _LEFT_OUT: Final[Mapping[str, tuple[str, ...]]] = {
     "tracker_hits": ("true_x", "true_y", "true_z"),
     "calo_hits": ("contrib_particle_ids", "contrib_energies", "contrib_times"),

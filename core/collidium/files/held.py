@@ -28,7 +28,7 @@ DIRECTORY: Final = ".scratch"
 
 
 class HeldFile:
-    """A new file below ``directory``, hashed while it is written, that nobody sweeps while it is held.
+    """A new file below ``directory``, hashed while it is written, that is not swept while it is held.
 
     Writing and letting go may happen in different threads: a cancelled request lets go of its file while a
     thread may still be writing to it.
@@ -80,7 +80,7 @@ class HeldFile:
 
 @contextmanager
 def held_directory(directory: Path) -> Iterator[Path]:
-    """A new directory below ``directory``, for its owner alone, that nobody sweeps within the context.
+    """A new directory below ``directory``, for its owner alone, that is not swept within the context.
 
     It is deleted in the end, unless it was moved away.
     """

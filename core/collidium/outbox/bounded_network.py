@@ -77,7 +77,7 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
         try:
             return _BoundedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
         except asyncio.CancelledError:
-            # httpcore closes it after other failures only; nobody else knows of it.
+            # httpcore closes it after other failures only; no other code knows of it.
             await self._inner.aclose()
             raise
 

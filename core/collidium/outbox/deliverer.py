@@ -67,7 +67,7 @@ class Deliverer(LeasedLoop[Attempt]):
         self._secrets = secrets
         self._clock = clock
         self._give_up = timedelta(seconds=settings.webhook_give_up_seconds)
-        # Longer than any attempt takes, so that nobody else begins one meanwhile.
+        # Longer than any attempt takes, so that no other process starts one meanwhile.
         self._lease = timedelta(seconds=settings.webhook_timeout_seconds + settings.lease_seconds)
         self._memory = Memory()
 

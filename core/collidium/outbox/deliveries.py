@@ -95,7 +95,7 @@ async def take(
     It is shown up to :data:`WINDOW`: the first of every account before the second of any, so that no backlog
     hides another account's deliveries; then those that wait for longest first.
     """
-    # Outside of the transaction that takes: on SQLite that would hold up everybody for a look.
+    # Outside of the transaction that takes: on SQLite that would lock the database for a read.
     rows = await rows_of(_DUE, PENDING, moment, moment + HORIZON, WINDOW_EACH, WINDOW_EACH, WINDOW)
     due = [Due(row["id"], Receiver(row["account_id"], row["host"])) for row in rows]
     chosen = [delivery.id for delivery in choose(due)]

@@ -86,7 +86,7 @@ class Sender:
         """A sender that trusts the authorities of ``SSL_CERT_FILE``, else those that httpx brings."""
         # In a thread: reading all authorities takes 50 ms.
         context = await asyncio.to_thread(httpx.create_ssl_context)
-        # Look-ups of its own: hosts that deliveries wait for keep nobody from setting a webhook. Others again
+        # Look-ups of its own: hosts that deliveries wait for block no registration. Others again
         # for who answered before: names that lead nowhere do not keep them waiting.
         return cls(settings, resolve or LookUps().look_up, resolve or LookUps().look_up, context)
 

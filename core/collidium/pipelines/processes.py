@@ -127,7 +127,7 @@ def _listen(
             chunk = _drain(pipe, log)
             if ended:  # a look takes more than a pipe holds
                 return
-            if chunk == b"":  # nobody holds the other end; the command still runs
+            if chunk == b"":  # the other end is closed; the command still runs
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(TICK_SECONDS)
             tick()

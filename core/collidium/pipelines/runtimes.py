@@ -18,7 +18,7 @@ from collidium.pipelines.production import CannotSimulate
 #: Where a container finds the working directory.
 _WORK: Final = "/simulation"
 _TMP: Final = "/tmp"  # noqa: S108 -- the container's own
-#: No container stays longer when nobody is left who could end it.
+#: No container stays longer when no process is left to end it.
 _LONGEST_SECONDS: Final = 7 * 86_400
 #: What a native stage sees of the environment: no token, and no address that may hold a password. By
 #: COLLIDIUM_JOB the runner local knows what belongs to its jobs.
@@ -106,7 +106,7 @@ class Containers:
             raise CannotSimulate(f"an old container cannot be removed: {error}") from error
 
     def _longest(self, seconds: float | None) -> list[str]:
-        """Podman ends containers by itself, also those that nobody looks after any more."""
+        """Podman ends containers by itself, also abandoned ones."""
         if self.engine.program != "podman":
             return []
         return [f"--timeout={int(min(seconds or _LONGEST_SECONDS, _LONGEST_SECONDS)) + 60}"]

@@ -200,7 +200,7 @@ class Progress:
     fraction: float
     guessed: bool
     elapsed_seconds: float
-    #: Until it is done, None where nobody knows.
+    #: Until it is done, None where unknown.
     remaining_seconds: float | None
 
 

@@ -72,7 +72,7 @@ class Work:
     def begin(self, production: Production) -> None:
         """Write down what is simulated here."""
         if self.started is None:
-            # Without it nobody knows what the stages that are finished here have made.
+            # Without it the order of the stages that are finished here is unknown.
             for path in (self.place, self.hidden / "stages"):
                 _remove(path)
             durable.replace(self.hidden / "order.json", _json(production.identity))

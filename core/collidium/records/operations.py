@@ -147,7 +147,7 @@ class Overview(Record, frozen=True):
     followers: Annotated[
         tuple[Follower, ...],
         Meta(
-            description="The latest first; one that was killed is named for a day. None: nobody follows "
+            description="The latest first; one that was killed is named for a day. Empty: no process follows "
             "requests."
         ),
     ] = ()

@@ -113,7 +113,7 @@ class LookUps:
             self._resting[account_id] = now + REST * took
         self._ended.notify()
         if not found.cancelled():
-            found.exception()  # taken note of, as nobody may be left who waits for it
+            found.exception()  # retrieved, as no caller may be left
 
 
 def _addresses(host: str, port: int) -> list[str]:

@@ -21,7 +21,7 @@ async def in_thread(work: Callable[[], Result], name: str) -> Result:
     Unavailable where the system has no more threads.
     """
     future: Future[Result] = Future()
-    # From here on it takes a result even when nobody waits for one any more.
+    # From here on it takes a result even when no caller waits any more.
     future.set_running_or_notify_cancel()
 
     def run() -> None:

@@ -195,7 +195,7 @@ def _size_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterato
 
 
 def _file_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:
-    """What lies between the pages is read by nobody, but would be kept."""
+    """Bytes between the pages are never read, but would be stored."""
     size = request.path.stat().st_size
     limit = largest(metadata.num_rows, metadata.num_columns, metadata.num_row_groups)
     if size > limit:

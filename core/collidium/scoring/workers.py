@@ -75,7 +75,7 @@ class Workers:
         self, tallies: Sequence[GroupTally], sets: Sequence[Collection[int] | None]
     ) -> tuple[list[Problem], list[span.Conclusion]]:
         """Merge tallies, in order of events, for each of some sets of groups: what :func:`scoring.conclude`
-        tells. Raises ScoringFailed."""
+        shows. Raises ScoringFailed."""
         request = (self.task, tallies, sets)
         try:
             async with aclosing(self.executor.map(span.conclude, [request], self.limits)) as results:

@@ -69,7 +69,7 @@ class DisplaySettings(BaseSettings):
         description="Largest event that is shown, as it is sent.",
     )
     event_read_bytes: int = Field(
-        256 * MEBIBYTE, ge=MEBIBYTE, description="Most bytes of a dataset that are read to show an event."
+        256 * MEBIBYTE, ge=MEBIBYTE, description="Maximum bytes of a dataset that are read to show an event."
     )
     event_cache_bytes: int = Field(
         64 * MEBIBYTE, ge=0, description="Memory of a server process for events that were shown before."

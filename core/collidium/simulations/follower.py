@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Nothing is ever due later, and nobody ever holds a lease for longer: what seems to be was written before
+#: Nothing is ever due later, and no lease is ever held for longer: what seems to be was written before
 #: the clock was set back.
 HORIZON: Final = timedelta(hours=2)
 #: How often a process writes that it is there.

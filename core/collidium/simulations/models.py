@@ -72,7 +72,7 @@ class SimulationRequest(Model):
     denials = fields.IntField(default=0)
     # Collections of its output that a worker, or the process that follows it, did not survive.
     lost_collections = fields.IntField(default=0, db_default=0)
-    # Who works on it, and until when nobody else may.
+    # The process that works on it, and until when no other may.
     lease = fields.CharField(max_length=32, default="", db_index=True)
     leased_until = fields.DatetimeField(null=True)
 

@@ -77,7 +77,7 @@ def believable(node_hours: Decimal | None) -> Decimal | None:
 
 
 def node_hours_used(row: SimulationRequest, ending: Ending) -> Decimal:
-    """The node-hours that a request took; where nobody knows, the estimate of a job that has completed."""
+    """The node-hours that a request took; where unknown, the estimate of a job that has completed."""
     used = believable(ending.used) if ending.used is not None else row.node_hours_used
     if used is not None:
         return used

@@ -69,7 +69,7 @@ async def place(
 async def _place(
     platform: Platform, account: AccountView, order: Order, delivery: DeliveryOptions
 ) -> records.SimulationRequest:
-    # First what many read, then the account: everywhere in this order, so that nobody waits in a circle.
+    # First what many read, then the account: everywhere in this order, to avoid deadlocks.
     frozen = await operations.is_frozen_until_done()
     await accounts.require_not_banned(account.id)
     if answered := await _answered_before(account, order, delivery):
@@ -126,7 +126,7 @@ def _new_row(
         runner=runner.name,
         is_mock=runner.is_mock,
         node_seconds=price.node_seconds,
-        # A mock publishes nothing, so it needs nobody's token.
+        # A mock publishes nothing, so it needs no token.
         encrypted_token=None if runner.is_mock else platform.secrets.encrypt(delivery.token),
         step=Step.SUBMIT,
         due_at=moment,

@@ -51,7 +51,7 @@ async def list_submissions(
 ) -> list[records.Submission]:
     """Up to ``limit`` submissions, newest first, those that come after the submission ``after``.
 
-    ``unverified``: only what reports metrics of itself that nobody has verified. Raises NotFound for a task
+    ``unverified``: only those with self-reported metrics that are not verified. Raises NotFound for a task
     that is neither installed nor was ever listed, and UnknownCursor for an ``after`` that is no submission.
     """
     query = Submission.all() if after is None else Submission.filter(await _after(after))
@@ -91,7 +91,7 @@ def _self_reporting(platform: Platform) -> list[str]:
 def view(
     row: Submission, truth: TruthRecord | None = None, earlier: Sequence[records.EarlierScores] = ()
 ) -> records.Submission:
-    """What everybody may see of a row."""
+    """Return the public record of a row."""
     return records.Submission.of(
         row,
         **derived(row),

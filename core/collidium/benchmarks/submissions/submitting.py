@@ -122,7 +122,7 @@ async def _keep_once(
     settings: Settings, admission: Admission, submission: Submission, evaluation: Evaluation
 ) -> Outcome:
     card, truth = admission.task.card, admission.truth
-    # The task's row first, then the account's, as everywhere: nobody waits in a circle.
+    # The task's row first, then the account's, as everywhere: no deadlock.
     listed = await ListedTask.select_for_update().get(name=submission.task)
     await accounts.require_not_banned(submission.account_id)
     if not listed.listed or listed.truth_version != submission.truth_version:

@@ -33,7 +33,7 @@ _TOO_LONG: Final = {
 
 async def end(platform: Platform, row: SimulationRequest, ending: Ending) -> None:
     """End a request, remove its files, and notify the plugins. Raises LeaseLost."""
-    # Before the end: nobody comes back for a request that has ended.
+    # Before the end: no step runs for a request that has ended.
     await output.discard(scratch_of(platform, row))
     reached("finish.cleared")
     ended = await transitions.finish(row, ending)
@@ -70,7 +70,7 @@ async def find_handle(runner: Runner, row: SimulationRequest) -> str | None:
     if row.handle is not None:
         return row.handle
     handle = await runner.find(row.request_id)
-    # Whatever a runner mixes up: nobody's job is stopped for another's request.
+    # Whatever a runner mixes up: no job is stopped for another request.
     if handle is not None and await transitions.is_anothers(row, handle):
         return None
     return handle

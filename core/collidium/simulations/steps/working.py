@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 #: Trying again will not help.
 FINAL: Final = (RunnerRefused, HubRefused)
 #: What the owner of the repository brings about: a token without rights, other things in the repository. If
-#: that gave the credits back, everybody's events would be free.
+#: that gave the credits back, all events would be free.
 CAUSED_BY_OWNER: Final = (HubRefused, HubContested)
 #: Trying again may help.
 PASSING: Final = (RunnerError, StorageUnavailable, HubUnavailable, ConfigurationError)
@@ -69,7 +69,7 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
     except Exception as error:
         if is_away(error):
             raise
-        # A plugin's bug must not end the loop that follows everybody's requests.
+        # A plugin's bug must not end the loop that follows all requests.
         logger.exception("request %s: step %s failed", row.request_id, row.step)
         trouble = "something is wrong inside the platform; its operators see what"
         await _put_off(platform, row, error, trouble)
@@ -112,7 +112,7 @@ async def submit(platform: Platform, row: SimulationRequest) -> None:
     except IntegrityError as error:
         raise RunnerUnavailable("the runner gave out the handle of another job") from error
     except LeaseLost:
-        # It may have ended while it was handed over; then nobody else knows of the job.
+        # It may have ended while it was handed over; then no other process knows of the job.
         if await transitions.has_ended(row):
             await runner.cancel(handle)
         raise
