@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import pluggy
 
 from collidium import hookspecs
-from collidium.errors import ConfigurationError
+from collidium.errors import ConfigurationError, NotFound
 from collidium.runtime.observers import Observers
 
 if TYPE_CHECKING:
@@ -77,8 +77,15 @@ class Provided(Generic[T]):
     #: What went wrong while loading, a line each: the thing asked for may be missing for it.
     failures: list[str] = field(default_factory=list)
 
+    def find(self, name: str) -> T:
+        """The thing of that name, for a user's choice; raises NotFound that names those there are."""
+        if name not in self.things:
+            known = ", ".join(sorted(self.things)) or "none"
+            raise NotFound(f"no installed plugin brings a {self.kind} {name!r} (installed: {known})")
+        return self.things[name]
+
     def get(self, name: str) -> T:
-        """The thing of that name; raises ConfigurationError that names those there are."""
+        """The thing of that name, for a setting; raises ConfigurationError that names those there are."""
         try:
             return self.things[name]
         except KeyError:

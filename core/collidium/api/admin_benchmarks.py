@@ -12,8 +12,8 @@ from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.schemas import SubmissionsQuery
 from collidium.api.submissions import listed
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.submissions import verification
-from collidium.benchmarks.tasks import tasklist
 from collidium.benchmarks.truth import phases
 from collidium.records import Closed, Submission, TaskStatus
 

@@ -12,7 +12,7 @@ from collidium import __version__, operations, outbox
 from collidium.api.answers import answer
 from collidium.api.authentication import only_operators
 from collidium.api.context import platform
-from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks import tasklist
 from collidium.records import Overview, SilentTask
 from collidium.simulations import follower, reports, totals
 

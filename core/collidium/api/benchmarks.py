@@ -24,10 +24,10 @@ from collidium.api.context import platform
 from collidium.api.in_flight import InFlight
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import LinksBody, SubmitQuery
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.admission import Admission, admit
 from collidium.benchmarks.submissions import links, reading, submitting
 from collidium.benchmarks.submissions.submitting import Predictions
-from collidium.benchmarks.tasks import cards
 from collidium.records import Checked, Receipt, Submission, TaskCard
 from collidium.scoring.predictions import ExtraColumns
 
@@ -49,7 +49,7 @@ def _prepare(state: BlueprintSetupState) -> None:
 @document_response(list[TaskCard])
 async def tasks() -> Response:
     """The tasks that can be worked on, each with its card."""
-    listed = await cards.listed_cards(platform())
+    listed = await tasklist.listed_cards(platform())
     return answer_list(listed)
 
 
@@ -59,7 +59,7 @@ async def tasks() -> Response:
 @document_response(TaskCard)
 async def task_card(task: str) -> Response:
     """The card of one task."""
-    return answer(await cards.listed_card(platform(), task))
+    return answer(await tasklist.listed_card(platform(), task))
 
 
 @blueprint.post("/benchmark/<task>/submit")

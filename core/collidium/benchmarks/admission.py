@@ -7,21 +7,20 @@ depends on (task, ban, quota) is checked again in the transaction that keeps the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks.rewards import midnight_before
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import TooManyRequests, Unavailable
-from collidium.scoring.predictions import largest
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.benchmarks.truth.truth_versions import TruthRecord
     from collidium.contracts.task import Task
     from collidium.platform import Platform
-    from collidium.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +46,7 @@ async def admit(platform: Platform, account: AccountView, task_name: str) -> Adm
         raise Unavailable(f"task {task_name!r} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(task_name)
     truth = await truth_versions.find(task_name, status.truth_version)
-    return Admission(account, task, truth, largest_file(task, truth, platform.settings))
-
-
-def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
-    """Return the maximum size in bytes of predictions, by the settings and the rows of the truth."""
-    rows = truth.rows[task.card.rows_of]
-    return min(settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
+    return Admission(account, task, truth, truth_versions.largest_file(task, truth, platform.settings))
 
 
 async def require_submission_left(account_id: int, task_name: str, per_day: int, now: datetime) -> None:
@@ -70,8 +63,3 @@ async def require_submission_left(account_id: int, task_name: str, per_day: int,
             "00:00 UTC. Checks are not counted",
             retry_after=int((tomorrow - now).total_seconds()) + 1,
         )
-
-
-def midnight_before(moment: datetime) -> datetime:
-    """Return the beginning of the UTC day."""
-    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from collidium import accounts
-from collidium.benchmarks.admission import midnight_before
 from collidium.benchmarks.models import Best, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
@@ -159,3 +158,8 @@ async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
         note=f"{submission.task}: best {metric}",
     )
     return reward
+
+
+def midnight_before(moment: datetime) -> datetime:
+    """Return the beginning of the UTC day."""
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

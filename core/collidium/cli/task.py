@@ -38,7 +38,7 @@ def list_(as_json: bool) -> None:
     \b
     collidium task list
     """
-    from collidium.benchmarks.tasks.tasklist import list_tasks
+    from collidium.benchmarks.tasklist import list_tasks
 
     statuses = on_platform(lambda platform: list_tasks(platform.tasks))
     if as_json:
@@ -72,8 +72,7 @@ def show(name: str, as_json: bool) -> None:
     """
 
     async def find(platform: Platform) -> dict[str, Any]:
-        from collidium.benchmarks.tasks.cards import card_of
-        from collidium.benchmarks.tasks.tasklist import list_tasks
+        from collidium.benchmarks.tasklist import card_of, list_tasks
 
         statuses = {status.name: status for status in await list_tasks(platform.tasks)}
         if name not in statuses:
@@ -97,7 +96,7 @@ def add(name: str, as_json: bool) -> None:
     \b
     collidium task add tracking
     """
-    from collidium.benchmarks.tasks.tasklist import add_task
+    from collidium.benchmarks.tasklist import add_task
 
     _print_status(on_platform(lambda platform: add_task(platform.tasks, name)), as_json)
 
@@ -111,7 +110,7 @@ def remove(name: str, as_json: bool) -> None:
     \b
     collidium task remove tracking
     """
-    from collidium.benchmarks.tasks.tasklist import remove_task
+    from collidium.benchmarks.tasklist import remove_task
 
     _print_status(on_platform(lambda platform: remove_task(platform.tasks, name)), as_json)
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from tortoise.backends.sqlite.client import SqliteClient
+from tortoise.timezone import now
+
 from collidium import accounts
-from collidium.database import transactional
+from collidium.database import connection, transactional
 from collidium.errors import Conflict
 from collidium.operations import models
-from collidium.operations.freeze import set_frozen
+from collidium.operations.models import GlobalConfig
 from collidium.records import AuditEntry, Transaction
 
 
@@ -69,3 +74,69 @@ async def audit_log(*, limit: int, before: int | None = None) -> list[AuditEntry
     if before is not None:
         query = query.filter(id__lt=before)
     return [AuditEntry.of(entry) for entry in await query.order_by("-id").limit(limit)]
+
+
+_ROW = "platform"
+#: Any number, the same in every process: the advisory lock of the kill switch on PostgreSQL.
+FREEZE_LOCK = 7266022
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """The kill switch as it stands; since when, by whom and what for are known while it is on."""
+
+    frozen: bool
+    since: datetime | None
+    by: str | None
+    note: str | None
+
+
+async def is_frozen() -> bool:
+    """Whether submissions are frozen, without a lock."""
+    return (await GlobalConfig.get(name=_ROW)).submissions_frozen
+
+
+@transactional
+async def is_frozen_until_done() -> bool:
+    """Whether submissions are frozen; in a transaction the answer stays true until that ends.
+
+    Many may hold this answer at once. A freeze waits for them, so that after the freeze nothing is
+    accepted that was decided before it.
+    """
+    await _lock("pg_advisory_xact_lock_shared")
+    return await is_frozen()
+
+
+async def current_freeze() -> Freeze:
+    """The kill switch with what is known of it, without a lock."""
+    config = await GlobalConfig.get(name=_ROW)
+    return Freeze(config.submissions_frozen, config.frozen_at, config.frozen_by, config.frozen_note)
+
+
+@transactional
+async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
+    """Turn the kill switch.
+
+    What is frozen already keeps since when and by whom it is, and takes a new ``note``: the audit log records
+    whose it is.
+    """
+    await _lock("pg_advisory_xact_lock")
+    config = await GlobalConfig.get(name=_ROW)
+    if not frozen:
+        config.frozen_at = config.frozen_by = config.frozen_note = None
+    elif not config.submissions_frozen:
+        config.frozen_at, config.frozen_by, config.frozen_note = now(), by, note
+    elif note is not None:
+        config.frozen_note = note
+    config.submissions_frozen = frozen
+    await config.save()
+
+
+async def _lock(function: str) -> None:
+    """Lock the kill switch until the transaction ends; on SQLite a transaction is alone anyway.
+
+    Not the row: those that share its lock overtake the one that waits to change it, for as long as others
+    come. The queue of an advisory lock is fair.
+    """
+    if not isinstance(connection(), SqliteClient):
+        await connection().execute_query(f"SELECT {function}({FREEZE_LOCK})")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 from cachetools import LRUCache
 from tortoise.expressions import Q
 
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions.reading import SUBMISSION_ID, derived
-from collidium.benchmarks.tasks import tasklist
 from collidium.database import rows_of
 from collidium.errors import UnknownCursor
 from collidium.records import Place

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from tortoise.expressions import Q
 
 from collidium import records
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import scorings
-from collidium.benchmarks.tasks import tasklist
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import NotFound, UnknownCursor
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
 
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Review, Target
-from collidium.benchmarks.tasks import tasklist
 from collidium.contracts.storage import MissingFile
 from collidium.errors import Conflict, InvalidInput
 from collidium.files.held import scratch_directory
@@ -37,7 +37,7 @@ async def rescore(
 
     Raises NotFound, Conflict for a task without truth, and ScoringFailed where the scorer is at fault.
     """
-    task = tasklist.installed(platform.tasks, task_name)
+    task = platform.tasks.find(task_name)
     row = await tasklist.find_row(task_name)
     if row is None or row.truth_version is None:
         raise Conflict(f"task {task_name!r} has no truth: there is nothing to score against")

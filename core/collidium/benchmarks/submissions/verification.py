@@ -10,7 +10,6 @@ from collidium import accounts, operations, records
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import reading, scorings
-from collidium.benchmarks.tasks import tasklist
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden
@@ -30,7 +29,7 @@ async def verify(
     earns nothing. Raises NotFound, and Conflict where there is nothing to verify or the account is banned.
     """
     found = await reading.find(submission_id)
-    task = tasklist.installed(platform.tasks, found.task)
+    task = platform.tasks.find(found.task)
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {found.task!r} has no self-reported metric: there is nothing to verify")
     await _verify_once(platform.settings, task, submission_id, actor, http_request_id)

@@ -1,4 +1,4 @@
-"""The backend's task list: which installed tasks take submissions.
+"""The task list: which installed tasks take submissions, and their cards.
 
 A task is *installed* when a plugin brings it and *listed* when an operator put it here. The platform's own
 tasks are listed the first time they are seen; an operator who removes one is not overruled.
@@ -6,20 +6,26 @@ tasks are listed the first time they are seen; an operator who removes one is no
 
 from __future__ import annotations
 
+from decimal import Decimal
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from collidium.benchmarks.models import ListedTask
+from collidium.benchmarks.rewards import floor_of, reward_of
+from collidium.benchmarks.truth import truth_versions
+from collidium.contracts.task import Column, Task
 from collidium.database import transactional
 from collidium.database.connections import RowByKey
 from collidium.errors import NotFound
 from collidium.plugins import DISTRIBUTION
-from collidium.records import TaskStatus
+from collidium.records import EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
 from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
+    from collidium.platform import Platform
     from collidium.plugins import Provided
-
+    from collidium.records import TaskStatus
 
 #: Longest name of a task, by the contract and by the tables.
 MAX_NAME: Final = 64
@@ -36,7 +42,7 @@ async def list_tasks(tasks: Provided[Task]) -> list[TaskStatus]:
 
 async def add_task(tasks: Provided[Task], name: str) -> TaskStatus:
     """Put an installed task on the list; raises NotFound naming those installed."""
-    installed(tasks, name)
+    tasks.find(name)
     return _status(tasks, name, await _set_listed(name, True))
 
 
@@ -75,14 +81,6 @@ def unknown(name: str) -> NotFound:
     return NotFound(f"there is no task {name[:100]!r}; GET /v1/benchmark/tasks lists those there are")
 
 
-def installed(tasks: Provided[Task], name: str) -> Task:
-    """The task that an installed plugin brings; raises NotFound naming those there are."""
-    if name not in tasks.things:
-        known = ", ".join(sorted(tasks.things)) or "none"
-        raise NotFound(f"no installed plugin brings a task {name!r} (installed: {known})")
-    return tasks.get(name)
-
-
 @transactional
 async def _set_listed(name: str, listed: bool) -> ListedTask:
     await ListedTask.bulk_create([ListedTask(name=name, listed=listed)], ignore_conflicts=True)
@@ -115,4 +113,51 @@ def _status(tasks: Provided[Task], name: str, row: ListedTask | None) -> TaskSta
         phase=part.kind if part else None,
         public_percent=part.public_percent if part else None,
         reason=reason,
+    )
+
+
+async def listed_cards(platform: Platform) -> list[TaskCard]:
+    """The cards of all tasks that are listed and installed."""
+    statuses = await list_tasks(platform.tasks)
+    return [await card_of(platform, status) for status in statuses if status.listed and status.installed]
+
+
+async def listed_card(platform: Platform, name: str) -> TaskCard:
+    """The card of one task; raises NotFound unless it is listed and installed."""
+    for status in await list_tasks(platform.tasks):
+        if status.name == name and status.listed and status.installed:
+            return await card_of(platform, status)
+    raise unknown(name)
+
+
+async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
+    """The card of an installed task, listed or not."""
+    task = platform.tasks.get(status.name)
+    truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
+    floors = truth.floors if truth else {}
+    return TaskCard.of(
+        task.card,
+        dataset=truth.dataset if truth else task.card.dataset,
+        eval_events=EvalEvents.of(truth.events if truth else task.card.eval_events),
+        columns=tuple(_column(column) for column in task.card.columns),
+        metrics=_metrics(task, floors, platform.settings.benchmark_reward),
+        primary_metric=task.card.primary_metric.name,
+        scorer_version=task.version,
+        truth_version=status.truth_version,
+        phase=status.phase,
+        public_percent=status.public_percent,
+        accepts_submissions=status.reason is None,
+        largest_file_bytes=truth_versions.largest_file(task, truth, platform.settings) if truth else None,
+    )
+
+
+def _column(column: Column) -> PredictionColumn:
+    lowest, highest = (bound if isfinite(bound) else None for bound in column.bounds)
+    return PredictionColumn.of(column, bounds=(lowest, highest))
+
+
+def _metrics(task: Task, floors: dict[str, float], default_reward: Decimal) -> tuple[Metric, ...]:
+    return tuple(
+        Metric.of(metric, reward=reward_of(metric, default_reward), floor=floor_of(metric, floors))
+        for metric in task.card.metrics
     )
