@@ -102,17 +102,17 @@ class _LaneLoop(LeasedLoop[int]):
 
     async def take(self) -> bool:
         rows: Sequence[SimulationRequest] = []
-        most = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
-        if most > 0:
-            rows = await claim(self._lane, most, self._platform.settings.lease_seconds)
+        maximum = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
+        if maximum > 0:
+            rows = await claim(self._lane, maximum, self._platform.settings.lease_seconds)
             reached("follow.claimed")
-        for size, piece in self._pieces(rows):
-            self.begin(self._do(rows[0].lease, piece), size)
+        for size, batch in self._batches(rows):
+            self.begin(self._do(rows[0].lease, batch), size)
         self._presence.looked(self._lane)
         # There may be more, and a poll of many is quick.
-        return 0 < most == len(rows)
+        return 0 < maximum == len(rows)
 
-    def _pieces(self, rows: Sequence[SimulationRequest]) -> Iterator[tuple[int, Awaitable[None]]]:
+    def _batches(self, rows: Sequence[SimulationRequest]) -> Iterator[tuple[int, Awaitable[None]]]:
         if self._lane is not Lane.POLL:
             for row in rows:
                 yield 1, steps.work(self._platform, row)
@@ -122,10 +122,10 @@ class _LaneLoop(LeasedLoop[int]):
             jobs = list(group)
             yield len(jobs), steps.poll(self._platform, runner, jobs)
 
-    async def _do(self, lease: str, piece: Awaitable[None]) -> None:
+    async def _do(self, lease: str, batch: Awaitable[None]) -> None:
         with self._held.while_working(lease):
             try:
-                await piece
+                await batch
             except Exception as error:
                 # The lease runs out, and another process tries again.
                 logger.warning("%s: %s", self._name, error)
@@ -218,17 +218,17 @@ class Presence:
 # -- leases ------------------------------------------------------------------------------------------
 
 
-async def claim(lane: Lane, most: int, seconds: float) -> list[SimulationRequest]:
-    """Take up to ``most`` requests that are due, oldest first, for that many seconds."""
+async def claim(lane: Lane, maximum: int, seconds: float) -> list[SimulationRequest]:
+    """Take up to ``maximum`` requests that are due, oldest first, for that many seconds."""
     # SQLite locks everything for a transaction, so look first whether there is anything.
     if not await _due(lane).exists():
         return []
-    return await _claim(lane, most, seconds)
+    return await _claim(lane, maximum, seconds)
 
 
 @transactional
-async def _claim(lane: Lane, most: int, seconds: float) -> list[SimulationRequest]:
-    rows = await _due(lane).select_for_update(skip_locked=True).order_by("due_at").limit(most)
+async def _claim(lane: Lane, maximum: int, seconds: float) -> list[SimulationRequest]:
+    rows = await _due(lane).select_for_update(skip_locked=True).order_by("due_at").limit(maximum)
     lease, until = uuid.uuid4().hex, now() + timedelta(seconds=seconds)
     await SimulationRequest.filter(id__in=[row.id for row in rows]).update(lease=lease, leased_until=until)
     for row in rows:
