@@ -12,8 +12,8 @@ from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.schemas import SubmissionsQuery
 from collidium.api.submissions import listed
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.submissions import verification
-from collidium.benchmarks.tasks import tasklist
 from collidium.benchmarks.truth import phases
 from collidium.records import Closed, Submission, TaskStatus
 
@@ -24,7 +24,7 @@ blueprint = Blueprint("benchmarks", __name__)
 @document_response(list[TaskStatus])
 async def tasks() -> Response:
     """The tasks that are installed or listed, by name; why one takes no submissions."""
-    return answer_list(await tasklist.list_tasks(platform()))
+    return answer_list(await tasklist.list_tasks(platform().tasks))
 
 
 @blueprint.get("/submissions")

@@ -12,9 +12,9 @@ from collidium import __version__, operations, outbox
 from collidium.api.answers import answer, answer_list
 from collidium.api.context import platform
 from collidium.api.schemas import DaysQuery, MonthQuery, UsageQuery
-from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks import tasklist
 from collidium.records import ChannelUsage, DayUsage, Failures, Overview, SilentTask, Usage
-from collidium.simulations import followers, reports, totals
+from collidium.simulations import follower, reports, totals
 
 blueprint = Blueprint("reports", __name__)
 
@@ -26,7 +26,9 @@ async def overview() -> Response:
     here = platform()
     freeze = await operations.current_freeze()
     standing = await reports.standing()
-    silent = (task for task in await tasklist.list_tasks(here) if task.listed and task.reason is not None)
+    silent = (
+        task for task in await tasklist.list_tasks(here.tasks) if task.listed and task.reason is not None
+    )
     return answer(
         Overview.of(
             standing,
@@ -39,7 +41,7 @@ async def overview() -> Response:
             frozen_by=freeze.by,
             frozen_note=freeze.note,
             monthly_node_hours=here.settings.monthly_node_hours,
-            followers=tuple(await followers.followers()),
+            followers=tuple(await follower.followers()),
             webhooks_pending=await outbox.backlog(),
             plugins_failed=tuple(here.plugins.failures),
             tasks_silent=tuple(SilentTask.of(task) for task in silent),

@@ -23,8 +23,8 @@ from collidium.api.schemas.datasets import DatasetsQuery, EventQuery, ModelsQuer
 from collidium.api.schemas.problems import FieldProblem, Problem
 from collidium.api.schemas.simulations import (
     AllRequestsQuery,
+    ChannelBody,
     EstimateQuery,
-    KnobsBody,
     PresetBody,
     RequestsQuery,
     SimulateBody,
@@ -37,6 +37,7 @@ __all__ = [
     "Amount",
     "BanBody",
     "Body",
+    "ChannelBody",
     "DatasetsQuery",
     "DaysQuery",
     "EstimateQuery",
@@ -47,7 +48,6 @@ __all__ = [
     "HistoryQuery",
     "HubUsername",
     "IdempotencyHeaders",
-    "KnobsBody",
     "LeaderboardQuery",
     "LinksBody",
     "ModelsQuery",
