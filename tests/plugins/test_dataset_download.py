@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import trustme
-from huggingface_hub import CommitOperationAdd
+from huggingface_hub import CommitOperationAdd, scan_cache_dir, try_to_load_from_cache
 from tests.waiting import eventually
 
 from collidium import datasets
@@ -129,6 +129,16 @@ def test_everything_is_sent_once_and_stays(proxy: HubProxy, repo: str, tmp_path:
     assert leftovers(tmp_path) == []
 
 
+def test_huggingface_hub_finds_the_files_in_the_cache(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
+    done = datasets.download(repo, events="0:20", endpoint=proxy.url, cache=tmp_path)
+    (cache,) = tmp_path.iterdir()
+    found = try_to_load_from_cache(repo, PATHS[0], cache, done.revision, "dataset")
+    assert isinstance(found, str)
+    assert Path(found) == done.directory / PATHS[0]
+    (scanned,) = scan_cache_dir(cache).repos
+    assert (scanned.repo_id, scanned.nb_files) == (repo, 2)
+
+
 def test_only_shards_with_the_events_are_sent_and_footers_are_asked_for_once(
     proxy: HubProxy, repo: str, tmp_path: Path
 ) -> None:
@@ -147,7 +157,7 @@ def test_only_shards_with_the_events_are_sent_and_footers_are_asked_for_once(
 def test_a_footer_that_is_longer_than_a_first_look_is_read_whole(
     proxy: HubProxy, repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collidium.datasets.fetching.footers.TAIL_BYTES", 16)
+    monkeypatch.setattr("collidium.datasets.footers.TAIL_BYTES", 16)
     (table,) = datasets.list_tables(repo, endpoint=proxy.url, cache=tmp_path)
     assert (table.config, table.table, table.events) == ("ttbar_pu0", "tracker_hits", SHARDS * EVENTS)
     assert (table.first_event, table.last_event) == (0, SHARDS * EVENTS - 1)

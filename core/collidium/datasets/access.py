@@ -11,16 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.datasets.fetching.catalogue import (
-    Catalogue,
-    ConfigEntry,
-    HubCatalogue,
-    LocalCatalogue,
-    TableEntry,
-)
-from collidium.datasets.fetching.downloads import PARALLEL, Progress, receive
-from collidium.datasets.fetching.shelves import Cache, Folder, Shelf, default_cache
+from collidium.datasets.catalogue import Catalogue, ConfigEntry, HubCatalogue, LocalCatalogue, TableEntry
 from collidium.errors import InvalidInput
+from collidium.hub.download_store import Cache, DownloadStore, Folder, default_cache
+from collidium.hub.downloads import PARALLEL, Progress, download_missing
 from collidium.hub.repository import Repository, tagged
 from collidium.hub.sources import HubDataset, find_hub, locate
 
@@ -129,15 +123,14 @@ def download(
             raise InvalidInput(f"{place}: is on this machine already, there is nothing to download")
         with catalogue(place) as found:
             return Fetched(place, "local", _choose(found, config, names, wanted))
-    with _opened(place, output, cache, parallel) as (hub, repository, shelf):
-        chosen = _choose(HubCatalogue(hub, repository, shelf), config, names, wanted)
+    with _opened(place, output, cache, parallel) as (hub, repository, store):
+        chosen = _choose(HubCatalogue(hub, repository, store), config, names, wanted)
         files = [repository.files[path] for paths in chosen.values() for path in paths]
-        came = receive(
-            hub, repository, shelf, files, verify=verify, parallel=parallel, progress=progress
-        )  # fmt: skip
-        paths = tuple(file.path for file in came)
-        size = sum(file.size for file in came)
-        return Fetched(shelf.directory, repository.commit, chosen, paths, size)
+        new = download_missing(
+            hub, repository, store, files, verify=verify, parallel=parallel, progress=progress
+        )
+        paths = tuple(file.path for file in new)
+        return Fetched(store.directory, repository.commit, chosen, paths, sum(file.size for file in new))
 
 
 async def fetch(
@@ -158,25 +151,25 @@ def catalogue(place: Path | HubDataset, cache: Path | None = None) -> Iterator[C
     if isinstance(place, Path):
         yield LocalCatalogue(place)
         return
-    with _opened(place, None, cache, PARALLEL) as (hub, repository, shelf):
-        yield HubCatalogue(hub, repository, shelf)
+    with _opened(place, None, cache, PARALLEL) as (hub, repository, store):
+        yield HubCatalogue(hub, repository, store)
 
 
 @contextmanager
 def _opened(
     place: HubDataset, output: Path | None, cache: Path | None, parallel: int
-) -> Iterator[tuple[HubReader, Repository, Shelf]]:
+) -> Iterator[tuple[HubReader, Repository, DownloadStore]]:
     from collidium.hub.reader import HubReader
 
     with HubReader(place.endpoint, place.token, connections=max(parallel, PARALLEL)) as hub:
         repository = Repository.read(hub, place)
-        shelf: Shelf
+        store: DownloadStore
         if output is None:
-            shelf = Cache(cache or default_cache(), repository)
+            store = Cache(cache or default_cache(), repository)
         else:
             output.mkdir(parents=True, exist_ok=True)
-            shelf = Folder(output, repository)
-        yield hub, repository, shelf
+            store = Folder(output, repository)
+        yield hub, repository, store
 
 
 def _choose(

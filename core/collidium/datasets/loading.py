@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import Events, Fetched, Source, download, event_range
-from collidium.datasets.fetching.downloads import Progress
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.flattening import PLACES, flat
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput
+from collidium.hub.downloads import Progress
 
 #: Canonical names of columns, of the one table that is loaded or by table.
 Columns = Sequence[str] | Mapping[str, Sequence[str]] | None

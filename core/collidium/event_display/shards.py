@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.datasets import layout
-from collidium.datasets.fetching.footers import fetch_tail
+from collidium.datasets.footers import fetch_tail
 from collidium.datasets.schemas import canonical
 from collidium.errors import TooLarge, UnusableDataset, UpstreamError
 from collidium.event_display.decoding import Piece
@@ -114,7 +114,7 @@ class HubShards(Shards):
 
     def outline(self, path: str) -> Outline:
         file = self._repository.files[path]
-        known = self._outlines.get(file.content.digest)
+        known = self._outlines.get(file.digest)
         if known is None:
             tail = fetch_tail(self._hub, self._repository, file, LONGEST_FOOTER)
             if tail is None:
@@ -123,7 +123,7 @@ class HubShards(Shards):
             if self._footer_bytes_left < 0:
                 raise TooLarge(f"config {self.config} has too many and too long footers for a look")
             known = self._read_outline(path, file.size, tail)
-            self._outlines[file.content.digest] = known
+            self._outlines[file.digest] = known
         return known
 
     def piece(
