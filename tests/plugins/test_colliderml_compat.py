@@ -22,7 +22,8 @@ from tests.documents import ROOT, code_blocks
 
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
-from collidium.datasets.publishing.publication import Publication, publish
+from collidium.datasets.publishing.preparing import Publication
+from collidium.datasets.publishing.publication import publish
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.hub.client import Hub
 from collidium.testing.server import ServerProcess

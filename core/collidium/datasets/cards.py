@@ -1,17 +1,17 @@
-"""The ``README.md`` of a dataset repository: front matter that a hub reads, then words for people."""
+"""What a published dataset says of itself: a card for people and hubs, and a manifest for programs."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-import yaml
-
-from collidium.datasets.manifest import DatasetFile
-
 CARD: Final = "README.md"
+#: The file with the manifest, by which the platform also knows what it has published.
+MANIFEST: Final = "collidium.json"
 LICENSE: Final = "cc-by-4.0"
 #: Further ones are told by the manifest alone.
 FILES_SHOWN: Final = 100
@@ -24,6 +24,29 @@ _SIZES: Final = (
     (10_000_000, "1M<n<10M"),
 )
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~$&])")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFile:
+    """A parquet file of a published dataset."""
+
+    #: Where it lies in the repository.
+    path: str
+    sha256: str
+    size_bytes: int
+    #: Events in it.
+    rows: int
+
+
+def sha256_of(path: Path) -> str:
+    """The checksum of a file, in hexadecimal. Blocks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_bytes(content: bytes) -> str:
+    """The checksum of bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def front_matter(
@@ -42,6 +65,8 @@ def front_matter(
 
 def card(matter: Mapping[str, Any], body: str) -> str:
     """A whole card; values of the front matter have one line each, so that none can end it."""
+    import yaml
+
     text = yaml.safe_dump(
         dict(matter), sort_keys=False, allow_unicode=True, default_flow_style=False, width=float("inf")
     )

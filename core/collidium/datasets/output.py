@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.manifest import DatasetFile, sha256_of
+from collidium.datasets.cards import DatasetFile, sha256_of
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import folder, shard_name

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from collidium import __version__
 from collidium.datasets import cards
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import DatasetFile
 from collidium.pipelines.production import Production
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from collidium.contracts.pipeline import TABLES
-from collidium.datasets.cards import CARD
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import CARD, DatasetFile
 from collidium.datasets.output import check_output
 from collidium.errors import UnusableDataset
 from collidium.files.durable import sync_directory

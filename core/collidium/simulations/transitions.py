@@ -35,7 +35,7 @@ from collidium.simulations.states import CANCELLABLE, TERMINAL, State, Step
 from collidium.simulations.views import view
 
 if TYPE_CHECKING:
-    from collidium.datasets.manifest import DatasetFile
+    from collidium.datasets.cards import DatasetFile
     from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)

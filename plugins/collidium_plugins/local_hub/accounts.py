@@ -1,16 +1,27 @@
-"""Accounts of the hub and their tokens."""
+"""Accounts of the hub, their tokens, and how often a wrong one may be tried."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
 import sqlite3
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
+
+from cachetools import TTLCache
 
 from collidium.errors import Conflict, InvalidInput
 from collidium_plugins.local_hub.database import now
 from collidium_plugins.local_hub.names import is_account_name
 from collidium_plugins.local_hub.scopes import Scopes, allow, read_scopes
+
+#: Wrong tokens in a minute, from one address and from all together.
+OF_ONE: Final = 10
+OF_ALL: Final = 300
+WINDOW_SECONDS: Final = 60
+_ADDRESSES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +108,20 @@ def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
 def digest(token: str) -> str:
     """By which a secret is kept and found."""
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+class Attempts:
+    """Counts wrong tokens in this process. None can be guessed; this bounds the work of trying."""
+
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._of: TTLCache[str, int] = TTLCache[str, int](_ADDRESSES, WINDOW_SECONDS, timer)
+        self._all: TTLCache[None, int] = TTLCache[None, int](1, WINDOW_SECONDS, timer)
+
+    def are_too_many(self, address: str) -> bool:
+        """Whether the next one from there has to wait for :data:`WINDOW_SECONDS`."""
+        return self._of.get(address, 0) >= OF_ONE or self._all.get(None, 0) >= OF_ALL
+
+    def count(self, address: str) -> None:
+        """One more was wrong."""
+        self._of[address] = self._of.get(address, 0) + 1
+        self._all[None] = self._all.get(None, 0) + 1

@@ -16,7 +16,7 @@ import yaml
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import cards
-from collidium.datasets.manifest import MANIFEST, DatasetFile, sha256_of_bytes
+from collidium.datasets.cards import MANIFEST, DatasetFile, sha256_of_bytes
 from collidium.errors import UnusableDataset
 
 #: How a manifest says that `collidium datasets publish` may write over what it lists.

@@ -6,22 +6,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.cards import CARD
-from collidium.datasets.manifest import DatasetFile, sha256_of
+from collidium.datasets.cards import CARD, DatasetFile, sha256_of
 from collidium.datasets.publishing.edition import ConfigFiles, split_card
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, survey
 from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset
-
-if TYPE_CHECKING:
-    from collidium.datasets.publishing.publication import Publication, Withholding
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Tell = Callable[[str, int, int], None]
@@ -32,6 +28,54 @@ _SEED_TOLD: Final = (
     "and all. A card without it was written instead; --card takes one of your own."
 )
 _SEED: Final = re.compile(r"\bseeds?\b", re.IGNORECASE)
+
+_NAME: Final = re.compile(
+    r"(?:(?P<namespace>[A-Za-z0-9][\w.-]*)/)?(?P<name>[A-Za-z0-9][\w.-]{0,95})", re.ASCII
+)
+_TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Withholding:
+    """Events whose truth is not published, and the directory that it is written to instead."""
+
+    events: EventRange
+    truth: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What is to be published, and as what."""
+
+    directory: Path
+    #: ``NAME`` in the token's own namespace, or ``NAMESPACE/NAME``.
+    repo: str
+    #: One config of several, or that of tables that lie in the directory itself.
+    config: str | None = None
+    private: bool = False
+    #: Name for this version of the repository.
+    tag: str | None = None
+    #: Title of the commit.
+    message: str | None = None
+    #: The ``README.md`` of the repository; None: the directory's own, or else one that is written.
+    card: Path | None = None
+    #: Part of the events goes without its truth.
+    withholding: Withholding | None = None
+    #: Marks the repository on the hub.
+    platform_tag: str = "collidium"
+
+    def __post_init__(self) -> None:
+        """Raises InvalidInput for what can be seen to be wrong before anything is read."""
+        if not _NAME.fullmatch(self.repo):
+            raise InvalidInput(f"{self.repo!r} cannot be the name of a repository: NAME or NAMESPACE/NAME")
+        if self.tag is not None and not _TAG.fullmatch(self.tag):
+            raise InvalidInput(f"{self.tag!r} cannot be a tag: letters, digits and . _ + - alone")
+        if self.withholding is not None:
+            inside, outside = self.withholding.truth.resolve(), self.directory.resolve()
+            if inside == outside or outside in inside.parents or inside in outside.parents:
+                raise InvalidInput(
+                    f"{self.withholding.truth}: the truth must not lie beside what is published"
+                )
 
 
 @dataclass(frozen=True, slots=True)

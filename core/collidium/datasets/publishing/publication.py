@@ -7,7 +7,6 @@ commit. A repository that holds anything but what was published this way is neve
 from __future__ import annotations
 
 import asyncio
-import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,17 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.datasets.cards import CARD
-from collidium.datasets.manifest import MANIFEST, DatasetFile
+from collidium.datasets.cards import CARD, MANIFEST, DatasetFile
 from collidium.datasets.publishing import edition as editions
 from collidium.datasets.publishing.disclosure import with_history
 from collidium.datasets.publishing.edition import ConfigFiles, Edition
-from collidium.datasets.publishing.preparing import Tell, prepare
-from collidium.errors import Conflict, InvalidInput, Unauthenticated, UnusableDataset
+from collidium.datasets.publishing.preparing import Publication, Tell, Withholding, prepare
+from collidium.errors import Conflict, Unauthenticated, UnusableDataset
 from collidium.files.held import scratch_directory, sweep
-from collidium.hub import publishing, tags
+from collidium.hub import publishing
 from collidium.hub.client import Hub, HubContested, HubUnavailable, hub_failures
 from collidium.hub.publishing import Contents, Target
 from collidium.runtime.failpoints import reached
@@ -38,54 +35,6 @@ if TYPE_CHECKING:
 UPLOADS: Final = 4
 #: A larger manifest is none of ours.
 _MANIFEST_BYTES: Final = 32 * 1024**2
-
-_NAME: Final = re.compile(
-    r"(?:(?P<namespace>[A-Za-z0-9][\w.-]*)/)?(?P<name>[A-Za-z0-9][\w.-]{0,95})", re.ASCII
-)
-_TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
-
-
-@dataclass(frozen=True, slots=True)
-class Withholding:
-    """Events whose truth is not published, and the directory that it is written to instead."""
-
-    events: EventRange
-    truth: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """What is to be published, and as what."""
-
-    directory: Path
-    #: ``NAME`` in the token's own namespace, or ``NAMESPACE/NAME``.
-    repo: str
-    #: One config of several, or that of tables that lie in the directory itself.
-    config: str | None = None
-    private: bool = False
-    #: Name for this version of the repository.
-    tag: str | None = None
-    #: Title of the commit.
-    message: str | None = None
-    #: The ``README.md`` of the repository; None: the directory's own, or else one that is written.
-    card: Path | None = None
-    #: Part of the events goes without its truth.
-    withholding: Withholding | None = None
-    #: Marks the repository on the hub.
-    platform_tag: str = "collidium"
-
-    def __post_init__(self) -> None:
-        """Raises InvalidInput for what can be seen to be wrong before anything is read."""
-        if not _NAME.fullmatch(self.repo):
-            raise InvalidInput(f"{self.repo!r} cannot be the name of a repository: NAME or NAMESPACE/NAME")
-        if self.tag is not None and not _TAG.fullmatch(self.tag):
-            raise InvalidInput(f"{self.tag!r} cannot be a tag: letters, digits and . _ + - alone")
-        if self.withholding is not None:
-            inside, outside = self.withholding.truth.resolve(), self.directory.resolve()
-            if inside == outside or outside in inside.parents or inside in outside.parents:
-                raise InvalidInput(
-                    f"{self.withholding.truth}: the truth must not lie beside what is published"
-                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +103,7 @@ class _Publishing:
         there = await self._look()
         old = _refuse_unless_ours(there, self.target)
         tag = self.publication.tag
-        await tags.refuse_older(tag, there, self.target)
+        await publishing.refuse_tag_of_older(tag, there, self.target)
         prepared = await in_thread(lambda: prepare(self.publication, self.scratch, self.tell), "publishing")
         configs = [with_history(config, old) for config in prepared.configs]
         platform_tag = self.publication.platform_tag
@@ -164,13 +113,13 @@ class _Publishing:
         if there is not None and _stands(made, there):
             revision, changed = there.head, False
         else:
-            await tags.refuse_any(tag, there, self.target)
+            await publishing.refuse_known_tag(tag, there, self.target)
             there = there or await self._created()
             reached("publish.created")
             revision, changed = await self._write(prepared.files, made, there, old), True
             reached("publish.published")
         if tag is not None:
-            await tags.put(tag, revision, self.target)
+            await publishing.put_tag(tag, revision, self.target)
         return Published(
             repo=self.target.repo,
             url=self.target.url,

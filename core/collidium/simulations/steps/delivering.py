@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import DatasetFile
 from collidium.hub.client import Hub
 from collidium.order import Order
 from collidium.runtime.failpoints import reached

@@ -18,13 +18,12 @@ from werkzeug.routing import BaseConverter
 
 from collidium.api.hub_port import HUB_PATH
 from collidium.errors import CollidiumError
+from collidium_plugins.local_hub.accounts import Attempts
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.names import KINDS
-from collidium_plugins.local_hub.openid.attempts import Attempts
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.store import Store
 from collidium_plugins.local_hub.web import (
-    account,
     consent,
     files,
     pages,
@@ -57,8 +56,8 @@ _LFS: Final = "/<namespace>/<name>.git/info/lfs"
 
 #: Method, address, handler; ``rest`` is read from the raw path, where ``%2F`` is no separator.
 ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
-    ("GET", "/api/whoami-v2", account.whoami),
-    ("POST", "/api/validate-yaml", account.validate_yaml),
+    ("GET", "/api/whoami-v2", provider.whoami),
+    ("POST", "/api/validate-yaml", uploads.validate_yaml),
     ("POST", "/api/repos/create", repos.create),
     ("POST", "/api/repos/move", repos.move),
     ("DELETE", "/api/repos/delete", repos.delete),

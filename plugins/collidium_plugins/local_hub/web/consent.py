@@ -16,7 +16,6 @@ from collidium.errors import CollidiumError
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid import grants
-from collidium_plugins.local_hub.openid.attempts import WINDOW_SECONDS
 from collidium_plugins.local_hub.openid.clients import origin_of
 from collidium_plugins.local_hub.openid.requests import (
     AuthorizationRequest,
@@ -88,7 +87,7 @@ async def _allow(wanted: AuthorizationRequest, token: str) -> Response:
     if attempts().are_too_many(whence):
         problem = "Too many tokens that are not valid. Wait a minute, then try again."
         response = await _consent(wanted, 429, problem)
-        response.headers["Retry-After"] = str(WINDOW_SECONDS)
+        response.headers["Retry-After"] = str(accounts.WINDOW_SECONDS)
         return response
     code = await writing(lambda db: _code(db, wanted, token)) if _TOKEN.fullmatch(token) else None
     if code is None:

@@ -16,10 +16,9 @@ from quart import Response, current_app, g, request
 
 from collidium.api.callers import caller_scheme
 from collidium.api.hub_port import HUB_PATH, hub_path
-from collidium_plugins.local_hub.accounts import Caller, owner_of
+from collidium_plugins.local_hub.accounts import Attempts, Caller, owner_of
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
 from collidium_plugins.local_hub.names import Kind
-from collidium_plugins.local_hub.openid.attempts import Attempts
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store

@@ -10,6 +10,7 @@ from quart import Response, request
 
 from collidium.api.bodies import ReceivedFile, receive_to_file
 from collidium_plugins.local_hub.blobs import LARGEST
+from collidium_plugins.local_hub.cards import BadCard, read_card
 from collidium_plugins.local_hub.commits import (
     REGULAR_BYTES,
     apply_commit,
@@ -26,6 +27,7 @@ from collidium_plugins.local_hub.repositories import Address, Repo, branch_head,
 from collidium_plugins.local_hub.signing import Upload
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
+    READERS,
     WRITERS,
     address,
     base_url,
@@ -44,6 +46,21 @@ FILES_PER_QUESTION: Final = 256
 OBJECTS_PER_QUESTION: Final = 1000
 XET_ADVICE: Final = "this-hub-takes-no-uploads-by-Xet;set-HF_HUB_DISABLE_XET=1"
 COMMIT_BYTES: Final = 2 * 1024**3
+
+
+async def validate_yaml() -> Response:
+    """``POST /api/validate-yaml``: may this text be a README?"""
+    content = (await sent_document()).get("content")
+    if not isinstance(content, str):
+        raise invalid("The content is a string")
+    try:
+        await in_thread(READERS, read_card, content)
+    except BadCard as error:
+        errors = [{"message": f"The front matter cannot be read: {error}"}]
+        return json_response(
+            json.dumps({"error": "Invalid front matter", "errors": errors, "warnings": []}), 400
+        )
+    return json_response('{"errors": [], "warnings": []}')
 
 
 async def preupload(kind: Kind, namespace: str, name: str, rest: str) -> Response:

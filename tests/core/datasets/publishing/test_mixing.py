@@ -15,8 +15,7 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium.datasets.publishing import shuffling
 from collidium.datasets.publishing.mixing import Mixed, Mixing, mix
-from collidium.datasets.publishing.preparing import prepare
-from collidium.datasets.publishing.publication import Publication, Withholding
+from collidium.datasets.publishing.preparing import Publication, Withholding, prepare
 from collidium.datasets.publishing.survey import survey
 from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import write_dataset

@@ -20,8 +20,9 @@ from tests.hub import HubServer, hub, own_hub
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
-from collidium.datasets.manifest import MANIFEST
-from collidium.datasets.publishing.publication import Publication, Published, Withholding, publish
+from collidium.datasets.cards import MANIFEST
+from collidium.datasets.publishing.preparing import Publication, Withholding
+from collidium.datasets.publishing.publication import Published, publish
 from collidium.errors import (
     Conflict,
     Forbidden,
