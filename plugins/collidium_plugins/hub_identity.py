@@ -1,4 +1,4 @@
-"""The identity provider ``hub``: asks the hub's whoami who stands behind a token, and what models it sees."""
+"""The identity provider ``hub``: accounts of tokens by the hub's whoami, and which models they may see."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 #: Calls to the hub at one time; further ones wait their turn until the timeout.
 CONNECTIONS: Final = 20
-#: The same about models, apart, so that they hold up nobody's sign-in.
+#: The same about models, separate so that they delay no sign-in.
 MODEL_CONNECTIONS: Final = 4
-#: More than any whoami answer has; what is longer is something else.
+#: Longer than any whoami response.
 ANSWER_BYTES: Final = 256 * 1024
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,4096}")
@@ -92,7 +92,7 @@ def _owner(content: bytes) -> Identity | None:
         )
     except ValueError:
         raise IdentityUnavailable("the hub's answer to whoami has no usable name") from None
-    # An organisation's token stands for nobody in particular.
+    # An organisation's token belongs to no single account.
     return owner if document.get("type", "user") == "user" else None
 
 
@@ -109,7 +109,7 @@ def _organisations(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _role(document: dict[str, Any]) -> object:
-    """What the token may do, as far as the hub tells: fine-grained tokens may or may not write."""
+    """The token's role if the hub reports one: fine-grained tokens may or may not write."""
     auth = document.get("auth")
     token = auth.get("accessToken") if isinstance(auth, dict) else None
     return token.get("role") if isinstance(token, dict) else None

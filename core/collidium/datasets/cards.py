@@ -13,7 +13,7 @@ CARD: Final = "README.md"
 #: The file with the manifest, by which the platform also knows what it has published.
 MANIFEST: Final = "collidium.json"
 LICENSE: Final = "cc-by-4.0"
-#: Further ones are told by the manifest alone.
+#: Further ones are listed in the manifest alone.
 FILES_SHOWN: Final = 100
 #: In the hub's words for how many rows a dataset has.
 _SIZES: Final = (

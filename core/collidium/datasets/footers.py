@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collidium.hub.reader import HubReader
     from collidium.hub.repository import HubFile, Repository
 
-#: Bytes asked for at first: most footers are shorter.
+#: Bytes requested at first: most footers are shorter.
 TAIL_BYTES: Final = 64 * 1024
 #: No shard needs as much.
 _MAXIMUM_TAIL_BYTES: Final = 64 * 1024**2

@@ -22,7 +22,7 @@ Columns = Sequence[str] | Mapping[str, Sequence[str]] | None
 
 
 class Options(TypedDict, total=False):
-    """What :func:`load` takes by name beside which events it loads."""
+    """Keyword arguments of :func:`load`."""
 
     columns: Columns
     rows: Literal["events", "flat"]
@@ -136,7 +136,7 @@ def _load(
 
 
 def _load_flat(table: EventTable, events: EventRange | None, columns: Sequence[str] | None) -> pa.Table:
-    """One row per hit, particle or track; what tells a row from others of its event is there in any case."""
+    """One row per hit, particle or track, with the columns that identify it in any case."""
     if columns is None:
         return flat(table.load(events), table.name)
     place = PLACES.get(table.name)

@@ -1,4 +1,4 @@
-"""The hub's own client, made fit for a server: waits that end, errors of two kinds, no tokens on disk."""
+"""``huggingface_hub`` for a server: bounded waits, errors of two kinds, no tokens on disk."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ SLOWEST: Final = 1_000_000
 
 #: Too busy; waiting may help.
 _PASSING: Final = frozenset({408, 425, 429})
-#: Somebody else changed, removed or holds the same thing; waiting may help here, too.
+#: Another client changed, removed or holds the same thing; waiting may help here, too.
 _CONTESTED: Final = frozenset({404, 409, 412, 423})
-#: Setting up closes the client that there was, which nobody may be using.
+#: Setting up closes the client there was, which must not be in use.
 _preparing: Final = threading.Lock()
 
 
@@ -60,11 +60,11 @@ class HubUnavailable(HubError):
 
 
 class HubContested(HubUnavailable):
-    """Somebody else changes or removes the same thing on the hub: trying later may work."""
+    """Another client changes or removes the same thing on the hub: trying later may work."""
 
 
 class HubRefused(HubError):
-    """The hub will not do this, now or later; the message says why, for whoever asked."""
+    """The hub will not do this, now or later; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Hub:
     token: str = field(repr=False)
 
     async def ask(self, function: Callable[[HfApi], T], seconds: float = CALL_SECONDS) -> T:
-        """What ``function`` returns, called with a client in a thread.
+        """Call ``function`` with a client in a thread and return its result.
 
         Raises :class:`HubUnavailable`, also after ``seconds``, and :class:`HubRefused`.
         """
@@ -125,7 +125,7 @@ def _prepare() -> None:
     from huggingface_hub import get_session, set_client_factory
     from huggingface_hub.utils import logging as its_logging
 
-    # Its warnings name signed addresses; what went wrong is told by its errors.
+    # Its warnings name signed addresses; what went wrong is in its errors.
     its_logging.set_verbosity(logging.ERROR)
     own = get_session()
     client, hooks = type(own), own.event_hooks
@@ -140,7 +140,7 @@ def _prepare() -> None:
 
 
 def _forget_waits(response: Any) -> None:
-    """The client would sleep as long as a hub tells it to; without these it waits some seconds at most."""
+    """Remove headers that make the client sleep; without them it waits at most some seconds."""
     for name in ("Retry-After", "RateLimit"):
         response.headers.pop(name, None)
 
@@ -166,10 +166,10 @@ def _kind(error: Exception, answered: Any, token: str) -> HubError:
         return HubContested(f"the hub answered {status}: the repository changes at the same time")
     if status == 401:
         return HubRefused("the hub does not take the token any more: sign in again")
-    told = _line(getattr(answered, "server_message", None) or "", token)
+    reason = _line(getattr(answered, "server_message", None) or "", token)
     if status == 403:
-        return HubRefused(f"the hub does not let the token's owner do this{told}")
-    return HubRefused(f"the hub refused it with {status}{told}")
+        return HubRefused(f"the hub does not let the token's owner do this{reason}")
+    return HubRefused(f"the hub refused it with {status}{reason}")
 
 
 def _answered(error: BaseException | None) -> Any:
@@ -195,8 +195,8 @@ def _line(message: str, token: str) -> str:
 def hub_failures(endpoint: str) -> Iterator[None]:
     """Raise what the hub at ``endpoint`` does not do in the context as a CollidiumError.
 
-    Unreachable where it does not answer, Unavailable where it cannot for now, Conflict where somebody else
-    was faster, Unauthenticated, Forbidden, and UpstreamError for every other refusal.
+    Unreachable where it does not answer, Unavailable where it cannot for now, Conflict where another
+    client was faster, Unauthenticated, Forbidden, and UpstreamError for every other refusal.
     """
     try:
         yield
@@ -204,11 +204,11 @@ def hub_failures(endpoint: str) -> Iterator[None]:
         raise _translated(error, f"{endpoint}: {error}") from None
 
 
-def _translated(error: HubError, told: str) -> CollidiumError:
+def _translated(error: HubError, detail: str) -> CollidiumError:
     if isinstance(error, HubContested):
-        return Conflict(f"{told}; try again")
+        return Conflict(f"{detail}; try again")
     if not isinstance(error, HubRefused):
-        return Unreachable(told) if error.status is None else Unavailable(told)
+        return Unreachable(detail) if error.status is None else Unavailable(detail)
     if error.status == 401:
-        return Unauthenticated(told)
-    return Forbidden(told) if error.status == 403 else UpstreamError(told)
+        return Unauthenticated(detail)
+    return Forbidden(detail) if error.status == 403 else UpstreamError(detail)

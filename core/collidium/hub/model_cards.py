@@ -1,4 +1,4 @@
-"""What a hub tells of a model, made fit to be shown: anybody may have written it."""
+"""Models as a hub lists them, validated and sanitised for display: the hub's users write them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_models(items: object, hub: str, platform_tag: str) -> tuple[HubModel, .
 
 
 def task_prefix(platform_tag: str) -> str:
-    """How a tag begins by which a model says what benchmark task it is for."""
+    """The prefix of the tags that name the benchmark tasks of a model."""
     return f"{platform_tag}-task:"
 
 
@@ -57,8 +57,8 @@ def _model(item: dict[str, Any], hub: str, platform_tag: str) -> HubModel | None
     )
 
 
-def _tags(told: object) -> Sequence[str]:
-    lines = (_line(tag, TAG_LENGTH) for tag in told) if isinstance(told, list) else ()
+def _tags(value: object) -> Sequence[str]:
+    lines = (_line(tag, TAG_LENGTH) for tag in value) if isinstance(value, list) else ()
     return list(dict.fromkeys(tag for tag in lines if tag))[:TAGS]
 
 
@@ -68,12 +68,12 @@ def _tasks(tags: Sequence[str], prefix: str) -> Iterator[str]:
             yield name
 
 
-def _line(told: object, longest: int) -> str | None:
+def _line(value: object, longest: int) -> str | None:
     """Text in one line, without characters that are not seen but change what is."""
-    if not isinstance(told, str):
+    if not isinstance(value, str):
         return None
     # No more than could end up in the line is looked at: a card may be megabytes.
-    shown = (" " if c.isspace() else c for c in told[: 4 * longest] if c.isspace() or _is_shown(c))
+    shown = (" " if c.isspace() else c for c in value[: 4 * longest] if c.isspace() or _is_shown(c))
     line = " ".join("".join(shown).split())
     return f"{line[: longest - 1]}…" if len(line) > longest else line or None
 
@@ -83,15 +83,15 @@ def _is_shown(character: str) -> bool:
     return unicodedata.category(character)[0] != "C"
 
 
-def _moment(told: object) -> datetime | None:
+def _moment(value: object) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(told) if isinstance(told, str) else None
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
         return moment.astimezone(UTC) if moment and moment.tzinfo else None
     except (ValueError, OverflowError):
         return None
 
 
-def _count(told: object) -> int | None:
-    if not isinstance(told, int) or isinstance(told, bool):
+def _count(value: object) -> int | None:
+    if not isinstance(value, int) or isinstance(value, bool):
         return None
-    return told if 0 <= told < _LARGEST_COUNT else None
+    return value if 0 <= value < _LARGEST_COUNT else None

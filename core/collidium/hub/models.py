@@ -1,4 +1,4 @@
-"""Asks the hub which models there are, and remembers its answers for a moment."""
+"""Lists the hub's models, and caches its responses for some seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from collidium.runtime.shared_calls import SharedCalls
 if TYPE_CHECKING:
     import httpx
 
-#: How long an answer is kept, and how many models in all.
+#: How long a page is kept, and how many models in all.
 KEPT_SECONDS: Final = 30.0
 KEPT_MODELS: Final = 10_000
 #: Calls to the hub at one time; further ones wait their turn until the timeout.
@@ -32,41 +32,41 @@ TIMEOUT_SECONDS: Final = 10.0
 #: Models asked for at once; and more bytes than so many take.
 PAGE: Final = 200
 ANSWER_BYTES: Final = 8 * 1024 * 1024
-#: Characters of a cursor, at the most.
+#: Maximum number of characters of a cursor.
 CURSOR_LENGTH: Final = 512
 
-#: What the hub is to tell of each; it leaves out the rest, such as all files.
-_TOLD: Final = (
+#: Fields that the hub returns of each; others, such as all files, are left out.
+_FIELDS: Final = (
     *("cardData", "disabled", "downloads", "lastModified", "library_name", "likes", "private", "tags"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which models are asked for; an empty text asks for all."""
+    """Which models to list; an empty text matches all."""
 
     #: Part of the repository's name.
     search: str = ""
     tag: str = ""
-    #: A benchmark task that they say they are for.
+    #: A benchmark task that they are tagged with.
     task: str = ""
     limit: int = 100
-    #: Where to go on, as the page before told.
+    #: The start of the page, from the page before.
     cursor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A page of models, the latest first, and where the next one begins."""
+    """A page of models, the latest first, and the cursor of the next one."""
 
     models: tuple[HubModel, ...]
     cursor: str | None
 
 
 class ModelZoo:
-    """The hub's models with a tag, as somebody without a token sees them.
+    """The hub's public models with a tag.
 
-    However many ask the same at once, the hub is asked once.
+    Equal queries at the same time cause one request to the hub.
     """
 
     def __init__(self, hub: str, tag: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
@@ -112,7 +112,7 @@ class ModelZoo:
         tags = [self._tag, question.tag, question.task and task_prefix(self._tag) + question.task]
         return (
             *(("filter", tag) for tag in tags if tag),
-            *(("expand", name) for name in _TOLD),
+            *(("expand", name) for name in _FIELDS),
             *((name, text) for name in ("search", "cursor") if (text := getattr(question, name))),
             ("sort", "lastModified"),
             ("limit", str(min(question.limit, PAGE))),
@@ -125,10 +125,10 @@ class ModelZoo:
         if status == 400 and question.cursor:
             # All else that is asked for has a shape that every hub takes.
             raise UnknownCursor
-        told = f"the hub {self._hub} answered {status} about models"
+        detail = f"the hub {self._hub} answered {status} about models"
         if status in {408, 429} or status >= 500:
-            raise Unavailable(f"{told}: try again later")
-        raise UpstreamError(told)
+            raise Unavailable(f"{detail}: try again later")
+        raise UpstreamError(detail)
 
     def _found(self, response: httpx.Response) -> Found:
         try:
@@ -143,7 +143,7 @@ def _weight(found: Found) -> int:
 
 
 def _cursor(response: httpx.Response) -> str | None:
-    """What to ask for the next page; the rest of the address that the hub gives is not to be trusted."""
+    """The cursor of the next page; the rest of the address that the hub gives is not trusted."""
     try:
         query = urlsplit(response.links.get("next", {}).get("url", "")).query
     except ValueError:

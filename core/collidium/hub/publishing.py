@@ -1,4 +1,4 @@
-"""A dataset repository on a hub that is written whole: contents first, then one commit that shows them."""
+"""Writes a dataset repository on a hub whole: contents first, then one commit that shows them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.hf_api import DatasetInfo
 
-#: What a hub itself puts into a new repository.
+#: Files that the hub itself puts into a new repository.
 OF_THE_HUB: Final = frozenset({".gitattributes"})
 
 #: Called with the bytes of a file that were sent so far.
@@ -55,7 +55,7 @@ class Contents:
 
 
 async def open_repository(target: Target, directory: Path, manifest: str, limit: int) -> Contents:
-    """See what the repository holds, made when absent; the file ``manifest`` of at most ``limit`` bytes
+    """Read what the repository holds, made when absent; the file ``manifest`` of at most ``limit`` bytes
     passes through ``directory``.
 
     Raises HubUnavailable and HubRefused.
@@ -176,7 +176,7 @@ def _taken(tag: str, target: Target) -> Conflict:
 
 
 class _Watched(io.BufferedReader):
-    """A file that tells how far it was read."""
+    """A file that reports how far it was read."""
 
     def __init__(self, path: Path, sent: Sent | None) -> None:
         super().__init__(io.FileIO(path))
@@ -202,7 +202,7 @@ def _contents(
     api: HfApi, target: Target, info: DatasetInfo, directory: Path, manifest: str, limit: int
 ) -> Contents:
     if info.sha is None:
-        raise HubUnavailable(f"the hub does not tell the head of {target.repo}")
+        raise HubUnavailable(f"the hub does not give the head of {target.repo}")
     files = {file.rfilename: file.size or 0 for file in info.siblings or []}
     content = None
     # The repository is its owner's, who may have put anything there; reading it takes memory.
@@ -221,5 +221,5 @@ def _info(api: HfApi, repo: str) -> DatasetInfo | None:
     try:
         return api.dataset_info(repo, files_metadata=True, timeout=CALL_SECONDS)
     except RepositoryNotFoundError:
-        # Or the token is refused, which making it tells.
+        # Or the token is refused, which shows when the repository is made.
         return None

@@ -183,12 +183,14 @@ class HubReader:
                     raise self.failure(response, subject)
                 yield response
         except (httpx.TransportError, httpx.TooManyRedirects) as error:
-            told = str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
             if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
                 # Mostly a wrong address: further attempts would fail, too.
-                reason = Unreachable(f"cannot reach the hub {self.endpoint}: {told}")
-                raise Passing(reason, attempts=2) from error
-            raise Passing(Unreachable(f"the connection to the hub {self.endpoint} broke: {told}")) from error
+                failure = Unreachable(f"cannot reach the hub {self.endpoint}: {reason}")
+                raise Passing(failure, attempts=2) from error
+            raise Passing(
+                Unreachable(f"the connection to the hub {self.endpoint} broke: {reason}")
+            ) from error
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             # The latter two where it redirects to what is no address.
             raise UpstreamError(

@@ -34,7 +34,7 @@ class HubFile:
         if len(self.digest) == 64:
             hasher = hashlib.sha256()
         else:
-            # Git's own name for a file, no protection against anybody.
+            # Git's own name for a file, no protection against forgery.
             hasher = hashlib.sha1(b"blob %d\0" % self.size, usedforsecurity=False)
         try:
             with path.open("rb", buffering=0) as file:

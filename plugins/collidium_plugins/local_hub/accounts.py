@@ -26,7 +26,7 @@ _ADDRESSES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody with a name on the hub."""
+    """An account of the hub."""
 
     id: int
     name: str
@@ -37,7 +37,7 @@ class Account:
 class Caller(Account):
     """An account, by one of its tokens."""
 
-    #: Of a token that came of a sign-in: the application's name; else the word for how it was made.
+    #: The application's name for a token of a sign-in, else how the token was made.
     token_label: str
     token_created_at: str
     #: What the token may do; None: everything.
@@ -76,9 +76,9 @@ def every(db: sqlite3.Connection) -> list[Account]:
 
 
 def make_token(db: sqlite3.Connection, account: Account) -> str:
-    """A new token, told this once; the account's earlier ones stop working.
+    """Make a token, shown only here; the account's earlier ones stop working.
 
-    So do its sign-ins: whoever had the earlier token may have made some.
+    So do its sign-ins: a stolen earlier token may have made some.
     """
     token = f"hub_{secrets.token_urlsafe(30)}"
     db.execute("DELETE FROM grants WHERE account_id = ?", (account.id,))

@@ -29,7 +29,7 @@ DESCRIPTION_LENGTH: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a commit says of itself."""
+    """The header of a commit."""
 
     title: str
     description: str

@@ -1,4 +1,4 @@
-"""What the hub tells of repositories, commits and files, in the shapes that its clients read."""
+"""Repositories, commits and files as JSON documents in the format of the hub's clients."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Commit:
 
 
 def lfs_files(db: sqlite3.Connection, repo_id: int) -> Iterator[tuple[Path, Entry, Commit]]:
-    """Every content that ever was in the repository by LFS: once, where and when it first came."""
+    """Every content that was ever in the repository by LFS, once, with its first path and commit."""
     trees, walked, found = Trees(db, repo_id), set[str](), set[str | None]()
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM commits WHERE repo_id = ? ORDER BY created_at, oid",  # noqa: S608 -- fixed columns

@@ -1,4 +1,4 @@
-"""Names that come from outside: of accounts, repositories, revisions and files."""
+"""Validates names of accounts, repositories, revisions and files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check_ref_name(name: object) -> str:
 
 
 def check_path(path: object) -> tuple[str, ...]:
-    """A file's path as its segments; raises HubError 400 for one that could mislead anybody's disk."""
+    """A file's path as its segments; raises HubError 400 for one that is unsafe on a disk."""
     if not isinstance(path, str) or not path or len(path.encode(errors="replace")) > PATH_BYTES:
         raise invalid(f"A path is a string of 1 to {PATH_BYTES} bytes")
     segments = tuple(path.split("/"))

@@ -1,4 +1,4 @@
-"""The ``Range`` of a request (RFC 9110, section 14): the part of a file that is wanted."""
+"""The ``Range`` of a request (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RANGE: Final = re.compile(r"\s*bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ByteRange:
     """Bytes ``start`` to ``stop``, ``stop`` not included."""
 
     start: int
@@ -22,25 +22,25 @@ class Span:
 
 
 class NotSatisfiable(ValueError):
-    """The file has nothing of what is wanted."""
+    """The file has none of the requested bytes."""
 
 
-def wanted_span(header: str | None, size: int) -> Span | None:
-    """The span of a file of ``size`` bytes, or None for the whole file.
+def requested_range(header: str | None, size: int) -> ByteRange | None:
+    """The requested bytes of a file of ``size`` bytes, or None for the whole file.
 
-    A header that is not understood, or that names several ranges, is answered with the whole file, as the
-    standard allows. Raises NotSatisfiable.
+    An unknown header, or one with several ranges, means the whole file, as the standard allows.
+    Raises NotSatisfiable.
     """
     match = _RANGE.fullmatch(header) if header else None
     if match is None or not any(match.groups()):
         return None
     first, last = match.groups()
     if not first:
-        span = Span(max(0, size - int(last)), size)
+        span = ByteRange(max(0, size - int(last)), size)
     elif last and int(last) < int(first):
         return None
     else:
-        span = Span(int(first), min(int(last) + 1, size) if last else size)
+        span = ByteRange(int(first), min(int(last) + 1, size) if last else size)
     if span.length <= 0:
         raise NotSatisfiable
     return span

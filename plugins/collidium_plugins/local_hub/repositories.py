@@ -70,7 +70,7 @@ class Address:
 
 
 def find(db: sqlite3.Connection, kind: Kind, namespace: str, name: str) -> Repo | None:
-    """The repository, whoever asks; names count whatever their case."""
+    """The repository, without a check of access; names ignore case."""
     if not (is_name(namespace) and is_name(name)):
         return None
     row = db.execute(

@@ -1,10 +1,10 @@
-"""What a token of the hub may do: everything, or what somebody allowed an application."""
+"""Scopes of tokens: what an application was allowed. Tokens without scopes may do everything."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Scopes of the hub, each in the words in which people are asked for it.
+#: Scopes of the hub, each as the consent page describes it.
 SCOPES: Final = {
     "openid": "Know that it is you who signs in",
     "profile": "See your account's name",
@@ -14,7 +14,7 @@ SCOPES: Final = {
     "manage-repos": "Make and delete repositories under your name",
 }
 
-#: Who may do the former may do the latter too.
+#: Scopes implied by others.
 _IMPLIED: Final = {
     "write-repos": frozenset({"read-repos"}),
     "manage-repos": frozenset({"read-repos", "write-repos"}),

@@ -1,4 +1,4 @@
-"""Addresses that carry their own permission: whoever has one may upload that one content for a while."""
+"""Signed upload addresses: each permits the upload of one content for a limited time."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from collidium_plugins.local_hub.failures import entry_not_found, invalid
 
-#: Entries of one directory. Each commit writes its directories anew, so that larger ones would be slow.
+#: Entries of one directory. Each commit rewrites its directories, so larger ones would be slow.
 DIRECTORY_ENTRIES: Final = 20_000
 
 Path = tuple[str, ...]

@@ -12,19 +12,19 @@ import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.cards import CARD, DatasetFile, sha256_of
-from collidium.datasets.publishing.edition import ConfigFiles, split_card
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, survey
+from collidium.datasets.publishing.version import ConfigFiles, split_card
 from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset
 
 #: Called with what is being done, how much of it is done, and how much there is.
-Tell = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 
 _CARD_BYTES: Final = 1024**2
 _SEED_TOLD: Final = (
-    f"{CARD} is not published: it names a seed, and whoever knows the seed can make the events again, truth "
+    f"{CARD} is not published: it names a seed, with which anyone can make the events again, truth "
     "and all. A card without it was written instead; --card takes one of your own."
 )
 _SEED: Final = re.compile(r"\bseeds?\b", re.IGNORECASE)
@@ -74,7 +74,7 @@ class Publication:
             inside, outside = self.withholding.truth.resolve(), self.directory.resolve()
             if inside == outside or outside in inside.parents or inside in outside.parents:
                 raise InvalidInput(
-                    f"{self.withholding.truth}: the truth must not lie beside what is published"
+                    f"{self.withholding.truth}: the truth must not lie in or around the published directory"
                 )
 
 
@@ -91,7 +91,7 @@ class Prepared:
     notes: Sequence[str]
 
 
-def prepare(publication: Publication, scratch: Path, tell: Tell) -> Prepared:
+def prepare(publication: Publication, scratch: Path, report: ReportProgress) -> Prepared:
     """Look the dataset through and make what is published of it; blocks.
 
     With truth to withhold, the public part lies in ``scratch`` and the truth at its place when this returns.
@@ -100,14 +100,14 @@ def prepare(publication: Publication, scratch: Path, tell: Tell) -> Prepared:
     withholding = publication.withholding
     readme, notes = _card(publication)
     found = survey(
-        publication.directory, publication.config, lambda done, total: tell("checking", done, total)
+        publication.directory, publication.config, lambda done, total: report("checking", done, total)
     )
     for surveyed in found.configs:
         _refuse_told_channels(surveyed, withholding)
     files: dict[DatasetFile, Path] = {}
     configs = []
     for surveyed in found.configs:
-        withheld = None if withholding is None else _withhold(withholding, surveyed, scratch, tell)
+        withheld = None if withholding is None else _withhold(withholding, surveyed, scratch, report)
         named = _named(surveyed) if withheld is None else _below(withheld.public, surveyed.name)
         described = {_describe(path, name): path for name, path in named}
         files |= described
@@ -123,8 +123,8 @@ def _refuse_told_channels(config: SurveyedConfig, withholding: Withholding | Non
     withheld = None if withholding is None else withholding.events
     if withheld is None or withheld.start > events.start or withheld.stop < events.stop:
         raise InvalidInput(
-            f"{config.name} is a mix, and its table {CHANNELS} would tell everybody of which channel its "
-            f"events are: add --withhold-truth {events} and --truth-output"
+            f"{config.name} is a mix, and its table {CHANNELS} would publish the channel of its "
+            f"events: add --withhold-truth {events} and --truth-output"
         )
 
 
@@ -159,13 +159,15 @@ def _config_files(
     )
 
 
-def _withhold(withholding: Withholding, config: SurveyedConfig, scratch: Path, tell: Tell) -> Withheld:
+def _withhold(
+    withholding: Withholding, config: SurveyedConfig, scratch: Path, report: ReportProgress
+) -> Withheld:
     made = withhold(
         config,
         withholding.events,
         public=scratch / "public",
         truth=scratch / "truth",
-        progress=lambda done, total: tell("withholding", done, total),
+        progress=lambda done, total: report("withholding", done, total),
     )
     _keep(made.truth, withholding.truth, [folder(config.name, table) for table in config.tables])
     return made
@@ -177,7 +179,7 @@ def _keep(made: Path, place: Path, folders: Sequence[str]) -> None:
     if other := [name for name in there if _contents(place / name) != _contents(made / name)]:
         raise InvalidInput(
             f"{place / other[0]} holds the truth of other events: choose another directory, or delete it if "
-            "nobody is scored against it any more"
+            "nothing is scored against it any more"
         )
     place.mkdir(parents=True, exist_ok=True)
     place.chmod(0o700)
@@ -192,7 +194,7 @@ def _contents(directory: Path) -> dict[str, str]:
 
 
 def _card(publication: Publication) -> tuple[str | None, list[str]]:
-    """The publisher's own card, if there is one that may be published, and what to say where it may not."""
+    """The publisher's own card, if there is one that may be published, and notes where it may not."""
     if publication.card is not None:
         return _read_card(publication.card), []
     path = publication.directory / CARD

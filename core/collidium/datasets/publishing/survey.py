@@ -22,7 +22,7 @@ from collidium.errors import UnusableDataset
 Progress = Callable[[int, int], None]
 
 _CONFIG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*_pu\d{1,4}")
-#: Problems of one kind that are told one by one.
+#: Problems of one kind that are listed one by one.
 _TOLD: Final = 20
 
 
@@ -62,7 +62,7 @@ def survey(directory: Path, config: str | None = None, progress: Progress | None
 
     Files can be decoded, have a column event_id of integers that rise, lists of equal lengths in the tables
     of the format, the same columns in all shards of a table, and the same events, each once, in all tables
-    of a config. ``config`` says what the tables are of where they lie in the directory itself.
+    of a config. ``config`` names the config of tables that lie in the directory itself.
 
     Raises UnusableDataset with all problems in ``errors``. Blocks.
     """
@@ -125,7 +125,7 @@ def _tables(paths: Sequence[str], config: str | None) -> dict[str, dict[str, lis
 def _checked_name(config: str | None, tables: Sequence[str]) -> str:
     if config is None:
         raise UnusableDataset(
-            f"the tables {', '.join(tables)} lie in the directory itself, which does not say of which config "
+            f"the tables {', '.join(tables)} lie in the directory itself, which does not name their config "
             "they are: give its name, for example --config ttbar_pu0"
         )
     if not _CONFIG.fullmatch(config):
@@ -137,7 +137,7 @@ def _checked_name(config: str | None, tables: Sequence[str]) -> str:
 
 
 def _look_through(path: Path, shown: str, table: str, problems: list[dict[str, Any]]) -> SurveyedShard | None:
-    """The shard; None where its events cannot be told."""
+    """The shard; None where its events cannot be read."""
     try:
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow

@@ -14,7 +14,7 @@ from collidium.datasets import layout
 from collidium.datasets.reading.shards import BATCH_BYTES, EventTable
 from collidium.errors import UnusableDataset
 
-#: Events in one block at the most, however small they are.
+#: Maximum number of events in one block, however small they are.
 MAX_BLOCK_EVENTS: Final = 4096
 
 
@@ -60,7 +60,7 @@ class Dataset:
 
 
 def parquet_files(directory: Path) -> Iterator[str]:
-    """The parquet files below a directory, relative to it; what is hidden is somebody's work."""
+    """The parquet files below a directory, relative to it; hidden files are work in progress."""
     for path in directory.rglob("*.parquet"):
         relative = path.relative_to(directory)
         if not any(part.startswith(".") for part in relative.parts) and path.is_file():

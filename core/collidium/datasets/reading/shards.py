@@ -22,9 +22,9 @@ from collidium.errors import UnusableDataset
 
 EventIds = npt.NDArray[np.int64]
 
-#: Uncompressed bytes of one table that are decoded at once, by what its footer says.
+#: Uncompressed bytes of one table that are decoded at once, by its footer.
 BATCH_BYTES: Final = 64 * 1024**2
-#: Rows that are decoded at once, whatever the footer says: a few bytes can stand for a billion equal values.
+#: Rows that are decoded at once, whatever the footer says: a few bytes can encode a billion equal values.
 BATCH_ROWS: Final = 64 * 1024
 
 

@@ -109,14 +109,14 @@ class Anything(BaseConverter):
 def make_blueprint(directory: Path, client: Client, proxies: int = 0) -> Blueprint:
     """The hub, keeping its files below ``directory``, which it makes when the server starts.
 
-    ``client`` is the application that may ask people to sign in; ``proxies`` of ours are in front of it.
+    ``client`` is the OAuth client; ``proxies`` is the number of trusted proxies in front of the hub.
     """
     blueprint = Blueprint("local_hub", __name__, url_prefix=HUB_PATH, template_folder="templates")
     blueprint.record(lambda state: state.app.url_map.converters.update(anything=Anything))
     for number, (method, rule, handler) in enumerate(ROUTES):
         endpoint = f"{handler.__name__}_{number}"
         blueprint.add_url_rule(rule, endpoint, handler, methods=[method], merge_slashes=False)
-    # Last, so that whatever is no address of the hub is answered in the hub's own way.
+    # Last, so that unknown addresses are answered in the hub's format.
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
     for rule in ("/", "/<anything:rest>"):
         blueprint.add_url_rule(rule, f"nothing_{len(rule)}", _nothing, methods=methods, merge_slashes=False)
@@ -137,7 +137,7 @@ def make_blueprint(directory: Path, client: Client, proxies: int = 0) -> Bluepri
     @blueprint.after_app_serving
     async def close_store() -> None:
         for kind in (READERS, WRITERS):
-            # Requests have ended by now; a commit nobody waits for any more is still finished.
+            # Requests have ended by now; a commit whose client has left is still finished.
             await asyncio.to_thread(current_app.extensions.pop(kind).shutdown)
         current_app.extensions.pop(EXTENSION).close()
 

@@ -1,4 +1,4 @@
-"""What every handler of the hub needs: the store, the caller, the address, and a thread to work in."""
+"""What every handler of the hub needs: the store, the caller, the repository, and threads."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def store() -> Store:
 
 
 def client() -> Client:
-    """The application that may ask people to sign in."""
+    """The OAuth client."""
     known: Client = current_app.extensions[CLIENT]
     return known
 
 
 def attempts() -> Attempts:
-    """What was tried with this server's process."""
+    """Counts wrong tokens in this process."""
     counted: Attempts = current_app.extensions[ATTEMPTS]
     return counted
 
@@ -121,7 +121,7 @@ def json_response(text: str, status: int = 200) -> Response:
 
 
 async def authenticate() -> None:
-    """Find out who calls; a token that is not valid is refused everywhere."""
+    """Identify the caller; an invalid token is refused everywhere."""
     header = request.headers.get("Authorization", "")
     g.hub_caller = None
     if header and request.path != f"{HUB_PATH}{TOKEN_PATH}":
@@ -133,7 +133,7 @@ async def authenticate() -> None:
 
 
 def caller() -> Caller | None:
-    """Who calls, if they said."""
+    """The caller, if authenticated."""
     account: Caller | None = g.hub_caller
     return account
 
@@ -205,18 +205,18 @@ async def sent_form() -> dict[str, str]:
 
 
 def flag(value: object) -> bool:
-    """Whether a query's or form's value says yes."""
+    """Whether a query's or form's value means yes."""
     return str(value).lower() in {"1", "true", "yes"}
 
 
-def limit(most: int, default: int) -> int:
+def limit(maximum: int, default: int) -> int:
     """The query's ``limit``, within bounds."""
     text = request.args.get("limit")
     if text is None:
         return default
     if not text.isascii() or not text.isdigit() or int(text[:9]) < 1:
         raise invalid("The limit is a number from 1 on")
-    return min(int(text[:9]), most)
+    return min(int(text[:9]), maximum)
 
 
 def failure(error: HubError, headers: Mapping[str, str] | None = None) -> Response:

@@ -17,7 +17,7 @@ from collidium_plugins.local_hub.documents import entry_document, lfs_file_docum
 from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
 from collidium_plugins.local_hub.history import Commit, last_changes
 from collidium_plugins.local_hub.names import Kind, is_path
-from collidium_plugins.local_hub.ranges import NotSatisfiable, Span, wanted_span
+from collidium_plugins.local_hub.ranges import ByteRange, NotSatisfiable, requested_range
 from collidium_plugins.local_hub.repositories import Address, readable
 from collidium_plugins.local_hub.trees import Entry, Trees
 from collidium_plugins.local_hub.web.context import (
@@ -146,7 +146,7 @@ async def _resolve(place: Address, position: int) -> Response:
     commit, entry = await reading(find)
     headers = _headers(commit, entry)
     try:
-        span = wanted_span(_range_header(headers["ETag"]), entry.size)
+        span = requested_range(_range_header(headers["ETag"]), entry.size)
     except NotSatisfiable:
         error = HubError(416, f"The file has {entry.size} bytes")
         return failure(error, {"Content-Range": f"bytes */{entry.size}", "Accept-Ranges": "bytes"})
@@ -158,7 +158,7 @@ def _headers(commit: Commit, entry: Entry) -> dict[str, str]:
         "X-Repo-Commit": commit.oid,
         "ETag": f'"{entry.etag}"',
         "Accept-Ranges": "bytes",
-        # What somebody has uploaded must not run as a page of this server.
+        # Uploaded content must not run as a page of this server.
         "Content-Type": "application/octet-stream",
         "Content-Security-Policy": "default-src 'none'; sandbox",
         "X-Content-Type-Options": "nosniff",
@@ -173,8 +173,8 @@ def _range_header(etag: str) -> str | None:
     return request.headers.get("Range") if condition in {None, etag} else None
 
 
-def _download(path: Path, size: int, span: Span | None, headers: dict[str, str]) -> Response:
-    part = span or Span(0, size)
+def _download(path: Path, size: int, span: ByteRange | None, headers: dict[str, str]) -> Response:
+    part = span or ByteRange(0, size)
     response = Response(b"" if request.method == "HEAD" else FilePart(path, part), 206 if span else 200)
     response.headers.update(headers)
     response.headers["Content-Length"] = str(part.length)
@@ -187,7 +187,7 @@ def _download(path: Path, size: int, span: Span | None, headers: dict[str, str])
 class FilePart(ResponseBody):
     """Part of a file, read in blocks by threads."""
 
-    def __init__(self, path: Path, span: Span) -> None:
+    def __init__(self, path: Path, span: ByteRange) -> None:
         self._path = path
         self._span = span
         self._file: BinaryIO | None = None

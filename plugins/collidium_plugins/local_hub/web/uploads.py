@@ -104,7 +104,7 @@ def _mode(path: str, size: int) -> str:
 async def refuse_xet(kind: Kind, namespace: str, name: str, rest: str) -> Response:
     """``GET …/xet-write-token/{revision}``: the newest huggingface_hub uploads by Xet, whatever we answer.
 
-    Of an error it shows the address alone, so that this is what says what to do.
+    Of an error it shows the address alone, so the address says what to do.
     """
     return Response("", 307, {"Location": f"{base_url()}/api/xet/{XET_ADVICE}"})
 
@@ -162,7 +162,7 @@ def _sent_object(item: object) -> tuple[str, int]:
 
 
 async def put_content(repo_id: int, oid: str) -> Response:
-    """``PUT /lfs/{repo_id}/{oid}``: the address is signed, so that the client need not say who it is"""
+    """``PUT /lfs/{repo_id}/{oid}``: the address is signed, so the client sends no token"""
     arguments = request.args
     try:
         upload = Upload(repo_id, oid, int(arguments.get("size", "")), int(arguments.get("expires", "")))
@@ -196,11 +196,11 @@ async def lfs_verify_model(namespace: str, name: str) -> Response:
 
 
 async def lfs_verify(kind: Kind, namespace: str, name: str) -> Response:
-    """``POST /{kind}/{namespace}/{name}.git/info/lfs/verify``: has this content come?"""
+    """``POST /{kind}/{namespace}/{name}.git/info/lfs/verify``: was this content received?"""
     place = address(kind, namespace, name)
     oid, size = _sent_object(await sent_document())
     if await reading(lambda db: owns_object(db, writable(db, place), oid)) != size:
-        raise HubError(404, "The content has not come")
+        raise HubError(404, "The content was not received")
     return json_response("{}")
 
 
