@@ -28,8 +28,8 @@ def with_history(new: ConfigFiles, old: Mapping[str, ConfigFiles]) -> ConfigFile
         closed = EventRange.parse(before.withheld)
         if withheld is None or withheld.start > closed.start or withheld.stop < closed.stop:
             raise Conflict(
-                f"the truth of events {closed} of {new.name}, withheld in the repository, would be published: "
-                f"add --withhold-truth {closed}, or publish under a new name"
+                f"the truth of events {closed} of {new.name}, withheld in the repository, would be "
+                f"published: add --withhold-truth {closed}, or publish under a new name"
             )
     ranges = _merged([*opened, *_opened(new, withheld)])
     return replace(new, opened=[str(events) for events in ranges])

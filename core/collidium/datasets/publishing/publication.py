@@ -58,8 +58,8 @@ class Published:
 async def publish(publication: Publication, hub: Hub, report: ReportProgress | None = None) -> Published:
     """Check the dataset, send it, show it in one commit, and tag that.
 
-    ``report`` is called from other threads with the step (``checking``, ``withholding``, ``sending``), how much
-    of it is done, and how much there is in all.
+    ``report`` is called from other threads with the step (``checking``, ``withholding``, ``sending``), how
+    much of it is done, and how much there is in all.
 
     Raises UnusableDataset with everything that is wrong with the dataset; Conflict for a repository or tag of
     something else, and for truth that was published before; Unauthenticated, Forbidden, Unreachable,
