@@ -86,8 +86,11 @@ def fetch_footer(hub: HubReader, repository: Repository, file: HubFile) -> Foote
 
     Raises UnusableDataset for a file that is no parquet, and what :class:`HubReader` raises.
     """
-    tail = fetch_tail(hub, repository, file)
-    return None if tail is None else _parse(io.BytesIO(tail), file.path)
+    try:
+        tail = fetch_tail(hub, repository, file)
+    except NoRanges:
+        return None
+    return _parse(io.BytesIO(tail), file.path)
 
 
 def _parse(file: Path | io.BytesIO, name: str) -> Footer:
@@ -102,25 +105,22 @@ def _parse(file: Path | io.BytesIO, name: str) -> Footer:
 
 def fetch_tail(
     hub: HubReader, repository: Repository, file: HubFile, maximum: int = _MAXIMUM_TAIL_BYTES
-) -> bytes | None:
-    """The end of a shard with all of its footer; None where the hub does not give ranges.
+) -> bytes:
+    """The end of a shard with all of its footer.
 
     Raises UnusableDataset where there is no footer or a longer one than ``maximum`` bytes, and what
-    :class:`HubReader` raises.
+    :meth:`HubReader.read_range` raises.
     """
     length = min(TAIL_BYTES, file.size)
     if length < _ENDING + len(_MAGIC):
         raise UnusableDataset(f"{file.path}: is no parquet file")
     address = repository.address(file.path)
-    try:
+    tail, _ = hub.read_range(address, file.path, file.size - length, file.size)
+    length = int.from_bytes(tail[-_ENDING : -len(_MAGIC)], "little") + _ENDING
+    if tail[-len(_MAGIC) :] != _MAGIC or length > min(file.size, maximum):
+        raise UnusableDataset(f"{file.path}: is no parquet file")
+    if length > len(tail):
         tail, _ = hub.read_range(address, file.path, file.size - length, file.size)
-        length = int.from_bytes(tail[-_ENDING : -len(_MAGIC)], "little") + _ENDING
-        if tail[-len(_MAGIC) :] != _MAGIC or length > min(file.size, maximum):
-            raise UnusableDataset(f"{file.path}: is no parquet file")
-        if length > len(tail):
-            tail, _ = hub.read_range(address, file.path, file.size - length, file.size)
-    except NoRanges:
-        return None
     return tail
 
 

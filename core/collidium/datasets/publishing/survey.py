@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.datasets import layout
+from collidium.datasets.reading.dataset import parquet_files
 from collidium.datasets.reading.shards import EventIds, batch_rows
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
@@ -23,7 +24,7 @@ Progress = Callable[[int, int], None]
 
 _CONFIG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*_pu\d{1,4}")
 #: Problems of one kind that are listed one by one.
-_TOLD: Final = 20
+_LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def survey(directory: Path, config: str | None = None, progress: Progress | None
     """
     if not directory.is_dir():
         raise UnusableDataset(f"there is no directory {directory}")
-    paths = sorted(_parquet_files(directory))
+    paths = sorted(parquet_files(directory))
     found = _tables(paths, config)
     taken = {path for tables in found.values() for shards in tables.values() for path in shards}
     done, total = 0, sum((directory / path).stat().st_size for path in taken)
@@ -96,13 +97,6 @@ def survey(directory: Path, config: str | None = None, progress: Progress | None
 # -- which files ----------------------------------------------------------------------------------------
 
 
-def _parquet_files(directory: Path) -> Iterator[str]:
-    for path in directory.rglob("*.parquet"):
-        relative = path.relative_to(directory)
-        if path.is_file() and not any(part.startswith(".") for part in relative.parts):
-            yield relative.as_posix()
-
-
 def _tables(paths: Sequence[str], config: str | None) -> dict[str, dict[str, list[str]]]:
     """Config -> table -> paths. Raises UnusableDataset where it is not clear which config is meant."""
     configs = layout.configs(paths)
@@ -125,8 +119,8 @@ def _tables(paths: Sequence[str], config: str | None) -> dict[str, dict[str, lis
 def _checked_name(config: str | None, tables: Sequence[str]) -> str:
     if config is None:
         raise UnusableDataset(
-            f"the tables {', '.join(tables)} lie in the directory itself, which does not name their config "
-            "they are: give its name, for example --config ttbar_pu0"
+            f"the tables {', '.join(tables)} lie in the directory itself, which does not name their config: "
+            "give its name, for example --config ttbar_pu0"
         )
     if not _CONFIG.fullmatch(config):
         raise UnusableDataset(f"{config}: a config is called <channel>_pu<pileup>, for example ttbar_pu200")
@@ -233,7 +227,7 @@ def _contradictions(
 def _of_table(directory: Path, table: str, shards: Sequence[SurveyedShard]) -> Iterator[dict[str, Any]]:
     first = shards[0]
     others = [shard for shard in shards if not shard.schema.equals(first.schema)]
-    for shard in others[:_TOLD]:
+    for shard in others[:_LISTED]:
         yield _problem(
             _shown(directory, shard),
             f"has other columns than {_shown(directory, first)}: {_difference(first.schema, shard.schema)}",
