@@ -210,7 +210,7 @@ async def test_a_history_that_has_the_truth_is_not_added_to(ada: Ada, source: Pa
         await ada.publish(source, withholding=withholding)
     closed = replace(ada, name="closed-from-the-first")
     await closed.publish(source, withholding=withholding)
-    with pytest.raises(Conflict, match="would be told"):
+    with pytest.raises(Conflict, match="would be published: add"):
         await closed.publish(source)
     assert len(closed.titles()) == 2
 
