@@ -213,7 +213,7 @@ print(json.dumps([*map(asdict, (submitted, looked_up, done)), remote.balance()])
     assert balance == pytest.approx(10 - submitted["credits_charged"])
 
 
-def test_the_client_submits_predictions_with_more_columns_than_the_task_has(person: Person) -> None:
+def test_client_submits_predictions_with_extra_columns(person: Person) -> None:
     own_scores, receipt, again, tracks = person.python(
         """
 import json

@@ -140,7 +140,7 @@ def test_huggingface_hub_finds_the_files_in_the_cache(proxy: HubProxy, repo: str
     assert (scanned.repo_id, scanned.nb_files) == (repo, 2)
 
 
-def test_only_shards_with_the_events_are_sent_and_footers_are_asked_for_once(
+def test_only_shards_with_the_events_are_sent_footers_once(
     proxy: HubProxy, repo: str, tmp_path: Path
 ) -> None:
     done = datasets.download(repo, "ttbar_pu0", "tracker_hits", "15:25", endpoint=proxy.url, cache=tmp_path)
@@ -229,7 +229,7 @@ def test_a_shard_that_came_damaged_is_fetched_once_more(proxy: HubProxy, repo: s
     assert proxy.sent[Path(PATHS[2]).name] == 2 * len(CONTENT[PATHS[2]])
 
 
-def test_a_shard_that_is_damaged_on_the_hub_is_refused_by_its_name(
+def test_a_shard_damaged_on_the_hub_is_refused_by_its_name(
     proxy: HubProxy, repo: str, tmp_path: Path
 ) -> None:
     proxy.damage["00002"] = 99
@@ -241,9 +241,7 @@ def test_a_shard_that_is_damaged_on_the_hub_is_refused_by_its_name(
     assert_whole(datasets.download(repo, endpoint=proxy.url, cache=tmp_path).directory)
 
 
-def test_a_part_that_was_damaged_on_the_disk_costs_its_own_file_alone(
-    proxy: HubProxy, repo: str, tmp_path: Path
-) -> None:
+def test_a_part_damaged_on_disk_costs_its_own_file_alone(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
     directory = datasets.download(repo, events="0:10", endpoint=proxy.url, cache=tmp_path).directory
     whole = CONTENT[PATHS[2]]
     part = directory.parents[1] / "parts" / f"{hashlib.sha256(whole).hexdigest()}.part"
@@ -391,7 +389,7 @@ def test_a_directory_holds_files_and_nothing_twice(proxy: HubProxy, repo: str, t
     assert [entry.config for entry in datasets.list_configs(to)] == ["ttbar_pu0"]
 
 
-def test_a_directory_of_another_commit_or_with_other_files_is_refused(
+def test_a_directory_with_another_commit_or_files_is_refused(
     proxy: HubProxy, repo: str, private_repo: str, hub: HubServer, tmp_path: Path
 ) -> None:
     to = tmp_path / "events"
@@ -475,7 +473,7 @@ def test_refusals_are_told(
     assert proxy.url in raised.value.detail
 
 
-def test_a_gated_repository_tells_the_owner_of_a_token_where_to_ask(proxy: HubProxy, repo: str) -> None:
+def test_gated_repository_names_where_to_request_access(proxy: HubProxy, repo: str) -> None:
     proxy.refuse, proxy.refusal = {"/revision/": [403]}, {"X-Error-Code": "GatedRepo"}
     with pytest.raises(Forbidden, match="the token's owner has no access: ask its owners"):
         datasets.list_configs(repo, endpoint=proxy.url, token="hf_somebody")  # noqa: S106

@@ -396,7 +396,7 @@ def test_deleting_a_repository_frees_its_contents_alone(own_hub: HubServer) -> N
 # -- kills and races ---------------------------------------------------------------------------------------
 
 
-def test_a_kill_in_the_middle_of_an_upload_leaves_a_consistent_store(own_hub: HubServer) -> None:
+def test_a_kill_during_an_upload_leaves_a_consistent_store(own_hub: HubServer) -> None:
     api = own_hub.api("ada")
     api.create_repo("ada/finder")
     content = os.urandom(30 * 1024**2)

@@ -298,7 +298,7 @@ def test_two_of_a_kind_name_nobody(application: Application, name: str) -> None:
     assert "Location" not in answer.headers
 
 
-def test_the_name_under_which_the_hub_is_reached_is_the_name_to_return_to(hub: HubServer) -> None:
+def test_redirects_return_to_the_host_the_hub_was_reached_by(hub: HubServer) -> None:
     # A page that asked under another name cannot have people sent to this one.
     with Application(f"http://localhost:{hub.port}/hub").http as reached:
         application = Application(f"http://localhost:{hub.port}/hub", client=reached)
@@ -505,9 +505,7 @@ def test_a_challenge_is_no_verifier(application: Application, token: str) -> Non
     refused(application.exchange(application.code(token), code_verifier=challenge), "invalid_grant")
 
 
-def test_a_code_works_once_and_its_second_use_ends_what_came_of_it(
-    application: Application, token: str
-) -> None:
+def test_second_use_of_a_code_revokes_its_tokens(application: Application, token: str) -> None:
     code = application.code(token)
     given = application.exchange(code).json()
     assert application.status(given["access_token"]) == 200
@@ -648,7 +646,7 @@ def test_the_hubs_own_client_takes_the_token(hub: HubServer, token: str) -> None
     client.delete_repo(repo, repo_type="dataset")
 
 
-def test_who_only_signs_in_changes_nothing_and_sees_nothing_private(hub: HubServer, token: str) -> None:
+def test_sign_in_scope_reads_and_changes_nothing_private(hub: HubServer, token: str) -> None:
     owner = hub.api("lise")
     public = owner.create_repo("lise/public").repo_id
     private = owner.create_repo("lise/private", private=True).repo_id

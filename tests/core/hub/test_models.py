@@ -232,9 +232,7 @@ async def test_only_the_cursor_of_a_next_page_is_believed(
     assert (await zoo.models(ModelQuery())).cursor == cursor
 
 
-async def test_a_cursor_that_the_hub_does_not_know_is_the_callers_mistake(
-    zoo: ModelZoo, hub: FakeHub
-) -> None:
+async def test_unknown_cursor_is_the_callers_mistake(zoo: ModelZoo, hub: FakeHub) -> None:
     hub.status = 400
     with pytest.raises(UnknownCursor):
         await zoo.models(ModelQuery(cursor="made-up"))

@@ -18,7 +18,7 @@ from collidium_plugins.local_hub.documents import entry_document, lfs_file_docum
 from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
 from collidium_plugins.local_hub.history import Commit, last_changes
 from collidium_plugins.local_hub.names import Kind, is_path
-from collidium_plugins.local_hub.repositories import Address, readable
+from collidium_plugins.local_hub.repositories import readable
 from collidium_plugins.local_hub.trees import Entry, Trees
 from collidium_plugins.local_hub.web.context import (
     DOCUMENT_BYTES,
@@ -122,18 +122,10 @@ async def _sent_paths() -> tuple[list[str], bool]:
 # -- downloads ---------------------------------------------------------------------------------------------
 
 
-async def resolve_model(namespace: str, name: str, rest: str) -> Response:
-    """``GET /{namespace}/{name}/resolve/{revision}/{path}``"""
-    return await _resolve(address("models", namespace, name), 2)
-
-
-async def resolve(kind: Kind, namespace: str, name: str, rest: str) -> Response:
-    """``GET /{kind}/{namespace}/{name}/resolve/{revision}/{path}``"""
-    return await _resolve(address(kind, namespace, name), 3)
-
-
-async def _resolve(place: Address, position: int) -> Response:
-    revision, path = revision_and_path("resolve", position)
+async def resolve(namespace: str, name: str, rest: str, kind: Kind = "models") -> Response:
+    """``GET [/{kind}]/{namespace}/{name}/resolve/{revision}/{path}``"""
+    place = address(kind, namespace, name)
+    revision, path = revision_and_path("resolve", 2 if kind == "models" else 3)
 
     def find(db: sqlite3.Connection) -> tuple[Commit, Entry]:
         repo = readable(db, place)

@@ -112,13 +112,8 @@ async def refuse_xet(kind: Kind, namespace: str, name: str, rest: str) -> Respon
 # -- contents ------------------------------------------------------------------------------------------------
 
 
-async def lfs_batch_model(namespace: str, name: str) -> Response:
-    """``POST /{namespace}/{name}.git/info/lfs/objects/batch``"""
-    return await lfs_batch("models", namespace, name)
-
-
-async def lfs_batch(kind: Kind, namespace: str, name: str) -> Response:
-    """``POST /{kind}/{namespace}/{name}.git/info/lfs/objects/batch``"""
+async def lfs_batch(namespace: str, name: str, kind: Kind = "models") -> Response:
+    """``POST [/{kind}]/{namespace}/{name}.git/info/lfs/objects/batch``"""
     place = address(kind, namespace, name)
     sent = await sent_document()
     if sent.get("operation") != "upload" or sent.get("hash_algo", "sha256") != "sha256":
@@ -190,13 +185,8 @@ def _keep_upload(db: sqlite3.Connection, upload: Upload) -> None:
     keep_object(db, store().blobs, upload.repo_id, upload.sha256, upload.size)
 
 
-async def lfs_verify_model(namespace: str, name: str) -> Response:
-    """``POST /{namespace}/{name}.git/info/lfs/verify``"""
-    return await lfs_verify("models", namespace, name)
-
-
-async def lfs_verify(kind: Kind, namespace: str, name: str) -> Response:
-    """``POST /{kind}/{namespace}/{name}.git/info/lfs/verify``: was this content received?"""
+async def lfs_verify(namespace: str, name: str, kind: Kind = "models") -> Response:
+    """``POST [/{kind}]/{namespace}/{name}.git/info/lfs/verify``: was this content received?"""
     place = address(kind, namespace, name)
     oid, size = _sent_object(await sent_document())
     if await reading(lambda db: owns_object(db, writable(db, place), oid)) != size:
