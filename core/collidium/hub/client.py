@@ -7,29 +7,25 @@ import functools
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-from collidium.errors import Unavailable
-from collidium.runtime.http_client import past_proxies
-from collidium.runtime.threads import in_thread
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
-
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from collidium.errors import (
     CollidiumError,
     Conflict,
     Forbidden,
     Unauthenticated,
+    Unavailable,
     Unreachable,
     UpstreamError,
 )
+from collidium.runtime.http_client import past_proxies
+from collidium.runtime.threads import in_thread
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 T = TypeVar("T")
 
