@@ -426,7 +426,7 @@ def test_commits_share_what_did_not_change(hub: HubServer, proxy: HubProxy, tmp_
 def test_a_private_repository_needs_the_token(
     proxy: HubProxy, hub: HubServer, private_repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(NotFound, match="for somebody without a token; if it is private, log in"):
+    with pytest.raises(NotFound, match="without a token; if it is private, log in"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path)
     with pytest.raises(NotFound, match="or the token's owner may not see it"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token=hub.token("bob"))

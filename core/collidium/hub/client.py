@@ -52,7 +52,7 @@ class HubError(RuntimeError):
 
 
 class HubUnavailable(HubError):
-    """The hub cannot be reached, is busy or answered nonsense: trying later may work."""
+    """The hub cannot be reached, is busy or gave an invalid response: trying later may work."""
 
 
 class HubContested(HubUnavailable):

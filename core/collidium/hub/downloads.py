@@ -182,7 +182,7 @@ class _Download:
             self._truncate(part)
         raise UnusableDataset(
             f"{file.path} of {self._repository.repo} is damaged on {self._repository.endpoint}: its "
-            "content was fetched twice and is not what the hub says it is"
+            "content was downloaded twice and does not match the hash that the hub gives"
         )
 
     def _append(self, file: HubFile, part: IO[bytes]) -> bool:

@@ -147,7 +147,7 @@ class ModelZoo:
         try:
             models = _read_models(json.loads(response.content), self._hub, self._tag)
         except (ValueError, RecursionError) as error:
-            raise UpstreamError(f"the hub {self._hub} answered nonsense about models") from error
+            raise UpstreamError(f"the hub {self._hub} gave an invalid response about models") from error
         return ModelPage(models, _cursor(response))
 
 

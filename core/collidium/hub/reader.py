@@ -194,7 +194,7 @@ class HubReader:
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             # The latter two where it redirects to what is no address.
             raise UpstreamError(
-                f"{self.endpoint} answered nonsense about {subject} ({type(error).__name__})"
+                f"{self.endpoint} gave an invalid response about {subject} ({type(error).__name__})"
             ) from error
 
     def pause(self, passing: Passing, attempts: int) -> None:
@@ -239,7 +239,7 @@ class HubReader:
         if self._signed_in:
             return NotFound(f"there is no {subject} at {self.endpoint}, or the token's owner may not see it")
         return NotFound(
-            f"there is no {subject} at {self.endpoint} for somebody without a token; "
+            f"there is no {subject} at {self.endpoint} without a token; "
             "if it is private, log in with `collidium login` or set HF_TOKEN"
         )
 

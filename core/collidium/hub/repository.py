@@ -96,7 +96,7 @@ class Repository:
             tree = hub.pages(f"{at}/tree/{commit}", subject, recursive="true")
             return replace(found, files={file.path: file for file in _files(tree)})
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise UpstreamError(f"{source.endpoint} answered nonsense about {subject}") from error
+            raise UpstreamError(f"{source.endpoint} gave an invalid response about {subject}") from error
 
     def address(self, path: str) -> str:
         """Where a file's content is, below the endpoint."""
@@ -138,4 +138,4 @@ def tagged(hub: HubReader, tag: str, limit: int) -> list[dict[str, Any]]:
             for item in found[:limit]
         ]
     except (KeyError, TypeError, AttributeError) as error:
-        raise UpstreamError(f"{hub.endpoint} answered nonsense about datasets") from error
+        raise UpstreamError(f"{hub.endpoint} gave an invalid response about datasets") from error
