@@ -6,11 +6,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from collidium.accounts import Sort
 from collidium.api.answers import Page
-from collidium.api.schemas.base import Amount, Body, HubUsername, Text
+from collidium.api.schemas.base import Amount, Body, HubUsername, Text, example
 
 
 class GrantBody(Body):
     """A grant or, with a negative delta, a deduction."""
+
+    model_config = example(hub_username="alice", delta=25, reason="for the tutorial")
 
     hub_username: HubUsername
     delta: Amount = Field(description="Credits, to three decimal places.")
@@ -20,7 +22,9 @@ class GrantBody(Body):
 class BanBody(Body):
     """Ban (true) or unban (false) an account."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(
+        strict=True, **example(hub_username="mallory", banned=True, note="orders in a loop")
+    )
 
     hub_username: HubUsername
     banned: bool

@@ -39,6 +39,11 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def example(**fields: object) -> ConfigDict:
+    """A model's configuration that adds an example of it to the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
 class IdempotencyHeaders(BaseModel):
     """Headers of an order or an operator action."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
 
-from collidium.api.schemas.base import Body, Text
+from collidium.api.schemas.base import Body, Text, example
 
 _RFC3339: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -27,6 +27,8 @@ Time = Annotated[
 
 class RefundsBody(Body):
     """Which failures are refunded: those from ``from`` until before ``to``."""
+
+    model_config = example(**{"from": "2026-11-21T09:00:00Z", "to": "2026-11-21T11:30:00Z"})
 
     begin: Time = Field(alias="from")
     end: Time = Field(alias="to", description="At most 31 days later.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from collidium.api.answers import Page
+from collidium.api.schemas.base import example
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
 from collidium.simulations import State
 
@@ -27,6 +28,8 @@ class OrderBody(BaseModel):
 class KnobsBody(OrderBody):
     """An order by its three knobs."""
 
+    model_config = example(channel="ttbar", events=1000, pileup=40)
+
     channel: str = Field(description="Physics process.")
     events: int = Field(description="Number of hard-scatter events.", json_schema_extra={"minimum": 1})
     pileup: int = Field(
@@ -36,6 +39,8 @@ class KnobsBody(OrderBody):
 
 class PresetBody(OrderBody):
     """An order by the name of a preset."""
+
+    model_config = example(preset="ttbar-quick")
 
     preset: str = Field(description="One of GET /v1/presets.")
 
