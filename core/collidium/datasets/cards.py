@@ -1,4 +1,4 @@
-"""What a published dataset says of itself: a card for people and hubs, and a manifest for programs."""
+"""The metadata of a published dataset: a card for people and hubs, and a manifest for programs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sha256_of_bytes(content: bytes) -> str:
 def front_matter(
     title: str, tags: Sequence[str], events: int, files: Iterable[DatasetFile]
 ) -> dict[str, Any]:
-    """What a hub reads of a dataset: its title, licence, tags, size, and a config for each table."""
+    """The front matter of a card: title, licence, tags, size, and a config for each table."""
     return {
         "pretty_name": one_line(title),
         "license": LICENSE,
@@ -74,7 +74,7 @@ def card(matter: Mapping[str, Any], body: str) -> str:
 
 
 def configs(files: Iterable[DatasetFile]) -> list[dict[str, Any]]:
-    """The configs of the front matter: each table is one, called as its folder."""
+    """The configs of the front matter: one for each table, named as its folder."""
     return [
         {"config_name": folder.name, "data_files": [{"split": "train", "path": f"{folder}/*.parquet"}]}
         for folder in folders(files)
@@ -87,7 +87,7 @@ def folders(files: Iterable[DatasetFile]) -> list[PurePosixPath]:
 
 
 def size_category(events: int) -> str:
-    """The hub's word for that many rows."""
+    """The hub's category for that many rows."""
     return next((name for limit, name in _SIZES if events < limit), "n>10M")
 
 

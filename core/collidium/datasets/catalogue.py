@@ -78,7 +78,7 @@ class Catalogue(ABC):
         ]
 
     def shards(self, table: str, config: str) -> list[str]:
-        """The files of a table. Raises UnusableDataset, with what there is."""
+        """The files of a table. Raises UnusableDataset that lists the tables there are."""
         owned = [path for path in self.sizes if config in layout.configs([path])]
         return layout.shards(owned, table, config or None)
 

@@ -29,7 +29,7 @@ _MAGIC: Final = b"PAR1"
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What matters of a parquet footer."""
+    """The relevant part of a parquet footer."""
 
     #: One row is one event.
     rows: int

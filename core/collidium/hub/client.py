@@ -45,7 +45,7 @@ _preparing: Final = threading.Lock()
 
 
 class HubError(RuntimeError):
-    """The hub did not do what was asked; the message holds no secret."""
+    """A call to the hub failed; the message holds no secret."""
 
     #: What the hub answered with; None where it did not answer.
     status: int | None = None
@@ -60,7 +60,7 @@ class HubContested(HubUnavailable):
 
 
 class HubRefused(HubError):
-    """The hub will not do this, now or later; the message says why."""
+    """The hub refuses the call for good; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _answered(error: BaseException | None) -> Any:
 
 
 def _first(error: BaseException) -> BaseException:
-    """What an error began with; the hub's client wraps what goes wrong in an upload."""
+    """The first cause of an error; the hub's client wraps errors of uploads."""
     while error.__cause__ is not None:
         error = error.__cause__
     return error
@@ -189,7 +189,7 @@ def _line(message: str, token: str) -> str:
 
 @contextmanager
 def hub_failures(endpoint: str) -> Iterator[None]:
-    """Raise what the hub at ``endpoint`` does not do in the context as a CollidiumError.
+    """Raise errors of the hub at ``endpoint`` as a CollidiumError.
 
     Unreachable where it does not answer, Unavailable where it cannot for now, Conflict where another
     client was faster, Unauthenticated, Forbidden, and UpstreamError for every other refusal.

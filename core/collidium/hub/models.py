@@ -215,7 +215,7 @@ def _tasks(tags: Sequence[str], prefix: str) -> Iterator[str]:
 
 
 def _line(value: object, longest: int) -> str | None:
-    """Text in one line, without characters that are not seen but change what is."""
+    """Text in one line, without invisible characters."""
     if not isinstance(value, str):
         return None
     # No more than could end up in the line is looked at: a card may be megabytes.

@@ -43,7 +43,7 @@ def url_of(endpoint: str, repo: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a repository holds at its newest commit."""
+    """The contents of a repository at its newest commit."""
 
     #: That commit.
     head: str

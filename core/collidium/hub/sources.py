@@ -41,7 +41,7 @@ class HubDataset:
 
 @dataclass(frozen=True, slots=True)
 class HubAccess:
-    """A hub, and the token with which it is asked."""
+    """A hub, and the token to send."""
 
     endpoint: str
     token: str | None = field(repr=False)

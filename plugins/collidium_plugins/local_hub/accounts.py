@@ -91,7 +91,7 @@ def make_token(db: sqlite3.Connection, account: Account) -> str:
 
 
 def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
-    """Whose token it is; None for one that is not valid or has expired."""
+    """The owner of a token; None for an invalid or expired one."""
     row = db.execute(
         "SELECT a.id, a.name, a.created_at, t.label, t.created_at, t.scopes "
         "FROM tokens t JOIN accounts a ON a.id = t.account_id "
@@ -106,7 +106,7 @@ def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
 
 
 def digest(token: str) -> str:
-    """By which a secret is kept and found."""
+    """The hash by which a secret is stored."""
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
@@ -118,10 +118,10 @@ class Attempts:
         self._all: TTLCache[None, int] = TTLCache[None, int](1, WINDOW_SECONDS, timer)
 
     def are_too_many(self, address: str) -> bool:
-        """Whether the next one from there has to wait for :data:`WINDOW_SECONDS`."""
+        """Whether the next attempt from there has to wait for :data:`WINDOW_SECONDS`."""
         return self._of.get(address, 0) >= OF_ONE or self._all.get(None, 0) >= OF_ALL
 
     def count(self, address: str) -> None:
-        """One more was wrong."""
+        """Count a wrong token."""
         self._of[address] = self._of.get(address, 0) + 1
         self._all[None] = self._all.get(None, 0) + 1

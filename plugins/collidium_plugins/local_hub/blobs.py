@@ -45,7 +45,7 @@ class Blobs:
         return (path.name for path in self._directory.glob("??/*"))
 
     def forget_unused(self, db: sqlite3.Connection, candidates: Iterable[str]) -> int:
-        """Delete those candidates that no repository names; ``db`` holds the write lock. Returns how many.
+        """Delete those candidates that no repository refers to; ``db`` holds the write lock. Returns how many.
 
         Whoever names a content checks under the write lock that it is still there: a content that was
         being named while this ran is either spared or refused to its namer, never lost afterwards.

@@ -175,7 +175,7 @@ class Database:
 
 
 def _lay_out(db: sqlite3.Connection) -> None:
-    """Bring the file to this version, new or of an earlier one; a later one is refused."""
+    """Migrate the file to this version; a later one is refused."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA_VERSION:
         raise RuntimeError(
@@ -188,11 +188,11 @@ def _lay_out(db: sqlite3.Connection) -> None:
 
 
 def now() -> str:
-    """The present, as the hub writes times: ``2026-01-01T00:00:00.000Z``."""
+    """The current time in the hub's format: ``2026-01-01T00:00:00.000Z``."""
     return later(0)
 
 
 def later(seconds: float) -> str:
-    """The time in so many seconds."""
+    """The time after so many seconds, in the format of :func:`now`."""
     time = datetime.now(UTC) + timedelta(seconds=seconds)
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Commits: one line of them per branch, each with its tree."""
+"""Commits: a linear history per branch, each with its tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEARCHED_COMMITS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One state of a repository, and who brought it about."""
+    """A commit: a state of a repository and its author."""
 
     oid: str
     parent: str | None

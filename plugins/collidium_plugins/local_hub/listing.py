@@ -34,7 +34,7 @@ _SORTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked for."""
+    """The filters, order and page of a list."""
 
     kind: Kind
     filters: Sequence[str] = ()

@@ -38,7 +38,7 @@ def is_account_name(name: object) -> TypeGuard[str]:
 
 
 def page_prefix(kind: Kind) -> str:
-    """What stands before ``namespace/name`` in addresses that are no API."""
+    """The prefix of ``namespace/name`` in addresses outside the API."""
     return "" if kind == "models" else f"{kind}/"
 
 
@@ -48,7 +48,7 @@ def is_revision(name: str) -> bool:
 
 
 def check_ref_name(name: object) -> str:
-    """The name if a branch or tag may have it; raises HubError 400."""
+    """Validate the name of a branch or tag; raises HubError 400."""
     if (
         not isinstance(name, str)
         or not _REVISION.fullmatch(name)

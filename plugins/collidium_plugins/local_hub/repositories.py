@@ -61,7 +61,7 @@ def select(tail: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Which repository is meant, and who asks."""
+    """A repository by name, and the caller."""
 
     kind: Kind
     namespace: str

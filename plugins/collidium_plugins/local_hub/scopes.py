@@ -34,7 +34,7 @@ def write_scopes(scopes: Scopes) -> str:
 
 
 def allow(granted: Scopes | None, wanted: str) -> bool:
-    """Whether these scopes allow what is wanted; None are those of a token of the account itself: all."""
+    """Whether these scopes allow ``wanted``; None, for a token of the account itself, allows everything."""
     return granted is None or any(
         wanted == scope or wanted in _IMPLIED.get(scope, frozenset()) for scope in granted
     )

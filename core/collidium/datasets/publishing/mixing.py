@@ -37,7 +37,7 @@ _MOST_EVENTS: Final = 2**32
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """What is to be mixed, and into what."""
+    """The sources and the result of a mix."""
 
     #: Datasets; a channel is what the name of a config has before ``_pu``.
     directories: Sequence[Path]
@@ -50,7 +50,7 @@ class Mixing:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidInput for what can be seen to be wrong before anything is read."""
+        """Raises InvalidInput for what is wrong before anything is read."""
         if not _NAME.fullmatch(self.config):
             raise InvalidInput(f"{self.config}: a mix is called <name>_pu<pileup>, for example anomaly_pu0")
         if self.output.exists():

@@ -1,4 +1,4 @@
-"""From a directory to the files that are published: looked through, truth withheld, named and hashed."""
+"""Prepares a directory for publication: checked, truth withheld, files named and hashed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Withholding:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is to be published, and as what."""
+    """A dataset to be published, and its repository."""
 
     directory: Path
     #: ``NAME`` in the token's own namespace, or ``NAMESPACE/NAME``.
@@ -65,7 +65,7 @@ class Publication:
     platform_tag: str = "collidium"
 
     def __post_init__(self) -> None:
-        """Raises InvalidInput for what can be seen to be wrong before anything is read."""
+        """Raises InvalidInput for what is wrong before anything is read."""
         if not _NAME.fullmatch(self.repo):
             raise InvalidInput(f"{self.repo!r} cannot be the name of a repository: NAME or NAMESPACE/NAME")
         if self.tag is not None and not _TAG.fullmatch(self.tag):
@@ -80,7 +80,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is to be sent."""
+    """Files to be uploaded."""
 
     configs: Sequence[ConfigFiles]
     #: Each file as it is published, and where it lies.
@@ -92,7 +92,7 @@ class Prepared:
 
 
 def prepare(publication: Publication, scratch: Path, report: ReportProgress) -> Prepared:
-    """Look the dataset through and make what is published of it; blocks.
+    """Check the dataset and make the files to be published; blocks.
 
     With truth to withhold, the public part lies in ``scratch`` and the truth at its place when this returns.
     Raises UnusableDataset, and InvalidInput where that place has truth of other events.
@@ -129,7 +129,7 @@ def _refuse_told_channels(config: SurveyedConfig, withholding: Withholding | Non
 
 
 def _named(config: SurveyedConfig) -> Iterator[tuple[str, Path]]:
-    """What each shard is called in the repository."""
+    """The path of each shard in the repository."""
     for table, shards in sorted(config.tables.items()):
         for number, shard in enumerate(shards):
             yield f"{folder(config.name, table)}/{shard_name(number, len(shards))}", shard.path
@@ -174,7 +174,7 @@ def _withhold(
 
 
 def _keep(made: Path, place: Path, folders: Sequence[str]) -> None:
-    """Put folders of truth at their place, for its owner alone. Raises InvalidInput where other truth is."""
+    """Move folders of truth to their private directory. Raises InvalidInput for other truth there."""
     there = [name for name in folders if (place / name).exists()]
     if other := [name for name in there if _contents(place / name) != _contents(made / name)]:
         raise InvalidInput(

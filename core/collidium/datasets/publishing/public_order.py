@@ -1,4 +1,4 @@
-"""In which order what is public of an event is written; tables in, tables out.
+"""The order in which public values of an event are written; tables in, tables out.
 
 The order of a list would reveal truth, because detector simulations write hits particle by particle:
 what stays is sorted by the values that are public, and hit ids are renumbered in that order. Equal values are

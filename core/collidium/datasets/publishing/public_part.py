@@ -1,4 +1,4 @@
-"""What is public of an event that is scored; tables in, tables out.
+"""The public columns of events that are scored; tables in, tables out.
 
 Public columns are declared; all others are withheld, unknown ones too. That the order of lists reveals
 nothing either is the task of

@@ -1,4 +1,4 @@
-"""Looks through a dataset in a directory before it is published: what there is, and all that is wrong."""
+"""Checks a dataset in a directory before it is published, and lists all that is wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SurveyedConfig:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a directory holds."""
+    """The configs of a directory."""
 
     configs: Sequence[SurveyedConfig]
     #: Parquet files that belong to none of them.
@@ -59,7 +59,7 @@ class Survey:
 
 
 def survey(directory: Path, config: str | None = None, progress: Progress | None = None) -> Survey:
-    """Read every file of every config, or of one, and see that it is as published data must be.
+    """Read every file of every config, or of one, and check it.
 
     Files can be decoded, have a column event_id of integers that rise, lists of equal lengths in the tables
     of the format, the same columns in all shards of a table, and the same events, each once, in all tables
@@ -156,7 +156,7 @@ def _look_through(path: Path, shown: str, table: str, problems: list[dict[str, A
 
 
 class _Unusable(Exception):
-    """What is wrong with a file, as a sentence."""
+    """A file that cannot be published; the message says why."""
 
 
 def _read_through(file: pq.ParquetFile, table: str) -> tuple[EventIds, str | None]:
@@ -259,7 +259,7 @@ def _events(shards: Sequence[SurveyedShard]) -> EventIds:
 
 
 def _in_order(shards: Sequence[SurveyedShard]) -> list[SurveyedShard]:
-    """By their first event: who looks for an event in the n-th shard, finds it there."""
+    """Sort shards by their first event."""
     return sorted(
         shards, key=lambda shard: (not len(shard.events), int(shard.events[0]) if len(shard.events) else 0)
     )

@@ -29,7 +29,7 @@ BATCH_ROWS: Final = 64 * 1024
 
 
 class OpenableShard(Protocol):
-    """A parquet file that lies elsewhere."""
+    """A parquet file that is not on this machine."""
 
     @property
     def name(self) -> str:
@@ -214,7 +214,7 @@ class _Shard:
 
 
 class _Reader:
-    """Takes rows from a shard, ever onwards."""
+    """Reads the rows of a shard in order."""
 
     def __init__(self, shard: _Shard, span: EventRange, batch_bytes: int) -> None:
         self.shard = shard
@@ -259,7 +259,7 @@ class _Reader:
 
 
 def _opened(source: Path | OpenableShard, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    """The file, to be closed with its reader; what lies elsewhere is read in few large pieces."""
+    """Open the file, to be closed with its reader; remote ones are read in few large pieces."""
     if isinstance(source, Path):
         return pq.ParquetFile(source, metadata=footer)
     return pq.ParquetFile(source.open(), metadata=footer, pre_buffer=True)

@@ -94,7 +94,7 @@ def _within(transaction: Callable[[], Any], work: Callable[[sqlite3.Connection],
 
 
 async def read_document(work: Callable[[sqlite3.Connection], object]) -> Response:
-    """What ``work`` reads, as JSON made in the same thread: listings are long."""
+    """The result of ``work`` as JSON, encoded in the same thread: listings are long."""
     return json_response(await reading(lambda db: json.dumps(work(db))))
 
 
@@ -173,7 +173,7 @@ def raw_segments() -> list[str]:
 
 
 def revision_and_path(verb: str, position: int) -> tuple[str, str]:
-    """What follows ``verb``, the segment at ``position``: a revision, and a path that may be empty."""
+    """Parse the revision and the path, maybe empty, after ``verb``, the segment at ``position``."""
     segments = raw_segments()
     if len(segments) < position + 2 or segments[position] != verb:
         raise HubError(404, "No such address")
