@@ -16,7 +16,7 @@ from collidium import plugins
 from collidium.client import Account, Client, Page, Place, Receipt, TaskCard, Transaction, write_predictions
 from collidium.contracts.task import EventRange, Task
 from collidium.datasets import Dataset, HubDataset, fetch
-from collidium.datasets.publishing.publication import Publication, Withholding
+from collidium.datasets.publishing.preparing import Publication, Withholding
 from collidium.datasets.publishing.publication import publish as publish_dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.demo.child import Machine

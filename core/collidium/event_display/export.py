@@ -11,12 +11,12 @@ from typing import Any, BinaryIO, Final
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import catalogue, download
-from collidium.datasets.fetching.downloads import NoRoom, Progress
 from collidium.datasets.reading.dataset import Dataset
 from collidium.errors import UnusableDataset
 from collidium.event_display import phoenix
 from collidium.event_display.tables import shown
 from collidium.files.durable import is_full, replacing
+from collidium.hub.downloads import NoRoom, Progress
 from collidium.hub.sources import HubDataset
 
 #: Bytes of a table that are in memory at once, unless one event has more.

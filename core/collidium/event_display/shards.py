@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, MutableMapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.datasets import layout
-from collidium.datasets.fetching.footers import fetch_tail
+from collidium.datasets.footers import fetch_tail
 from collidium.datasets.schemas import canonical
-from collidium.errors import TooLarge, UnusableDataset, UpstreamError
+from collidium.errors import TooLarge, UnusableDataset
 from collidium.event_display.decoding import Piece
 from collidium.event_display.outline import Outline, OutlineReader, Span
 from collidium.event_display.tables import SHOWN
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
 #: No shard of events needs a longer footer.
 LONGEST_FOOTER: Final = 8 * 1024**2
-_PIECE_BYTES: Final = 1024**2
+#: Read by one request.
+_PIECE_BYTES: Final = 8 * 1024**2
 #: Most bytes of footers, and ranges of bytes of a table, for one look.
 _FOOTER_BYTES: Final = 256 * 1024**2
 _MAX_SPANS: Final = 256
@@ -88,16 +88,14 @@ class HubShards:
     def outline(self, path: str) -> Outline:
         """Return the outline of a shard. Raises UnusableDataset, and what :class:`HubReader` raises."""
         file = self._repository.files[path]
-        known = self._outlines.get(file.content.digest)
+        known = self._outlines.get(file.digest)
         if known is None:
             tail = fetch_tail(self._hub, self._repository, file, LONGEST_FOOTER)
-            if tail is None:
-                raise _without_ranges(self._hub, path)
             self._footer_bytes_left -= len(tail)
             if self._footer_bytes_left < 0:
                 raise TooLarge(f"config {self.config} has too many and too long footers for a look")
             known = self._read_outline(path, file.size, tail)
-            self._outlines[file.content.digest] = known
+            self._outlines[file.digest] = known
         return known
 
     def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
@@ -125,32 +123,15 @@ class HubShards:
             copy.truncate(file.size)
             copy.seek(file.size - len(outline.tail))
             copy.write(outline.tail)
-        for span in spans:
-            self._hub.patiently(partial(self._fetch, file, span, place))
-
-    def _fetch(self, file: HubFile, span: Span, place: Path) -> None:
-        start, stop = span
-        wanted = f"{start}-{stop - 1}"
-        address = self._repository.address(file.path)
-        with (
-            self._hub.open(address, file.path, byte_range=wanted) as response,
-            place.open("r+b") as copy,
-        ):
-            if response.headers.get("Content-Range") != f"bytes {wanted}/{file.size}":
-                raise _without_ranges(self._hub, file.path)
-            copy.seek(start)
-            for content in response.iter_bytes(_PIECE_BYTES):
-                if copy.tell() + len(content) > stop:
-                    raise UpstreamError(f"{self._hub.endpoint} gave more of {file.path} than was asked for")
-                copy.write(content)
+            address = self._repository.address(file.path)
+            for span_start, span_stop in spans:
+                copy.seek(span_start)
+                for start in range(span_start, span_stop, _PIECE_BYTES):
+                    stop = min(start + _PIECE_BYTES, span_stop)
+                    copy.write(self._hub.read_range(address, file.path, start, stop)[0])
 
 
 Shards = LocalShards | HubShards
-
-
-def _without_ranges(hub: HubReader, path: str) -> UpstreamError:
-    return UpstreamError(f"{hub.endpoint} does not give {path} by ranges of bytes")
-
 
 #: Of more shards in disorder, reading all footers takes too long.
 MAX_SHARDS: Final = 256

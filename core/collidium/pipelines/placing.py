@@ -11,8 +11,7 @@ from typing import Final
 from collidium import __version__
 from collidium.contracts.pipeline import TABLES
 from collidium.datasets import cards
-from collidium.datasets.cards import CARD
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import CARD, DatasetFile
 from collidium.datasets.output import check_output
 from collidium.errors import UnusableDataset
 from collidium.files.durable import sync_directory

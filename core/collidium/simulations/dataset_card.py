@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from collidium.datasets import cards
-from collidium.datasets.manifest import MANIFEST, DatasetFile
+from collidium.datasets.cards import MANIFEST, DatasetFile
 from collidium.order import Order
 
 __all__ = ["MANIFEST", "Provenance", "dataset_card", "is_manifest_of", "manifest"]

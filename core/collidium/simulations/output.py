@@ -14,7 +14,7 @@ from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
 from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import DatasetFile
 from collidium.datasets.output import check_tables, describe, find_tables
 from collidium.errors import UnusableDataset
 from collidium.files.data_directory import make_private

@@ -32,7 +32,7 @@ from collidium.simulations.models import CANCELLABLE, TERMINAL, HistoryLine, Sim
 from collidium.simulations.orders import Ending, believable, credits_kept, node_hours_used
 
 if TYPE_CHECKING:
-    from collidium.datasets.manifest import DatasetFile
+    from collidium.datasets.cards import DatasetFile
     from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ import yaml
 from tests.hub import HubServer, hub, own_hub
 
 from collidium.datasets.access import HubDataset, fetch
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import DatasetFile
 from collidium.datasets.reading.dataset import Dataset
 from collidium.hub.client import Hub
 from collidium.order import Order

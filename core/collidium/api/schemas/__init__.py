@@ -1,7 +1,16 @@
 """The shapes of requests, all problems of which are reported at once; answers are records."""
 
-from collidium.api.schemas.admin import AccountsQuery, BanBody, FreezeQuery, GrantBody
-from collidium.api.schemas.admin_benchmarks import SubmissionsQuery
+from collidium.api.schemas.admin import (
+    AccountsQuery,
+    BanBody,
+    DaysQuery,
+    FreezeQuery,
+    GrantBody,
+    MonthQuery,
+    RefundsBody,
+    SubmissionsQuery,
+    UsageQuery,
+)
 from collidium.api.schemas.base import Amount, Body, HubUsername, IdempotencyHeaders, Text
 from collidium.api.schemas.benchmarks import (
     HistoryQuery,
@@ -10,11 +19,8 @@ from collidium.api.schemas.benchmarks import (
     MySubmissionsQuery,
     SubmitQuery,
 )
-from collidium.api.schemas.datasets import DatasetsQuery, EventQuery
-from collidium.api.schemas.models import ModelsQuery
+from collidium.api.schemas.datasets import DatasetsQuery, EventQuery, ModelsQuery
 from collidium.api.schemas.problems import FieldProblem, Problem
-from collidium.api.schemas.refunds import RefundsBody
-from collidium.api.schemas.reports import DaysQuery, MonthQuery, UsageQuery
 from collidium.api.schemas.simulations import (
     AllRequestsQuery,
     ChannelBody,

@@ -10,7 +10,7 @@ from tortoise.exceptions import IntegrityError
 from collidium.contracts.runner import Job, RunnerError, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import StorageUnavailable
 from collidium.database.errors import is_away
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import DatasetFile
 from collidium.errors import ConfigurationError
 from collidium.hub.client import Hub, HubContested, HubRefused, HubUnavailable
 from collidium.order import Order

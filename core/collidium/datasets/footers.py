@@ -1,7 +1,8 @@
-"""What a shard holds, told by its footer alone: a few kB of a file that may have gigabytes."""
+"""What a shard holds, by its footer alone: a few kB of a file that may have gigabytes."""
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from collidium.contracts.task import EventRange
 from collidium.errors import UnusableDataset
 from collidium.files import durable
+from collidium.hub.reader import NoRanges
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -17,24 +19,24 @@ if TYPE_CHECKING:
     from collidium.hub.reader import HubReader
     from collidium.hub.repository import HubFile, Repository
 
-#: Bytes asked for at first: most footers are shorter.
+#: Bytes requested at first: most footers are shorter.
 TAIL_BYTES: Final = 64 * 1024
 #: No shard needs as much.
-_MOST_TAIL_BYTES: Final = 64 * 1024**2
+_MAXIMUM_TAIL_BYTES: Final = 64 * 1024**2
 _ENDING: Final = 8
 _MAGIC: Final = b"PAR1"
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the footer of a shard says."""
+    """The relevant part of a parquet footer."""
 
     #: One row is one event.
     rows: int
     row_groups: int
     #: Size in memory, nearly.
     uncompressed_bytes: int
-    #: The least and the greatest event id; None where the shard is empty or does not tell.
+    #: The lowest and the highest event id; None where the shard is empty or has no statistics.
     first: int | None
     last: int | None
     #: Names as stored, with their types.
@@ -42,18 +44,17 @@ class Footer:
 
     @classmethod
     def of(cls, metadata: pq.FileMetaData) -> Self:
-        """What matters of a parquet footer."""
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         ends = [_ends(group) for group in groups if group.num_rows]
         known = [end for end in ends if end is not None]
-        told = bool(known) and len(known) == len(ends)
+        complete = bool(known) and len(known) == len(ends)
         schema = metadata.schema.to_arrow_schema()
         return cls(
             rows=metadata.num_rows,
             row_groups=len(groups),
             uncompressed_bytes=sum(group.total_byte_size for group in groups),
-            first=min(first for first, _ in known) if told else None,
-            last=max(last for _, last in known) if told else None,
+            first=min(first for first, _ in known) if complete else None,
+            last=max(last for _, last in known) if complete else None,
             columns={field.name: str(field.type) for field in schema},
         )
 
@@ -77,13 +78,7 @@ def _ends(group: Any) -> tuple[int, int] | None:
 
 def read_footer(path: Path) -> Footer:
     """The footer of a local shard. Raises UnusableDataset for a file that is no parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return Footer.of(pq.read_metadata(path))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise UnusableDataset(f"{path.name}: cannot be read as parquet: {error}") from error
+    return _parse(path, path.name)
 
 
 def fetch_footer(hub: HubReader, repository: Repository, file: HubFile) -> Footer | None:
@@ -91,59 +86,54 @@ def fetch_footer(hub: HubReader, repository: Repository, file: HubFile) -> Foote
 
     Raises UnusableDataset for a file that is no parquet, and what :class:`HubReader` raises.
     """
+    try:
+        tail = fetch_tail(hub, repository, file)
+    except NoRanges:
+        return None
+    return _parse(io.BytesIO(tail), file.path)
+
+
+def _parse(file: Path | io.BytesIO, name: str) -> Footer:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    tail = fetch_tail(hub, repository, file)
-    if tail is None:
-        return None
     try:
-        return Footer.of(pq.read_metadata(pa.BufferReader(tail)))
+        return Footer.of(pq.read_metadata(file))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise UnusableDataset(f"{file.path}: cannot be read as parquet: {error}") from error
+        raise UnusableDataset(f"{name}: cannot be read as parquet: {error}") from error
 
 
 def fetch_tail(
-    hub: HubReader, repository: Repository, file: HubFile, longest: int = _MOST_TAIL_BYTES
-) -> bytes | None:
-    """The end of a shard with all of its footer; None where the hub does not give ranges.
+    hub: HubReader, repository: Repository, file: HubFile, maximum: int = _MAXIMUM_TAIL_BYTES
+) -> bytes:
+    """The end of a shard with all of its footer.
 
-    Raises UnusableDataset where there is no footer or a longer one, and what :class:`HubReader` raises.
+    Raises UnusableDataset where there is no footer or a longer one than ``maximum`` bytes, and what
+    :meth:`HubReader.read_range` raises.
     """
-    tail = _tail(hub, repository, file, TAIL_BYTES)
-    if tail is None:
-        return None
-    length = int.from_bytes(tail[-_ENDING : -len(_MAGIC)], "little") + _ENDING
-    if tail[-len(_MAGIC) :] != _MAGIC or length > min(file.size, longest):
-        raise UnusableDataset(f"{file.path}: is no parquet file")
-    return tail if length <= len(tail) else _tail(hub, repository, file, length)
-
-
-def _tail(hub: HubReader, repository: Repository, file: HubFile, length: int) -> bytes | None:
-    length = min(length, file.size)
+    length = min(TAIL_BYTES, file.size)
     if length < _ENDING + len(_MAGIC):
-        return b"\0" * _ENDING
-    wanted = f"{file.size - length}-{file.size - 1}"
+        raise UnusableDataset(f"{file.path}: is no parquet file")
+    address = repository.address(file.path)
+    tail, _ = hub.read_range(address, file.path, file.size - length, file.size)
+    length = int.from_bytes(tail[-_ENDING : -len(_MAGIC)], "little") + _ENDING
+    if tail[-len(_MAGIC) :] != _MAGIC or length > min(file.size, maximum):
+        raise UnusableDataset(f"{file.path}: is no parquet file")
+    if length > len(tail):
+        tail, _ = hub.read_range(address, file.path, file.size - length, file.size)
+    return tail
 
-    def ask() -> bytes | None:
-        with hub.open(repository.address(file.path), file.path, byte_range=wanted) as response:
-            if response.status_code != 206 or response.headers.get("Content-Length") != str(length):
-                return None
-            return response.read()
 
-    return hub.patiently(ask)
-
-
-def remembered(directory: Path, digest: str) -> Footer | None:
-    """The footer of the content ``digest`` that :func:`remember` kept."""
+def load_footer(note: Path) -> Footer | None:
+    """The footer that :func:`save_footer` wrote, if there is one."""
     try:
-        return Footer(**json.loads((directory / f"{digest}.json").read_text(encoding="utf-8")))
+        return Footer(**json.loads(note.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
-        # Not there, or of another version: it is asked for again.
+        # Not there, or of another version: it is fetched again.
         return None
 
 
-def remember(directory: Path, digest: str, footer: Footer) -> None:
-    """Keep a footer, so that nobody asks the hub for it again."""
-    directory.mkdir(parents=True, exist_ok=True)
-    durable.replace(directory / f"{digest}.json", json.dumps(asdict(footer)))
+def save_footer(note: Path, footer: Footer) -> None:
+    """Write a footer to a file, so that it need not be fetched again."""
+    note.parent.mkdir(parents=True, exist_ok=True)
+    durable.replace(note, json.dumps(asdict(footer)))

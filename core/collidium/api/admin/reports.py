@@ -1,28 +1,25 @@
-"""``/admin/overview``: the platform at one look, cheap enough to be asked again and again."""
+"""``/admin/usage``, ``/admin/analytics``: what was ordered, by whom, and how it ended."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag
+from quart_schema import document_response, validate_querystring
 from tortoise.timezone import now
 
 from collidium import __version__, operations, outbox
-from collidium.api.answers import answer
-from collidium.api.authentication import only_operators
+from collidium.api.answers import answer, answer_list
 from collidium.api.context import platform
+from collidium.api.schemas import DaysQuery, MonthQuery, UsageQuery
 from collidium.benchmarks import tasklist
-from collidium.records import Overview, SilentTask
+from collidium.records import ChannelUsage, DayUsage, Failures, Overview, SilentTask, Usage
 from collidium.simulations import follower, reports, totals
 
-blueprint = Blueprint("admin_overview", __name__, url_prefix="/admin")
-blueprint.before_request(only_operators)
+blueprint = Blueprint("reports", __name__)
 
 
 @blueprint.get("/overview")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @document_response(Overview)
 async def overview() -> Response:
     """The platform at one look: frozen or not, the queue, today and this month, and what is wrong."""
@@ -54,3 +51,36 @@ async def overview() -> Response:
             failure_rate=standing.failures.failure_rate,
         )
     )
+
+
+@blueprint.get("/usage")
+@validate_querystring(UsageQuery)
+@document_response(Usage)
+async def usage(query_args: UsageQuery) -> Response:
+    """This month's node-hours and requests, and the accounts that used most."""
+    return answer(await reports.usage(query_args.limit))
+
+
+@blueprint.get("/analytics/channels")
+@validate_querystring(MonthQuery)
+@document_response(list[ChannelUsage])
+async def channels(query_args: MonthQuery) -> Response:
+    """Requests and node-hours of each channel in a month, most node-hours first."""
+    found = await reports.channels(query_args.month)
+    return answer_list(found)
+
+
+@blueprint.get("/analytics/daily")
+@validate_querystring(DaysQuery)
+@document_response(list[DayUsage])
+async def daily(query_args: DaysQuery) -> Response:
+    """Requests and node-hours of each of the last days, oldest first."""
+    return answer_list(await reports.daily(query_args.days))
+
+
+@blueprint.get("/analytics/failures")
+@validate_querystring(MonthQuery)
+@document_response(Failures)
+async def failures(query_args: MonthQuery) -> Response:
+    """How many of the requests that ended in a month failed."""
+    return answer(await reports.failures(query_args.month))

@@ -1,4 +1,4 @@
-"""What a dataset has: its configs, tables and shards, wherever it is."""
+"""The configs, tables and shards of a dataset, on a hub or in a directory."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.datasets.fetching.footers import Footer, fetch_footer, read_footer
+from collidium.datasets.footers import Footer, fetch_footer, load_footer, read_footer, save_footer
 from collidium.datasets.reading.dataset import parquet_files
 from collidium.errors import UnusableDataset
 
 if TYPE_CHECKING:
-    from collidium.datasets.fetching.shelves import Shelf
+    from collidium.hub.download_store import DownloadStore
     from collidium.hub.reader import HubReader
     from collidium.hub.repository import Repository
 
-#: Footers asked for at once.
+#: Footers fetched at once.
 _PARALLEL: Final = 8
 
 
@@ -36,7 +36,7 @@ class ConfigEntry:
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
-    """A file of a table. Events are None where the shard does not tell."""
+    """A file of a table. Events are None where its footer does not record them."""
 
     path: str
     bytes: int
@@ -67,10 +67,10 @@ class Catalogue(ABC):
 
     @abstractmethod
     def footers(self, paths: Sequence[str]) -> list[Footer | None]:
-        """What each file says of itself; None where it cannot be told without all of it."""
+        """The footer of each file; None where it cannot be read without all of the file."""
 
     def configs(self) -> list[ConfigEntry]:
-        """The configs that are there, by name. No file is opened."""
+        """The configs of the dataset, by name. No file is opened."""
         return [
             ConfigEntry(config, tables, len(paths), sum(self.sizes[path] for path in paths))
             for config, tables in layout.configs(self.sizes).items()
@@ -78,7 +78,7 @@ class Catalogue(ABC):
         ]
 
     def shards(self, table: str, config: str) -> list[str]:
-        """The files of a table. Raises UnusableDataset, with what there is."""
+        """The files of a table. Raises UnusableDataset that lists the tables there are."""
         owned = [path for path in self.sizes if config in layout.configs([path])]
         return layout.shards(owned, table, config or None)
 
@@ -88,8 +88,8 @@ class Catalogue(ABC):
         Raises UnusableDataset, with what there is.
         """
         chosen = layout.choose(self.sizes, config)
-        known = layout.configs(self.sizes)[chosen]
-        return [self._table(chosen, name) for name in (known if names is None else names)]
+        there = layout.configs(self.sizes)[chosen]
+        return [self._table(chosen, name) for name in (there if names is None else names)]
 
     def _table(self, config: str, name: str) -> TableEntry:
         paths = self.shards(name, config)
@@ -98,7 +98,7 @@ class Catalogue(ABC):
             _shard(path, self.sizes[path], footer) for path, footer in zip(paths, footers, strict=True)
         )
         counts = [shard.events for shard in shards]
-        told = [footer for footer in footers if footer is not None]
+        known = [footer for footer in footers if footer is not None]
         first = [shard.first_event for shard in shards if shard.events != 0]
         last = [shard.last_event for shard in shards if shard.events != 0]
         return TableEntry(
@@ -108,7 +108,7 @@ class Catalogue(ABC):
             events=None if None in counts else sum(n for n in counts if n is not None),
             first_event=None if None in first else min((n for n in first if n is not None), default=None),
             last_event=None if None in last else max((n for n in last if n is not None), default=None),
-            columns=told[0].columns if told else {},
+            columns=known[0].columns if known else {},
             shards=shards,
         )
 
@@ -133,7 +133,7 @@ def _shard(path: str, size: int, footer: Footer | None) -> ShardEntry:
 
 
 def _refuse_uncovered(table: str, events: EventRange, footers: Sequence[Footer | None]) -> None:
-    """Raise where no shard can have some of the events, by the ends that each tells."""
+    """Raise where no shard can have some of the events, by the first and last event of each."""
     spans = []
     for footer in footers:
         if footer is None or (footer.rows and (footer.first is None or footer.last is None)):
@@ -165,12 +165,12 @@ class LocalCatalogue(Catalogue):
 
 
 class HubCatalogue(Catalogue):
-    """The files of a repository; what is learned of them is kept on a shelf."""
+    """The files of a repository; footers are kept with what was downloaded of it."""
 
-    def __init__(self, hub: HubReader, repository: Repository, shelf: Shelf) -> None:
+    def __init__(self, hub: HubReader, repository: Repository, store: DownloadStore) -> None:
         self.repository = repository
         self._hub = hub
-        self._shelf = shelf
+        self._store = store
         super().__init__(
             {path: file.size for path, file in repository.files.items() if path.endswith(".parquet")}
         )
@@ -181,9 +181,13 @@ class HubCatalogue(Catalogue):
 
     def _footer(self, path: str) -> Footer | None:
         file = self.repository.files[path]
-        known = self._shelf.footer(file)
-        if known is None:
-            known = fetch_footer(self._hub, self.repository, file)
-            if known is not None:
-                self._shelf.remember(file, known)
-        return known
+        note = self._store.metadata / "footers" / f"{file.digest}.json"
+        if known := load_footer(note):
+            return known
+        if self._store.has(file):
+            footer: Footer | None = read_footer(self._store.path(file))
+        else:
+            footer = fetch_footer(self._hub, self.repository, file)
+        if footer is not None:
+            save_footer(note, footer)
+        return footer

@@ -1,6 +1,6 @@
-"""What one publishing leaves in a repository: which files, the manifest that lists them, and a card.
+"""A version of a dataset repository: its files, the manifest that lists them, and a card.
 
-A repository may have several configs, published one after the other. The manifest tells of all of them, so
+A repository may have several configs, published one after the other. The manifest lists all of them, so
 that publishing one of them again replaces its files and leaves the others.
 """
 
@@ -16,10 +16,10 @@ import yaml
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import cards
-from collidium.datasets.manifest import MANIFEST, DatasetFile, sha256_of_bytes
+from collidium.datasets.cards import MANIFEST, DatasetFile, sha256_of_bytes
 from collidium.errors import UnusableDataset
 
-#: How a manifest says that `collidium datasets publish` may write over what it lists.
+#: Marks a manifest of which `collidium datasets publish` may replace the files.
 MADE_BY: Final = "collidium datasets publish"
 
 _FRONT_MATTER: Final = re.compile(r"---\r?\n(?P<yaml>.*?\r?\n)?---\r?\n", re.DOTALL)
@@ -49,13 +49,13 @@ class ConfigFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
-    """A state of a repository."""
+class DatasetVersion:
+    """A version of a repository."""
 
     files: Sequence[DatasetFile]
     manifest: bytes
     card: bytes
-    #: Paths that an earlier edition had and this one has not.
+    #: Paths that the version before had and this one has not.
     removed: Sequence[str]
 
 
@@ -77,15 +77,15 @@ def read_manifest(content: bytes) -> dict[str, ConfigFiles] | None:
     return configs
 
 
-def make(
+def make_version(
     repo: str,
     new: Sequence[ConfigFiles],
     old: Mapping[str, ConfigFiles],
     *,
     readme: str | None,
     platform_tag: str,
-) -> Edition:
-    """The edition with the ``new`` configs beside those of the ``old`` one that stay.
+) -> DatasetVersion:
+    """The version with the ``new`` configs and those of the ``old`` one that stay.
 
     ``readme`` is the publisher's own card. Raises UnusableDataset where its front matter cannot be read.
     """
@@ -99,7 +99,7 @@ def make(
         "configs": {name: _without_name(config) for name, config in configs.items()},
     }
     manifest = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-    return Edition(files, manifest, card, sorted(before - {file.path for file in files}))
+    return DatasetVersion(files, manifest, card, sorted(before - {file.path for file in files}))
 
 
 def _without_name(config: ConfigFiles) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _card(
 
 
 def split_card(readme: str) -> tuple[dict[str, Any], str]:
-    """Front matter and body of a card that somebody wrote. Raises UnusableDataset where it cannot be read."""
+    """Front matter and body of the publisher's card. Raises UnusableDataset where it cannot be read."""
     match = _FRONT_MATTER.match(readme)
     if match is None:
         return {}, readme
