@@ -37,7 +37,7 @@ from collidium.errors import (
     UpstreamError,
 )
 from collidium.hub import reader
-from collidium.runtime.backoff import Backoff
+from collidium.runtime.waiting import Backoff
 from collidium.testing.environment import isolated_environment
 from collidium.testing.processes import end_with_parent
 

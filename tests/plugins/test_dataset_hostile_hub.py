@@ -20,7 +20,7 @@ import pytest
 from collidium import datasets
 from collidium.errors import CollidiumError, Unreachable, UnusableDataset, UpstreamError
 from collidium.hub import reader
-from collidium.runtime.backoff import Backoff
+from collidium.runtime.waiting import Backoff
 
 COMMIT = "a" * 40
 SHARD = "data/ttbar_pu0_tracker_hits/train-00000-of-00001.parquet"

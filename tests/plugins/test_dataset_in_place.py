@@ -15,7 +15,7 @@ from collidium import datasets
 from collidium.contracts.digest import event_digests, together
 from collidium.errors import ConfigurationError, NotFound, Unavailable, UnusableDataset, UpstreamError
 from collidium.hub import reader
-from collidium.runtime.backoff import Backoff
+from collidium.runtime.waiting import Backoff
 from collidium.scoring.bench import loaders
 from collidium.scoring.bench.data_loading import Slice, time_slice
 

@@ -139,6 +139,8 @@ class Provider(OpenAPIProvider):
                 "description": "What went wrong.",
                 "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
             }
+            if rule.rule.startswith("/admin/"):
+                operation |= {"tags": ["admin"], "security": [{"admin_token": []}]}
             if part is not None:
                 operation["requestBody"] = _file_body(part)
             if "requestBody" in operation:

@@ -27,8 +27,8 @@ from collidium.errors import (
     UpstreamError,
 )
 from collidium.hub.saved_login import sendable
-from collidium.runtime.backoff import Backoff
 from collidium.runtime.http_client import past_proxies
+from collidium.runtime.waiting import Backoff
 
 if TYPE_CHECKING:
     import httpx

@@ -1,4 +1,4 @@
-"""Publishes a request's output as a dataset of whoever ordered it: whole or not at all, and once."""
+"""Publishes a request's output as a dataset of its owner: whole or not at all, and once."""
 
 from __future__ import annotations
 

@@ -45,9 +45,7 @@ class Blobs:
         return (path.name for path in self._directory.glob("??/*"))
 
     def forget_unused(self, db: sqlite3.Connection, candidates: Iterable[str]) -> int:
-        """Delete those candidates that no repository refers to. Returns how many.
-
-        ``db`` holds the write lock.
+        """Delete candidates that no repository refers to; return their number. ``db`` has the write lock.
 
         A commit checks under the write lock that its contents are still there, so none of them is lost.
         """

@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     StringConstraints,
     WithJsonSchema,
 )
@@ -39,7 +40,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def example(**fields: object) -> ConfigDict:
+def example(**fields: JsonValue) -> ConfigDict:
     """A model's configuration that adds an example of it to the OpenAPI document."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 

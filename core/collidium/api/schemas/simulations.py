@@ -25,8 +25,8 @@ class OrderBody(BaseModel):
     webhook_url: str | None = Field(None, description="Where to tell of the end; https:// only.")
 
 
-class KnobsBody(OrderBody):
-    """An order by its three knobs."""
+class ChannelBody(OrderBody):
+    """An order by channel, events and pileup."""
 
     model_config = example(channel="ttbar", events=1000, pileup=40)
 
@@ -45,7 +45,7 @@ class PresetBody(OrderBody):
     preset: str = Field(description="One of GET /v1/presets.")
 
 
-class SimulateBody(RootModel[KnobsBody | PresetBody]):
+class SimulateBody(RootModel[ChannelBody | PresetBody]):
     """An order of simulated events."""
 
 

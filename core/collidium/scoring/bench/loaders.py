@@ -1,4 +1,4 @@
-"""The loader that comes with the platform, and how one of somebody else is found."""
+"""The loader that comes with the platform, and the import of another."""
 
 from __future__ import annotations
 

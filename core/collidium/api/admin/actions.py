@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag, validate_querystring, validate_request
+from quart_schema import (
+    document_headers,
+    document_response,
+    operation_id,
+    validate_querystring,
+    validate_request,
+)
 
 from collidium import operations
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
-from collidium.api.authentication import only_operators, request_id, require_operator
+from collidium.api.authentication import request_id, require_operator
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import BanBody, FreezeQuery, GrantBody
-from collidium.records import AuditEntry, Banned, Frozen, Granted
+from collidium.api.schemas import BanBody, FreezeQuery, GrantBody, IdempotencyHeaders, RefundsBody
+from collidium.errors import InvalidInput
+from collidium.records import AuditEntry, Banned, Frozen, Granted, Refunds
+from collidium.simulations import refunds
 
-blueprint = Blueprint("admin", __name__, url_prefix="/admin")
-blueprint.before_request(only_operators)
+blueprint = Blueprint("actions", __name__)
 
 
 @blueprint.post("/grant")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @validate_request(GrantBody)
 @document_response(Granted)
 @idempotent
@@ -34,8 +39,6 @@ async def grant(data: GrantBody) -> Response:
 
 
 @blueprint.post("/ban")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @validate_request(BanBody)
 @document_response(Banned)
 @idempotent
@@ -48,8 +51,6 @@ async def ban(data: BanBody) -> Response:
 
 
 @blueprint.post("/freeze")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @validate_querystring(FreezeQuery)
 @document_response(Frozen)
 @idempotent
@@ -62,8 +63,6 @@ async def freeze(query_args: FreezeQuery) -> Response:
 
 
 @blueprint.get("/audit")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @validate_querystring(Page)
 @document_response(list[AuditEntry])
 async def audit(query_args: Page) -> Response:
@@ -71,3 +70,32 @@ async def audit(query_args: Page) -> Response:
     records = await operations.audit_log(limit=query_args.limit + 1, before=id_cursor(query_args))
     page, last = cut(records, query_args.limit)
     return page_of(page, query_args, last.id if last else None).response()
+
+
+@blueprint.post("/refunds")
+@operation_id("refunds")
+@document_headers(IdempotencyHeaders)
+@validate_request(RefundsBody)
+@document_response(Refunds)
+async def refund(data: RefundsBody) -> Response:
+    """Show, and with `apply` give back, what is still charged for requests that failed in some time."""
+    if not data.apply:
+        return answer(await refunds.preview(refunds.Window(data.begin, data.end)))
+    if data.digest is None:
+        raise InvalidInput(
+            "digest: send that of the preview, so that what is paid is what was seen",
+            errors=[{"field": "digest", "detail": "needed to apply refunds"}],
+        )
+    return await _pay(data=data, digest=data.digest)
+
+
+@idempotent
+async def _pay(data: RefundsBody, digest: str) -> Response:
+    paid = await refunds.refund(
+        refunds.Window(data.begin, data.end),
+        digest,
+        data.note,
+        actor=require_operator(),
+        http_request_id=request_id(),
+    )
+    return answer(paid)

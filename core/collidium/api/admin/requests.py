@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, operation_id, security_scheme, tag, validate_querystring
+from quart_schema import (
+    document_response,
+    operation_id,
+    validate_querystring,
+)
 
 from collidium import accounts, simulations
 from collidium.api.answers import answer, answer_list
-from collidium.api.authentication import only_operators, require_operator
 from collidium.api.authentication import request_id as http_request_id
+from collidium.api.authentication import require_operator
 from collidium.api.context import platform
 from collidium.api.files import answer_with_file
 from collidium.api.idempotency import idempotent
@@ -19,13 +23,10 @@ from collidium.errors import NotFound
 from collidium.records import OperatedRequest, OutputFile, SimulationRequest
 from collidium.simulations.output import storage_key
 
-blueprint = Blueprint("admin_requests", __name__, url_prefix="/admin/requests")
-blueprint.before_request(only_operators)
+blueprint = Blueprint("requests", __name__, url_prefix="/requests")
 
 
 @blueprint.get("")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @validate_querystring(AllRequestsQuery)
 @document_response(list[SimulationRequest])
 async def requests(query_args: AllRequestsQuery) -> Response:
@@ -36,8 +37,6 @@ async def requests(query_args: AllRequestsQuery) -> Response:
 
 @blueprint.get("/<request_id>")
 @operation_id("request")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @document_response(OperatedRequest)
 async def find(request_id: str) -> Response:
     """Anybody's simulation request, with its job at the runner and what is done next for it."""
@@ -45,8 +44,6 @@ async def find(request_id: str) -> Response:
 
 
 @blueprint.post("/<request_id>/cancel")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @document_response(SimulationRequest)
 @document_response(SimulationRequest, 202)
 @idempotent
@@ -59,8 +56,6 @@ async def cancel(request_id: str) -> Response:
 
 
 @blueprint.get("/<request_id>/output")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @document_response(list[OutputFile])
 async def output(request_id: str) -> Response:
     """The files of a request's output that are kept: none before its job has completed."""
@@ -69,8 +64,6 @@ async def output(request_id: str) -> Response:
 
 
 @blueprint.get("/<request_id>/output/<path:path>")
-@tag(["admin"])
-@security_scheme([{"admin_token": []}])
 @parquet_answer
 async def output_file(request_id: str, path: str) -> Response:
     """One file of a request's output."""

@@ -1,10 +1,13 @@
-"""Wakes the loops of this process that look after the database, so that nothing waits for their next look."""
+"""Waiting: wake signals for the loops of this process, and the pause before something failed is retried."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
 
 
 class WakeSignal:
@@ -46,3 +49,18 @@ class Waiter:
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
         self._woken.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Waits that grow by ``factor`` up to ``longest``, each drawn from the upper half of its span."""
+
+    first: timedelta = timedelta(seconds=1)
+    factor: float = 2
+    longest: timedelta = timedelta(minutes=5)
+
+    def pause(self, attempts: int) -> timedelta:
+        """The wait after so many failures in a row, at least one; with jitter, so that none march in step."""
+        # The exponent is bounded before it is used: attempts may go on for days.
+        span = min(self.first * self.factor ** min(attempts - 1, 40), self.longest)
+        return span * random.uniform(0.5, 1)  # noqa: S311 -- nothing to guess
