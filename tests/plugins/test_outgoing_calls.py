@@ -17,8 +17,8 @@ from tests.waiting import until
 from collidium.contracts.identity import Identity
 from collidium.hub.models import ModelZoo, Question
 from collidium_plugins.hub_identity import HubIdentity
-from collidium_plugins.webapps import ways
-from collidium_plugins.webapps.sign_in.hub import DISCOVERY, Hub
+from collidium_plugins.webapps import context
+from collidium_plugins.webapps.sign_in.provider import DISCOVERY, Provider
 from collidium_runners.slurm.rest import RestBackend
 from collidium_runners.slurm.token import TokenFile
 
@@ -95,17 +95,18 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
                 stack.push_async_callback(zoo.close)
                 yield lambda number: zoo.models(Question(search=str(number)))
             case "sign-in":
-                hub = Hub(service.url)
-                stack.push_async_callback(hub.close)
-                yield lambda number: hub.token(f"code={number}", {})
+                provider = Provider(service.url)
+                stack.push_async_callback(provider.close)
+                yield lambda number: provider.token(f"code={number}", {})
             case "slurm":
                 (tmp_path / "token").write_text("token")
                 backend = RestBackend(service.url, "v0.0.38", "ada", TokenFile(tmp_path / "token"), DEADLINE)
                 stack.push_async_callback(backend.close)
                 yield lambda number: backend.tasks([number])
             case "pages":
-                forwarding = await stack.enter_async_context(ways.forwarding(service.url, None))
-                yield lambda number: forwarding.calls.get(f"/v1/requests/{number}")
+                pages = AsyncClient(service.url, token="token", way=context.over_http())  # noqa: S106 -- made up
+                await stack.enter_async_context(pages)
+                yield lambda number: pages.requests(cursor=str(number))
 
 
 async def test_flood_leaves_every_connection_usable(ask: Ask, service: SlowService) -> None:

@@ -9,10 +9,9 @@ from quart import Response, request
 from collidium.client import DatasetEntry
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.answers import see_other, with_query
+from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.errors import in_words
-from collidium_plugins.webapps.rendering import render
-from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.rendering import render, see_other, with_query
 
 #: Datasets that the page offers by name; others are shown by their address.
 _OFFERED: Final = 200

@@ -13,10 +13,9 @@ from quart import Response, current_app
 from collidium.client import AsyncClient, DatasetEntry, HubModel, Page, Place, TaskCard
 from collidium.errors import CollidiumError, Unavailable
 from collidium.runtime.shared_calls import SharedCalls
-from collidium_plugins.webapps.context import backend, origin, web
+from collidium_plugins.webapps.context import Route, backend, origin, web
 from collidium_plugins.webapps.errors import in_words
 from collidium_plugins.webapps.rendering import render
-from collidium_plugins.webapps.routes import Route
 
 Answer = TypeVar("Answer")
 

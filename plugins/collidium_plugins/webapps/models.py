@@ -10,10 +10,8 @@ from quart import Response, request
 
 from collidium.client import AsyncClient, Place, TaskCard
 from collidium.errors import NotFound
-from collidium_plugins.webapps.answers import with_query
-from collidium_plugins.webapps.context import backend, web
-from collidium_plugins.webapps.rendering import render
-from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.context import Route, backend, web
+from collidium_plugins.webapps.rendering import render, with_query
 
 #: Models on a page, and places of one model on each leaderboard.
 PAGE: Final = 24

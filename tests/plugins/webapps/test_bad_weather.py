@@ -71,8 +71,8 @@ def test_a_session_that_has_ended(page: Page, watch: Watch, web: ServerProcess, 
     watch.allow("status of 401")
     sign_in(page, "walter")
     page.goto("/simulate")
-    with closing(sqlite3.connect(web.data_dir / "web" / "sessions.sqlite3")) as sessions, sessions:
-        sessions.execute("DELETE FROM sessions")
+    with closing(sqlite3.connect(web.data_dir / "collidium.sqlite3", timeout=10)) as db, db:
+        db.execute("DELETE FROM web_sessions")
     page.get_by_role("button", name="Order").click()
     expect(page.get_by_role("main")).to_contain_text(re.compile("sign in", re.IGNORECASE))
     require_told(page)

@@ -789,5 +789,78 @@ class Migration(migrations.Migration):
             },
             bases=["Model"],
         ),
+        ops.CreateModel(
+            name="PendingSignIn",
+            fields=[
+                (
+                    "digest",
+                    fields.CharField(
+                        primary_key=True,
+                        unique=True,
+                        db_index=True,
+                        description="The sha256 of the key in the browser's cookie.",
+                        max_length=64,
+                    ),
+                ),
+                ("redirect_uri", fields.TextField(unique=False)),
+                ("return_to", fields.TextField(unique=False)),
+                ("ends_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
+            ],
+            options={
+                "table": "pending_sign_ins",
+                "app": "collidium",
+                "pk_attr": "digest",
+                "table_description": "A sign-in whose browser was sent to the hub and is not back.",
+            },
+            bases=["Model"],
+        ),
+        ops.CreateModel(
+            name="SignInAttempts",
+            fields=[
+                ("key", fields.CharField(primary_key=True, unique=True, db_index=True, max_length=128)),
+                ("minute", fields.BigIntField(db_index=True, description="Since 1970.")),
+                ("count", fields.IntField(default=0)),
+            ],
+            options={
+                "table": "sign_in_attempts",
+                "app": "collidium",
+                "pk_attr": "key",
+                "table_description": "How many attempts of one kind came from one network within a minute.",
+            },
+            bases=["Model"],
+        ),
+        ops.CreateModel(
+            name="WebSession",
+            fields=[
+                (
+                    "digest",
+                    fields.CharField(
+                        primary_key=True,
+                        unique=True,
+                        db_index=True,
+                        description="The sha256 of the key in the browser's cookie.",
+                        max_length=64,
+                    ),
+                ),
+                ("hub_username", fields.CharField(max_length=96)),
+                (
+                    "token",
+                    fields.TextField(
+                        description="The hub token that acts for the account, encrypted.", unique=False
+                    ),
+                ),
+                ("begun_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
+                ("seen_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
+                ("ends_at", fields.DatetimeField(auto_now=False, auto_now_add=False)),
+            ],
+            options={
+                "table": "web_sessions",
+                "app": "collidium",
+                "indexes": [Index(fields=["hub_username", "begun_at"])],
+                "pk_attr": "digest",
+                "table_description": "An account that is signed in, in one browser.",
+            },
+            bases=["Model"],
+        ),
         ops.RunPython(_forward),
     ]

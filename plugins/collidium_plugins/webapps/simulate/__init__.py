@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.simulate import ordering, requests
 
 ROUTES: Final[list[Route]] = [

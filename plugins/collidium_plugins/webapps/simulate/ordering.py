@@ -20,8 +20,7 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back, with_query
-from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other, with_query
 from collidium_plugins.webapps.simulate.form import Form
 from collidium_plugins.webapps.simulate.requests import LATEST, output_of
 
@@ -121,7 +120,7 @@ async def _page(
         problem=problem,
         faults={str(fault.get("field")): fault.get("detail") for fault in problem.errors} if problem else {},
         refusal=refusal,
-        come_back=when_to_come_back(refusal),
+        retry_after=retry_after(refusal),
         too_dear=_too_dear(customer, price),
         output_of=output_of,
     )

@@ -11,8 +11,7 @@ from quart import Response, request
 from collidium.client import SimulationRequest
 from collidium.errors import CollidiumError, Conflict, Forbidden
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.answers import refused, see_other, with_query
-from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.rendering import refused, render, see_other, with_query
 
 #: Requests beside the form, and on a page of all.
 LATEST: Final = 8
