@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 from tests.waiting import until
 
+from collidium.client import AsyncClient
 from collidium.contracts.identity import Identity
 from collidium.hub.models import ModelZoo, Question
 from collidium_plugins.hub_identity import HubIdentity
@@ -62,7 +63,7 @@ class SlowService:
         if path.endswith(DISCOVERY):
             names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
             return {"issuer": self.url} | {name: f"{self.url}/{name}" for name in names}
-        if "/api/models" in path:
+        if "/api/models" in path or "/v1/requests" in path:
             return []
         return {"type": "user", "name": "ada", "jobs": []}
 
@@ -95,9 +96,9 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
                 stack.push_async_callback(zoo.close)
                 yield lambda number: zoo.models(Question(search=str(number)))
             case "sign-in":
-                provider = Provider(service.url)
-                stack.push_async_callback(provider.close)
-                yield lambda number: provider.token(f"code={number}", {})
+                signing_in = Provider(service.url)
+                stack.push_async_callback(signing_in.close)
+                yield lambda number: signing_in.token(f"code={number}", {})
             case "slurm":
                 (tmp_path / "token").write_text("token")
                 backend = RestBackend(service.url, "v0.0.38", "ada", TokenFile(tmp_path / "token"), DEADLINE)

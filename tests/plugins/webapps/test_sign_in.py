@@ -19,7 +19,6 @@ from collidium_plugins.webapps.sign_in import forms
 from .visiting import Visitor
 
 SESSION, SIGN_IN = "collidium_session", "collidium_sign_in"
-LONG_AGO = "'2020-01-01 00:00:00+00:00'"
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +188,7 @@ def test_a_sign_in_that_took_too_long_is_over(
     visitor: Visitor, token: Callable[[str], str], database: Path
 ) -> None:
     back = visitor.consent(visitor.leave(), token("worth"))
-    change(database, f"UPDATE pending_sign_ins SET ends_at = {LONG_AGO}")
+    change(database, "UPDATE pending_sign_ins SET ends_at = '2020-01-01 00:00:00+00:00'")
     assert visitor.get(back).status_code == 400
 
 
@@ -232,7 +231,10 @@ def test_a_cookie_that_was_made_up_is_nobodys(visitor: Visitor, cookie: str) -> 
 
 @pytest.mark.parametrize(
     "ended",
-    [f"UPDATE web_sessions SET ends_at = {LONG_AGO}", f"UPDATE web_sessions SET seen_at = {LONG_AGO}"],
+    [
+        "UPDATE web_sessions SET ends_at = '2020-01-01 00:00:00+00:00'",
+        "UPDATE web_sessions SET seen_at = '2020-01-01 00:00:00+00:00'",
+    ],
 )
 def test_an_old_session_has_ended(
     visitor: Visitor, token: Callable[[str], str], database: Path, ended: str
@@ -268,9 +270,8 @@ def test_a_token_that_the_hub_takes_back_ends_the_session(
     assert answer.status_code == 401
     assert "ended; sign in again" in answer.json()["detail"]
     with closing(sqlite3.connect(database)) as db:
-        assert db.execute("SELECT count(*) FROM web_sessions WHERE hub_username = 'revoked'").fetchone() == (
-            0,
-        )
+        count = "SELECT count(*) FROM web_sessions WHERE hub_username = 'revoked'"
+        assert db.execute(count).fetchone() == (0,)
 
 
 def test_who_is_banned_is_told_and_not_signed_in(
