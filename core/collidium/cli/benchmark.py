@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.calling import client
+from collidium.cli.calling import client, key_option
 from collidium.cli.operate import on_platform
 from collidium.cli.output import cell, json_option, note, print_json, print_record, print_table
 from collidium.cli.progress import progress_bar
@@ -26,15 +26,16 @@ def benchmark() -> None:
 
 @benchmark.command()
 @click.argument("submission_id")
+@key_option
 @json_option
-def verify(submission_id: str, as_json: bool) -> None:
+def verify(submission_id: str, idempotency_key: str | None, as_json: bool) -> None:
     """Believe what a submission reports of itself, so that it earns what it is worth; needs ADMIN_TOKEN.
 
     \b
     collidium benchmark verify 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48
     """
     with client() as server:
-        verified = server.admin_verify(submission_id)
+        verified = server.admin_verify(submission_id, idempotency_key=idempotency_key)
     if as_json:
         print_json(verified)
         return
@@ -108,15 +109,16 @@ def split(task: str, percent: int, as_json: bool) -> None:
 
 @benchmark.command()
 @click.argument("task")
+@key_option
 @json_option
-def close(task: str, as_json: bool) -> None:
+def close(task: str, idempotency_key: str | None, as_json: bool) -> None:
     """End the public phase of TASK: the rest of the events counts, and is paid; needs ADMIN_TOKEN.
 
     \b
     collidium benchmark close tracking
     """
     with client() as server:
-        closed = server.admin_close_phase(task)
+        closed = server.admin_close_phase(task, idempotency_key=idempotency_key)
     if as_json:
         print_json(closed)
     else:

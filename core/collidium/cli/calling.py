@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 if TYPE_CHECKING:
     from collidium.client import Client
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 #: The settings that clients read; anything else is looked at more closely.
 OF_CLIENTS = frozenset({"PLATFORM_BACKEND", "PLATFORM_HUB_URL"})
@@ -18,6 +23,15 @@ def client(token: str | None = None) -> Client:
 
     check_environment()
     return Client(token=token)
+
+
+def key_option(command: Command) -> Command:
+    """Add ``--idempotency-key`` to a command that changes something."""
+    return click.option(
+        "--idempotency-key",
+        metavar="KEY",
+        help="Repeat a command whose response was lost: done once for each key; default: a new key.",
+    )(command)
 
 
 def check_environment() -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from collidium.cli.calling import client
+from collidium.cli.calling import client, key_option
 from collidium.cli.output import cell, json_option, print_json
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -47,8 +47,9 @@ class Credits(click.ParamType[Decimal]):
 @click.command()
 @what_for
 @yes_option
+@key_option
 @json_option
-def freeze(what_for: str | None, yes: bool, as_json: bool) -> None:
+def freeze(what_for: str | None, yes: bool, idempotency_key: str | None, as_json: bool) -> None:
     """Take no new simulation requests, from the moment this returns; jobs under way go on.
 
     \b
@@ -56,22 +57,23 @@ def freeze(what_for: str | None, yes: bool, as_json: bool) -> None:
     """
     with client() as server:
         ask(f"Freeze {server.backend}? Nobody can order events until it is unfrozen.", yes=yes)
-        frozen = server.admin_freeze(note=what_for)
+        frozen = server.admin_freeze(note=what_for, idempotency_key=idempotency_key)
     _tell(frozen, "Frozen: no new simulation requests are accepted.", as_json=as_json)
 
 
 @click.command()
 @what_for
 @click.option("--yes", is_flag=True, help="Accepted as by freeze; nothing is asked.", expose_value=False)
+@key_option
 @json_option
-def unfreeze(what_for: str | None, as_json: bool) -> None:
+def unfreeze(what_for: str | None, idempotency_key: str | None, as_json: bool) -> None:
     """Take simulation requests again.
 
     \b
     collidium admin unfreeze
     """
     with client() as server:
-        frozen = server.admin_freeze(False, note=what_for)
+        frozen = server.admin_freeze(False, note=what_for, idempotency_key=idempotency_key)
     _tell(frozen, "Not frozen: simulation requests are accepted.", as_json=as_json)
 
 
@@ -81,8 +83,11 @@ def unfreeze(what_for: str | None, as_json: bool) -> None:
 @click.argument("credits_", metavar="CREDITS", type=Credits())
 @click.option("--note", "what_for", metavar="TEXT", required=True, help="What for; the account sees it.")
 @yes_option
+@key_option
 @json_option
-def grant(account: str, credits_: Decimal, what_for: str, yes: bool, as_json: bool) -> None:
+def grant(
+    account: str, credits_: Decimal, what_for: str, yes: bool, idempotency_key: str | None, as_json: bool
+) -> None:
     """Give CREDITS to ACCOUNT, or take them where they are negative; never below zero.
 
     \b
@@ -92,7 +97,7 @@ def grant(account: str, credits_: Decimal, what_for: str, yes: bool, as_json: bo
     with client() as server:
         if credits_ < 0:
             ask(f"Take {cell(-credits_)} credits from {account}?", yes=yes)
-        granted = server.admin_grant(account, credits_, what_for)
+        granted = server.admin_grant(account, credits_, what_for, idempotency_key=idempotency_key)
     told = f"{granted.hub_username} has {cell(granted.new_balance)} credits."
     _tell(granted, told, as_json=as_json)
 
@@ -101,8 +106,9 @@ def grant(account: str, credits_: Decimal, what_for: str, yes: bool, as_json: bo
 @click.argument("account", metavar="ACCOUNT")
 @what_for
 @yes_option
+@key_option
 @json_option
-def ban(account: str, what_for: str | None, yes: bool, as_json: bool) -> None:
+def ban(account: str, what_for: str | None, yes: bool, idempotency_key: str | None, as_json: bool) -> None:
     """Refuse everything that ACCOUNT asks; also a name that has not signed in yet.
 
     \b
@@ -110,22 +116,23 @@ def ban(account: str, what_for: str | None, yes: bool, as_json: bool) -> None:
     """
     with client() as server:
         ask(f"Ban {account}? Its jobs under way go on; everything else it asks is refused.", yes=yes)
-        banned = server.admin_ban(account, note=what_for)
+        banned = server.admin_ban(account, note=what_for, idempotency_key=idempotency_key)
     _tell(banned, f"{banned.hub_username} is banned.", as_json=as_json)
 
 
 @click.command()
 @click.argument("account", metavar="ACCOUNT")
 @what_for
+@key_option
 @json_option
-def unban(account: str, what_for: str | None, as_json: bool) -> None:
+def unban(account: str, what_for: str | None, idempotency_key: str | None, as_json: bool) -> None:
     """End the ban of ACCOUNT.
 
     \b
     collidium admin unban mallory
     """
     with client() as server:
-        banned = server.admin_ban(account, False, note=what_for)
+        banned = server.admin_ban(account, False, note=what_for, idempotency_key=idempotency_key)
     _tell(banned, f"{banned.hub_username} is not banned.", as_json=as_json)
 
 

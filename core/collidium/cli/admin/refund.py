@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.admin.deeds import ask, yes_option
-from collidium.cli.calling import client
+from collidium.cli.calling import client, key_option
 from collidium.cli.output import cell, json_option, note, print_json, print_table
 
 if TYPE_CHECKING:
@@ -38,9 +38,16 @@ class Time(click.ParamType[datetime]):
 @click.option("--apply", is_flag=True, help="Give it back; without this, it is only shown.")
 @click.option("--note", "what_for", metavar="TEXT", help="What for; the accounts see it.")
 @yes_option
+@key_option
 @json_option
 def refund(
-    begin: datetime, end: datetime | None, apply: bool, what_for: str | None, yes: bool, as_json: bool
+    begin: datetime,
+    end: datetime | None,
+    apply: bool,
+    what_for: str | None,
+    yes: bool,
+    idempotency_key: str | None,
+    as_json: bool,
 ) -> None:
     """Show what is still charged for requests that failed between two times, and give it back with --apply.
 
@@ -60,7 +67,9 @@ def refund(
                 _show(found)
             told = f"{len(found.requests)} requests with {cell(found.total)} credits"
             ask(f"Give back {told}?", yes=yes)
-            found = server.admin_refunds(begin, until, apply=True, digest=found.digest, note=what_for)
+            found = server.admin_refunds(
+                begin, until, apply=True, digest=found.digest, note=what_for, idempotency_key=idempotency_key
+            )
     if as_json:
         print_json(found)
     elif apply:

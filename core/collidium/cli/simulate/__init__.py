@@ -6,12 +6,18 @@ from pathlib import Path
 
 import click
 
+from collidium.cli.calling import key_option
 from collidium.cli.output import json_option
 from collidium.cli.simulate import local, remote
 from collidium.cli.simulate.local import Duration
 
 #: What belongs to one way alone: the name of the argument, and what a person types.
-_REMOTE = {"private": "--private", "webhook_url": "--webhook-url", "wait": "--wait"}
+_REMOTE = {
+    "private": "--private",
+    "webhook_url": "--webhook-url",
+    "wait": "--wait",
+    "idempotency_key": "--idempotency-key",
+}
 _LOCAL = {
     "first_event": "--first-event",
     "pipeline": "--pipeline",
@@ -55,6 +61,7 @@ _LOCAL = {
 @click.option(
     "--wait", is_flag=True, help="With --remote: wait for the events; ends with 1 if they never come."
 )
+@key_option
 @json_option
 @click.pass_context
 def simulate(
@@ -75,6 +82,7 @@ def simulate(
     private: bool,
     webhook_url: str | None,
     wait: bool,
+    idempotency_key: str | None,
     as_json: bool,
 ) -> None:
     """Simulate events on this machine, or order them from the server with --remote.
@@ -92,7 +100,7 @@ def simulate(
     _check_usage(preset, channel, events, pileup)
     knobs = (preset, channel, events, pileup, seed)
     if at_server:
-        ctx.exit(remote.order(*knobs, private, webhook_url, wait, as_json))
+        ctx.exit(remote.order(*knobs, private, webhook_url, wait, idempotency_key, as_json))
     local.simulate(
         *knobs,
         output=output,
