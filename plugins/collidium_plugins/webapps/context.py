@@ -52,7 +52,7 @@ class Web:
     """What the pages of one process share."""
 
     settings: Settings
-    #: Calls the backend for nobody.
+    #: Calls the backend without a token.
     client: AsyncClient
     #: The backend's address for scripts; empty: the pages' own.
     api_base: str
@@ -126,7 +126,7 @@ def web() -> Web:
 
 
 def backend() -> AsyncClient:
-    """The backend, called for nobody: what is public."""
+    """The backend, called without a token: what is public."""
     return web().client
 
 

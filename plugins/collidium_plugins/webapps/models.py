@@ -54,7 +54,7 @@ async def show_one(namespace: str, name: str) -> Response:
     return await render("model.html", repo=repo, model=model, places=places)
 
 
-async def tell_how() -> Response:
+async def show_how_to_list() -> Response:
     """``GET /models/list-yours``"""
     tasks = await backend().tasks()
     return await render("how-to-get-listed.html", tasks=tasks.items, platform_tag=web().settings.platform_tag)
@@ -66,6 +66,6 @@ async def _standing(server: AsyncClient, task: TaskCard, repo: str) -> tuple[Tas
 
 ROUTES: Final[list[Route]] = [
     ("GET", "", show),
-    ("GET", "/list-yours", tell_how),
+    ("GET", "/list-yours", show_how_to_list),
     ("GET", "/<namespace>/<name>", show_one),
 ]

@@ -9,7 +9,7 @@ from collidium_plugins.webapps.simulate import ordering, requests
 
 ROUTES: Final[list[Route]] = [
     ("GET", "", ordering.show),
-    ("POST", "", ordering.order),
+    ("POST", "", ordering.place_order),
     ("GET", "/latest", requests.latest),
     ("GET", "/requests", requests.show_all),
     ("GET", "/requests/<request_id>", requests.show),
