@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,22 +22,15 @@ from .visiting import Visitor
 
 SUBMIT = "/leaderboard/tracking/submit"
 
-
-@pytest.fixture(scope="module")
-def port() -> int:
-    return free_port()
-
-
-@pytest.fixture(scope="module")
-def web_environment(port: int) -> Mapping[str, str]:
-    origin = f"http://127.0.0.1:{port}"
-    return {"PLATFORM_CORS_ORIGINS": origin, "PLATFORM_OAUTH_REDIRECT_URIS": f"{origin}/web/callback"}
+PORT = free_port()
+ORIGIN = f"http://127.0.0.1:{PORT}"
+WEB_ENVIRONMENT = {"PLATFORM_CORS_ORIGINS": ORIGIN, "PLATFORM_OAUTH_REDIRECT_URIS": f"{ORIGIN}/web/callback"}
 
 
 @pytest.fixture(scope="module")
-def apart(web: ServerProcess, port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+def apart(web: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     import_truth(web)
-    with served_apart(tmp_path_factory.mktemp("apart"), web.base_url, port=port) as pages:
+    with served_apart(tmp_path_factory.mktemp("apart"), web.base_url, port=PORT) as pages:
         yield pages
 
 

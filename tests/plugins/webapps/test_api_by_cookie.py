@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,11 +19,6 @@ from .visiting import Visitor
 
 ORDER = {"preset": "ttbar-quick"}
 SESSION = "collidium_session"
-
-
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    return {"PLATFORM_SIGN_INS_PER_MINUTE": "1000", "PLATFORM_CORS_ORIGINS": "http://pages.example"}
 
 
 @pytest.fixture

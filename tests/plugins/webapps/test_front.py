@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
 
 import httpx
 import pytest
@@ -17,10 +16,8 @@ from collidium_plugins.webapps import front as front_page
 LARGEST = 150_000
 
 
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    """A hub that is away."""
-    return {"PLATFORM_HUB_URL": "http://127.0.0.1:1/hub"}
+#: A hub that is away.
+WEB_ENVIRONMENT = {"PLATFORM_HUB_URL": "http://127.0.0.1:1/hub"}
 
 
 @pytest.fixture(scope="module")

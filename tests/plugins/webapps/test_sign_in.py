@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -19,11 +19,6 @@ from collidium_plugins.webapps.sign_in import forms
 from .visiting import Visitor
 
 SESSION, SIGN_IN = "collidium_session", "collidium_sign_in"
-
-
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    return {"PLATFORM_SIGN_INS_PER_MINUTE": "1000", "PLATFORM_IDENTITY_CACHE_SECONDS": "0"}
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
@@ -26,9 +26,11 @@ _serial = count(1)
 SMALL = {"channel": "single_muon", "events": "10", "pileup": "0"}
 
 
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    return {"PLATFORM_MOCK_SECONDS": "0.5", "PLATFORM_BURST_REQUESTS": "6", "PLATFORM_BURST_SECONDS": "3600"}
+WEB_ENVIRONMENT = {
+    "PLATFORM_MOCK_SECONDS": "0.5",
+    "PLATFORM_BURST_REQUESTS": "6",
+    "PLATFORM_BURST_SECONDS": "3600",
+}
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from markupsafe import escape
 from playwright.sync_api import BrowserContext, Page, expect
-from tests.core.api.conftest import import_truth
 from tests.core.servers import write_oracle
 from tests.waiting import eventually
 
@@ -28,12 +27,9 @@ from .visiting import Visitor
 
 SUBMIT = "/leaderboard/tracking/submit"
 
+pytestmark = pytest.mark.usefixtures("shared_truth")
+
 _serial = count(1)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def truth(web: ServerProcess) -> None:
-    import_truth(web)
 
 
 @pytest.fixture
