@@ -70,4 +70,4 @@ def test_models_are_not_shown_without_the_hub_and_the_page_says_so(web: ServerPr
 
 async def test_a_part_that_does_not_come_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front_page, "PATIENCE_SECONDS", 0.01)
-    assert isinstance(await front_page._told(asyncio.Event().wait()), Unavailable)
+    assert isinstance(await front_page._or_error(asyncio.Event().wait()), Unavailable)
