@@ -1,4 +1,4 @@
-"""``collidium estimate``, ``knobs`` and ``presets``: what can be ordered, and what it costs."""
+"""``collidium estimate``, ``limits`` and ``presets``: what can be ordered, and what it costs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def estimate(
     collidium estimate --channel ttbar --events 1000 --pileup 200
     collidium estimate --preset ttbar-standard
     """
-    knobs = (channel, events, pileup)
-    if preset is not None and knobs != (None, None, None):
+    if preset is not None and (channel, events, pileup) != (None, None, None):
         raise click.UsageError("a preset stands for channel, events and pileup: give one or the other")
     with client() as server:
         if preset is not None:
@@ -50,23 +49,23 @@ def estimate(
 
 @click.command()
 @json_option
-def knobs(as_json: bool) -> None:
+def limits(as_json: bool) -> None:
     """Show the channels that can be ordered, and how many events, how much pileup and which seeds.
 
     \b
-    collidium knobs
+    collidium limits
     """
     with client() as server:
-        found = server.knobs()
+        found = server.limits()
     if as_json:
         print_json(found)
     else:
         print_record(
             {
                 "channels": found.channels,
-                "events": f"{found.events.least} to {found.events.most}",
-                "pileup": f"{found.pileup.least} to {found.pileup.most}",
-                "seed": f"{found.seed.least} to {found.seed.most}; {found.default_seed} unless given",
+                "events": f"{found.events.minimum} to {found.events.maximum}",
+                "pileup": f"{found.pileup.minimum} to {found.pileup.maximum}",
+                "seed": f"{found.seed.minimum} to {found.seed.maximum}; {found.default_seed} unless given",
             }
         )
 

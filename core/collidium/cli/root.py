@@ -22,7 +22,7 @@ FOR_EVERYBODY = {
     "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
     "estimate": "collidium.cli.estimate:estimate",
-    "knobs": "collidium.cli.estimate:knobs",
+    "limits": "collidium.cli.estimate:limits",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
     "link": "collidium.cli.link:link",
     "login": "collidium.cli.login:login",

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from collidium.containers.options import bind, confined
-from collidium.containers.options import options as as_options
-from collidium.containers.states import Container
+from collidium.containers.engine import Container, bind, confined
+from collidium.containers.engine import options as as_options
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium_runners.spool.engine import Run

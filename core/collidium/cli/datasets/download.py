@@ -99,7 +99,7 @@ def check_events(events: str | None) -> None:
 
 
 def _tell(fetched: Fetched) -> None:
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     count = sum(map(len, fetched.shards.values()))
     came = len(fetched.downloaded)

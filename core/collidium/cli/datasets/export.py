@@ -63,7 +63,7 @@ def export(
     if as_json:
         print_json(made)
         return
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     click.echo(made.file)
     note(f"{made.events} events, {size_text(made.bytes)}.")

@@ -11,7 +11,7 @@ from collidium.cli.datasets.source import config_option, hub_options, place_of, 
 from collidium.cli.output import json_option, moment, print_json, print_record, print_table
 
 if TYPE_CHECKING:
-    from collidium.datasets.fetching.catalogue import Catalogue, ConfigEntry
+    from collidium.datasets.catalogue import Catalogue, ConfigEntry
 
 
 @click.command()
@@ -49,7 +49,7 @@ def info(
 
 
 def _about(found: Catalogue, place: object) -> dict[str, Any]:
-    from collidium.datasets.fetching.catalogue import HubCatalogue
+    from collidium.datasets.catalogue import HubCatalogue
 
     if not isinstance(found, HubCatalogue):
         return {"directory": str(Path(str(place)).absolute())}
@@ -80,7 +80,7 @@ def _columns(found: Catalogue, config: str | None, table: str) -> list[dict[str,
 
 
 def _show(about: dict[str, Any], configs: list[ConfigEntry]) -> None:
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     size = size_text(sum(entry.bytes for entry in configs))
     shown = {name.replace("_", " "): value for name, value in about.items()}

@@ -32,7 +32,7 @@ def list_(source: str | None, limit: int, hub: str | None, revision: str | None,
     if as_json:
         print_json(found)
         return
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     print_table(
         ("config", "tables", "shards", "size"),

@@ -12,7 +12,8 @@ from collidium.cli.output import json_option, note, print_json, print_record
 from collidium.cli.progress import progress_bars
 
 if TYPE_CHECKING:
-    from collidium.datasets.publishing.publication import Publication, Published, Withholding
+    from collidium.datasets.publishing.preparing import Publication, Withholding
+    from collidium.datasets.publishing.publication import Published
 
 #: What is done -> what is shown of it, and whether it is counted in bytes.
 _STEPS: Final = {
@@ -67,7 +68,7 @@ def publish(
     collidium datasets publish ./flat --repo my-ttbar --config ttbar_pu0 --private
     collidium datasets publish ./events --repo benchmark --withhold-truth 90000:100000 --truth-output ./truth
     """
-    from collidium.datasets.publishing.publication import Publication
+    from collidium.datasets.publishing.preparing import Publication
 
     publication = Publication(
         directory=directory,
@@ -89,7 +90,7 @@ def publish(
 
 def _withholding(withheld: str | None, truth_output: Path | None) -> Withholding | None:
     from collidium.contracts.task import EventRange
-    from collidium.datasets.publishing.publication import Withholding
+    from collidium.datasets.publishing.preparing import Withholding
 
     if withheld is None and truth_output is None:
         return None

@@ -29,7 +29,7 @@ def tables(
     collidium datasets tables ./events --shards
     """
     from collidium.datasets import list_tables
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     found = list_tables(place_of(source, hub, revision), config)
     if as_json:

@@ -98,11 +98,11 @@ def simulate(
     """
     _refuse_the_other_way(ctx, at_server)
     _check_usage(preset, channel, events, pileup)
-    knobs = (preset, channel, events, pileup, seed)
+    order = (preset, channel, events, pileup, seed)
     if at_server:
-        ctx.exit(remote.order(*knobs, private, webhook_url, wait, idempotency_key, as_json))
+        ctx.exit(remote.order(*order, private, webhook_url, wait, idempotency_key, as_json))
     local.simulate(
-        *knobs,
+        *order,
         output=output,
         pipeline=pipeline,
         runtime=runtime,
@@ -123,10 +123,10 @@ def _refuse_the_other_way(ctx: click.Context, at_server: bool) -> None:
 
 
 def _check_usage(preset: str | None, channel: str | None, events: int | None, pileup: int | None) -> None:
-    knobs = {"--channel": channel, "--events": events, "--pileup": pileup}
+    parameters = {"--channel": channel, "--events": events, "--pileup": pileup}
     if preset is not None:
-        given = [name for name, value in knobs.items() if value is not None]
+        given = [name for name, value in parameters.items() if value is not None]
         if given:
             raise click.UsageError(f"a preset stands for channel, events and pileup: not with {given[0]}")
-    elif missing := [name for name, value in knobs.items() if value is None]:
+    elif missing := [name for name, value in parameters.items() if value is None]:
         raise click.UsageError(f"give {', '.join(missing)}, or --preset")

@@ -45,16 +45,17 @@ def simulate(
 ) -> None:
     """Simulate events into a directory, and show what was made."""
     from collidium import settings
+    from collidium.order import DEFAULT_SEED, order_of
     from collidium.pipelines import simulating
     from collidium.pipelines.choice import installed
 
-    order = simulating.order_of(preset, channel, events, pileup, seed)
+    order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed)
     directory = output or Path(order.config)
-    wishes = simulating.Wishes(pipeline or _AUTO, runtime or _AUTO, processes, time_limit, flat)
+    options = simulating.RunOptions(pipeline or _AUTO, runtime or _AUTO, processes, time_limit, flat)
     get = installed(settings.load().plugins_blocked).get
-    with _ended_by_signals(directory), shown() as tell:
+    with _ended_by_signals(directory), shown() as report:
         made = simulating.simulate(
-            order, directory, wishes, get=get, tell=tell, note=note, first_event=first_event
+            order, directory, options, get=get, report=report, note=note, first_event=first_event
         )
     if as_json:
         print_json(made)

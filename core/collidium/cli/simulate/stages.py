@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from collidium.pipelines.progress import Progress, Tell
+    from collidium.pipelines.stages import Progress, ReportProgress
 
 #: Lines tell of a stage at its ends and at these parts of it.
 _MARKS: Final = (0.25, 0.5, 0.75)
@@ -22,7 +22,7 @@ _SHORT_SECONDS: Final = 60
 
 
 @contextmanager
-def shown() -> Iterator[Tell]:
+def shown() -> Iterator[ReportProgress]:
     """Shows on standard error what it is told."""
     if sys.stderr.isatty():
         with _Live() as live:
