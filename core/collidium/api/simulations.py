@@ -19,7 +19,7 @@ from collidium import simulations
 from collidium.accounts import AccountView
 from collidium.api import metrics
 from collidium.api.answers import answer, answer_list, cut, id_cursor, page_of
-from collidium.api.authentication import bearer_token, caller, signed_in, token_is_read_only
+from collidium.api.authentication import caller, caller_token, signed_in, token_is_read_only
 from collidium.api.context import platform
 from collidium.api.schemas import (
     ChannelBody,
@@ -53,7 +53,7 @@ async def simulate() -> Response:
     account = await caller()
     body = await _body()
     delivery = DeliveryOptions(
-        token=bearer_token(),
+        token=await caller_token(),
         token_is_read_only=await token_is_read_only(),
         private=body.private,
         webhook_url=body.webhook_url,

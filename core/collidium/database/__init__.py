@@ -10,7 +10,7 @@ from collidium.database.connections import (
     rows_of,
     transactional,
 )
-from collidium.database.schema import check, migrate, require_known_schema
+from collidium.database.schema import check, migrate, opened, require_known_schema
 
 __all__ = [
     "APP",
@@ -20,6 +20,7 @@ __all__ = [
     "connection",
     "migrate",
     "on_commit",
+    "opened",
     "ping",
     "require_known_schema",
     "rows_of",

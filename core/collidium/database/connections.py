@@ -59,6 +59,7 @@ def config(url: str) -> dict[str, Any]:
                     "collidium.operations.models",
                     "collidium.simulations.models",
                     "collidium.outbox.models",
+                    "collidium.sessions.models",
                 ],
                 "migrations": MIGRATIONS,
                 "default_connection": "default",

@@ -399,5 +399,40 @@ class Migration(migrations.Migration):
                 "created_at": fields.DatetimeField(),
             },
         ),
+        _table(
+            "PendingSignIn",
+            "pending_sign_ins",
+            "A sign-in whose browser was sent to the hub and is not back.",
+            {
+                "digest": fields.CharField(primary_key=True, max_length=64),
+                "redirect_uri": fields.TextField(),
+                "return_to": fields.TextField(),
+                "ends_at": fields.DatetimeField(),
+            },
+        ),
+        _table(
+            "SignInAttempts",
+            "sign_in_attempts",
+            "How many attempts of one kind came from one network within a minute.",
+            {
+                "key": fields.CharField(primary_key=True, max_length=128),
+                "minute": fields.BigIntField(db_index=True),
+                "count": fields.IntField(default=0),
+            },
+        ),
+        _table(
+            "WebSession",
+            "web_sessions",
+            "An account that is signed in, in one browser.",
+            {
+                "digest": fields.CharField(primary_key=True, max_length=64),
+                "hub_username": fields.CharField(max_length=96),
+                "token": fields.TextField(),
+                "begun_at": fields.DatetimeField(),
+                "seen_at": fields.DatetimeField(),
+                "ends_at": fields.DatetimeField(),
+            },
+            indexes=[Index(fields=["hub_username", "begun_at"])],
+        ),
         ops.RunPython(_forward),
     ]

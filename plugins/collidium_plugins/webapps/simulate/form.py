@@ -18,8 +18,8 @@ _LONGEST: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Knobwise:
-    """An order as its numbers."""
+class Order:
+    """What the form orders, as numbers."""
 
     channel: str
     events: int
@@ -60,13 +60,13 @@ class Form:
         channel = limits.channels[0] if limits.channels else ""
         return cls(channel, str(limits.events.minimum), str(limits.pileup.minimum), seed, False, _new_key())
 
-    def knobs(self) -> Knobwise:
-        """The order, whose numbers are the backend's to judge. Raises InvalidInput for what is no number."""
+    def order(self) -> Order:
+        """The order, which the backend validates. Raises InvalidInput for what is no number."""
         wrong = [name for name in ("events", "pileup", "seed") if not _WHOLE.fullmatch(getattr(self, name))]
         if wrong:
-            told = [{"field": name, "detail": "a whole number"} for name in wrong]
-            raise InvalidInput(f"{' and '.join(wrong)}: whole numbers are needed", errors=told)
-        return Knobwise(self.channel, int(self.events), int(self.pileup), int(self.seed))
+            errors = [{"field": name, "detail": "a whole number"} for name in wrong]
+            raise InvalidInput(f"{' and '.join(wrong)}: whole numbers are needed", errors=errors)
+        return Order(self.channel, int(self.events), int(self.pileup), int(self.seed))
 
     def anew(self) -> Form:
         """The same as another order."""

@@ -1,4 +1,4 @@
-"""The hub as an OpenID provider: what it says of itself, and what it is asked over HTTP."""
+"""The hub as an OpenID provider: its discovery document, its keys, and its token endpoint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.shared_calls import SharedCalls
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
-#: How long the hub's word and its keys hold, and the shortest time between two looks for a key that is new.
+#: How long the document and the keys are cached, and the shortest time between two looks for a new key.
 KEPT_SECONDS: Final = 600.0
 LOOK_AGAIN_SECONDS: Final = 10.0
 #: For the whole of one answer; and more than any of them has.
@@ -29,7 +29,7 @@ CONNECTIONS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class Endpoints:
     """The addresses of the hub's sign-in (OpenID Connect Discovery, 3)."""
 
     issuer: str
@@ -38,48 +38,48 @@ class Provider:
     jwks_uri: str
 
 
-class Hub:
+class Provider:
     """Asks the hub at ``url``, through connections that live as long as this does."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._http = HttpClient(TIMEOUT_SECONDS, CONNECTIONS)
-        self._providers: SharedCalls[None, Provider] = SharedCalls(TTLCache(1, KEPT_SECONDS))
+        self._documents: SharedCalls[None, Endpoints] = SharedCalls(TTLCache(1, KEPT_SECONDS))
         self._asking_keys: SharedCalls[str, KeySet] = SharedCalls()
         self._keys: KeySet | None = None
         self._keys_since = 0.0
 
     async def close(self) -> None:
         """Give back the connections. Idempotent."""
-        await self._providers.close()
+        await self._documents.close()
         await self._asking_keys.close()
         await self._http.close()
 
-    async def provider(self) -> Provider:
-        """What the hub says of itself. Raises Unavailable, and UpstreamError for what cannot be right."""
-        return await self._providers.run(None, self._discover)
+    async def endpoints(self) -> Endpoints:
+        """Where the hub signs people in. Raises Unavailable, and UpstreamError for a wrong document."""
+        return await self._documents.run(None, self._discover)
 
     async def keys(self, *, anew: bool = False) -> KeySet:
-        """The keys with which the hub signs; ``anew`` where one was missing. Raises as :meth:`provider`."""
-        provider = await self.provider()
+        """The keys with which the hub signs; ``anew`` where one was missing. Raises as :meth:`endpoints`."""
+        endpoints = await self.endpoints()
         age = monotonic() - self._keys_since
         if self._keys is None or age > (LOOK_AGAIN_SECONDS if anew else KEPT_SECONDS):
-            return await self._asking_keys.run(provider.jwks_uri, lambda: self._ask_keys(provider.jwks_uri))
+            return await self._asking_keys.run(endpoints.jwks_uri, lambda: self._ask_keys(endpoints.jwks_uri))
         return self._keys
 
     async def token(self, body: str, headers: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
         """Send the token endpoint a form; the status and the document of its answer. Raises Unavailable."""
-        provider = await self.provider()
+        endpoints = await self.endpoints()
         form = {"Content-Type": "application/x-www-form-urlencoded", **headers}
-        return await self._ask("POST", provider.token_endpoint, form, body)
+        return await self._ask("POST", endpoints.token_endpoint, form, body)
 
-    async def _discover(self) -> Provider:
-        _, told = await self._ask("GET", self.url + DISCOVERY)
-        return read_provider(told, self.url)
+    async def _discover(self) -> Endpoints:
+        _, document = await self._ask("GET", self.url + DISCOVERY)
+        return read_endpoints(document, self.url)
 
     async def _ask_keys(self, url: str) -> KeySet:
-        _, told = await self._ask("GET", url)
-        self._keys = _read_keys(told)
+        _, document = await self._ask("GET", url)
+        self._keys = _read_keys(document)
         self._keys_since = monotonic()
         return self._keys
 
@@ -104,20 +104,20 @@ class Hub:
         return status, _document(content, status)
 
 
-def read_provider(told: Mapping[str, Any], hub: str) -> Provider:
-    """The provider that a discovery document describes, which has to be the hub itself.
+def read_endpoints(document: Mapping[str, Any], hub: str) -> Endpoints:
+    """The endpoints in a discovery document, which has to be the hub's own.
 
     Raises UpstreamError for another issuer, and for addresses that are neither the hub's nor encrypted: what
     goes there are codes and tokens.
     """
-    if told.get("issuer") != hub:
+    if document.get("issuer") != hub:
         raise UpstreamError("the hub names another issuer than itself; operators: check PLATFORM_HUB_URL")
     names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-    addresses = {name: told.get(name) for name in names}
+    addresses = {name: document.get(name) for name in names}
     for name, address in addresses.items():
         if not (isinstance(address, str) and _is_safe(address, hub)):
             raise UpstreamError(f"the hub's {name} is not an address to send secrets to")
-    return Provider(hub, **{name: str(address) for name, address in addresses.items()})
+    return Endpoints(hub, **{name: str(address) for name, address in addresses.items()})
 
 
 def _is_safe(address: str, hub: str) -> bool:
@@ -130,9 +130,9 @@ def _is_safe(address: str, hub: str) -> bool:
     return parts.scheme == "https" or (parts.scheme, parts.netloc) == (own.scheme, own.netloc)
 
 
-def _read_keys(told: dict[str, Any]) -> KeySet:
+def _read_keys(document: dict[str, Any]) -> KeySet:
     try:
-        return KeySet.import_key_set({"keys": told["keys"]})
+        return KeySet.import_key_set({"keys": document["keys"]})
     except (JoseError, ValueError, KeyError, TypeError, AttributeError):
         raise UpstreamError("the hub's keys cannot be read") from None
 
