@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from collidium.cli.output import json_option, note, print_json, print_record
+from collidium.cli.options import json_option
+from collidium.cli.output import note, print_json, print_record
 from collidium.cli.progress import progress_bar
 
 

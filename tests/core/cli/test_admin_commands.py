@@ -129,7 +129,7 @@ def test_refunds_are_shown_then_given(operator: Operator) -> None:
     assert "add --apply" in shown.stderr
     before = operator.data("me")["credits"]
     paid = operator("admin", "refund", *window, "--apply", "--note", "the hub was down")
-    assert paid.stdout.endswith(f"Gave back {seen['total']:g} credits for 1 requests.\n")
+    assert paid.stdout.endswith(f"Refunded {seen['total']:g} credits for 1 requests.\n")
     assert operator.data("me")["credits"] == pytest.approx(before + seen["total"])
     assert operator.data("admin", "refund", *window, "--apply")["requests"] == []
     assert operator.data("admin", "audit", "--limit", "1")[0]["target"] == spoilt

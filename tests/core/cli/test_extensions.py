@@ -61,7 +61,7 @@ def test_no_plugin_takes_a_command_of_the_platform(collidium: RunCommand, site: 
             "from collidium.hookspecs import hookimpl\n@hookimpl\ndef collidium_commands():\n    1 / 0\n",
             "ZeroDivisionError: division by zero",
         ),
-        ("", "it does not bring it"),
+        ("", "it does not provide it"),
     ],
 )
 def test_a_broken_plugin_says_so_when_its_command_is_asked_for(

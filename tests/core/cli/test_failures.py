@@ -37,7 +37,7 @@ def test_every_problem_is_told_with_its_place_and_examples() -> None:
         "  - column track_id, event 4: track ids are -1 or more (12 rows)",
         "      for example hit_id=3, track_id=-7",
         "  - limit: Input should be greater than 0",
-        "What to do: mend the file; `collidium check TASK FILE` tries it and costs nothing.",
+        "What to do: fix the file; `collidium check TASK FILE` checks it free of charge.",
     ]
 
 
@@ -101,7 +101,7 @@ def test_what_to_do() -> None:
 def test_the_request_id_is_told() -> None:
     error = errors.CollidiumError("the server failed")
     error.request_id = "abc"
-    assert list(lines(error))[-1].endswith("request id abc.")
+    assert list(lines(error))[-1].endswith("operators: abc.")
 
 
 def test_what_a_server_says_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

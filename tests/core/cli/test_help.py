@@ -71,9 +71,9 @@ def test_the_help_imports_nothing_heavy() -> None:
 def test_the_help_tells_clients_from_operators(collidium: RunCommand) -> None:
     shown, _, of_plugins = collidium("--help").stdout.partition("Commands of plugins:")
     everybody, _, operators = shown.partition("Commands on the server's machine:")
-    assert "Commands for everybody:" in everybody
+    assert "Commands for users:" in everybody
     for name in ("submit", "tasks", "demo", "login"):
-        assert f"\n  {name} " in everybody.partition("Commands for everybody:")[2]
+        assert f"\n  {name} " in everybody.partition("Commands for users:")[2]
     for name in ("serve", "task", "truth"):
         assert f"\n  {name} " in operators
     for name in ("jets", "tui", "user"):

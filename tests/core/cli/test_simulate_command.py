@@ -89,10 +89,10 @@ def test_a_dataset_is_made_and_shown(shell: Shell) -> None:
     told = done.stderr.splitlines()
     assert told[0] == "1/4 generate: hard scatter and parton shower (about 1 s)"
     assert told[1].startswith("1/4 generate: done in ")
-    assert told[-1].startswith("Made in ")
+    assert told[-1].startswith("Simulated in ")
     assert "on=3" in (shell.directory / "ttbar_pu0/logs/write.log").read_text()
     again = shell(*TTBAR)
-    assert (again.returncode, again.stderr) == (0, "These events were made here before.\n")
+    assert (again.returncode, again.stderr) == (0, "These events existed already.\n")
 
 
 def test_json(shell: Shell) -> None:
@@ -110,7 +110,7 @@ def test_a_signal_stops_it_and_the_same_command_goes_on(shell: Shell, number: si
         process.send_signal(number)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 128 + number
-    assert "finished stages are kept in out: the same command goes on from there" in " ".join(told.split())
+    assert "finished stages are kept in out: the same command resumes from there" in " ".join(told.split())
     assert "Traceback" not in told
     assert not at_work(shell.directory)
     shell.mend()
@@ -187,8 +187,8 @@ def test_a_time_limit(shell: Shell) -> None:
         (("--preset", "nothing"), "there is no preset 'nothing'; there are: ttbar-quick"),
         (("--preset", "ttbar-quick", "--wait"), "--wait needs --remote"),
         (("--preset", "ttbar-quick", "--remote", "--flat"), "--flat is for simulations on this machine"),
-        (("--preset", "ttbar-quick", "--time-limit", "soon"), "'soon' is no time"),
-        (("--preset", "ttbar-quick", "--time-limit", "0"), "'0' is no time"),
+        (("--preset", "ttbar-quick", "--time-limit", "soon"), "'soon' is not a duration"),
+        (("--preset", "ttbar-quick", "--time-limit", "0"), "'0' is not a duration"),
         (("--preset", "ttbar-quick", "--runtime", "lxc"), "'lxc' is not one of"),
         (("--channel", "ttbar", "--events", "10"), "give --pileup, or --preset"),
         (("--pipeline", "acts", "--channel", "no", "--events", "1", "--pileup", "0"), "no channel 'no'"),

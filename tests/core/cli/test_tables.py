@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
-from collidium.cli.output import cell, table_lines
-from collidium.cli.text import short_reference, wrapped
+from collidium.cli.output import cell, short_reference, table_lines, wrapped
 
 COLUMNS = ("rank", "trackml_weighted_efficiency", "model")
 ROWS = [("1", "0.9002", "alice/helix"), ("2", "0.1025", "-")]
