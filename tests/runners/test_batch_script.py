@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
-from collidium_runners.batch.script import Allocation, minutes, script
-from collidium_runners.batch.splitting import parts
-from collidium_runners.pipeline.command import PipelineCommand, quoted
+from collidium_runners.batch.script import Allocation, minutes, parts, script
+from collidium_runners.command import PipelineCommand, quoted
 
 JOB = Job("r1", "ttbar", events=10, pileup=3, seed=42, node_seconds=900)
 #: Writes what it was called with into a file of its output.

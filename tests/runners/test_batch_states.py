@@ -7,8 +7,7 @@ from decimal import Decimal
 import pytest
 
 from collidium.contracts.runner import JobState, JobStatus
-from collidium_runners.batch.records import TaskRecord
-from collidium_runners.batch.states import TABLE, TaskStatus, job_status, state_of
+from collidium_runners.batch.states import TABLE, TaskRecord, TaskStatus, job_status, state_of
 
 QUEUED, RUNNING, COMPLETED, FAILED, CANCELLED, UNKNOWN = JobState
 

@@ -15,12 +15,10 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
-from collidium_runners.batch.handles import Handle
-from collidium_runners.batch.runner import BatchRunner
-from collidium_runners.batch.script import Allocation, minutes, script
-from collidium_runners.batch.splitting import parts
-from collidium_runners.pipeline import outputs
-from collidium_runners.pipeline.command import PipelineCommand, job_name
+from collidium_runners import outputs
+from collidium_runners.batch.runner import BatchRunner, Handle
+from collidium_runners.batch.script import Allocation, minutes, parts, script
+from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.folder import FolderState, RequestFolder
 from collidium_runners.slurm.status import combined_status, is_lost, reports_all_parts

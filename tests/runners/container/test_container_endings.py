@@ -9,7 +9,7 @@ import pytest
 from collidium.containers.engine import _containers, _is_missing
 from collidium.containers.states import container_of
 from collidium.contracts.runner import JobState, RunnerUnavailable
-from collidium_runners.container.containers import run_of
+from collidium_runners.container.pipelines import run_of
 from collidium_runners.spool.endings import ending
 from collidium_runners.spool.engine import Run
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG

@@ -19,8 +19,7 @@ from collidium.contracts.runner import Job, JobState, JobStatus, RunnerError, Ru
 from collidium.errors import ConfigurationError
 from collidium.testing.conformance import check_runner
 from collidium_runners.local import collidium_runners
-from collidium_runners.local.log import LOG_BYTES
-from collidium_runners.local.records import Record
+from collidium_runners.local.records import LOG_BYTES, Record
 
 Order = Callable[..., Job]
 Release = Callable[[str], None]

@@ -30,7 +30,7 @@ _SERVER = """\
 import asyncio, sys
 from collidium import settings
 from collidium.contracts.runner import Job
-from collidium_runners.local.runner import local_runner
+from collidium_runners.local.engine import local_runner
 
 async def serve(request_id):
     runner = local_runner(settings.load())

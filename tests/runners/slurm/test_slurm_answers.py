@@ -8,8 +8,8 @@ import pytest
 
 from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, RunnerUnavailable
 from collidium.runtime.text import one_line
-from collidium_runners.batch.handles import submission_error
-from collidium_runners.batch.records import TaskRecord
+from collidium_runners.batch.runner import submission_error
+from collidium_runners.batch.states import TaskRecord
 from collidium_runners.slurm.backend import ReportedTask
 from collidium_runners.slurm.commands import environment
 from collidium_runners.slurm.folder import FolderState
