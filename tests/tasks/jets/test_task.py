@@ -51,14 +51,14 @@ def test_jets_may_be_in_any_order() -> None:
     [
         ({"event_id": [1], "jet_id": [[0]]}, "lacks flavour"),
         ({"event_id": [1], "pt": [[20.0]]}, "lacks jet_id, flavour"),
-        ({"event_id": [1, 2], "jet_id": [[0], [0]], "flavour": [[5], None]}, "column flavour: is not filled"),
+        ({"event_id": [1, 2], "jet_id": [[0], [0]], "flavour": [[5], None]}, "column flavour: has nulls"),
         ({"event_id": [1], "jet_id": [[0, 1]], "flavour": [[5, None]]}, "column flavour: must be integers"),
         ({"event_id": [1], "jet_id": [[0]], "flavour": [[5.0]]}, "column flavour: must be integers"),
         ({"event_id": [1], "jet_id": [[0]], "flavour": [[15]]}, "column flavour: 15 is not 5, 4 or 0"),
         ({"event_id": [1], "jet_id": [[70000]], "flavour": [[5]]}, "70000 is not from 0 to 65535"),
         ({"event_id": [1], "jet_id": [[0, 1]], "flavour": [[5]]}, "differ in length"),
-        ({"event_id": [7], "jet_id": [[3, 3]], "flavour": [[5, 0]]}, "jet 3 is twice in event 7"),
-        ({"event_id": [2, 2], "jet_id": [[0], [0]], "flavour": [[5], [5]]}, "each there once"),
+        ({"event_id": [7], "jet_id": [[3, 3]], "flavour": [[5, 0]]}, "jet 3 appears twice in event 7"),
+        ({"event_id": [2, 2], "jet_id": [[0], [0]], "flavour": [[5], [5]]}, "without repetitions"),
     ],
 )
 def test_unusable_truth(columns: dict[str, list[object]], told: str) -> None:

@@ -17,8 +17,7 @@ from tests.tasks.tracking.reference import Hit, Row, TrueEvent
 from collidium.contracts.task import Block
 from collidium.plugins import load
 from collidium_tasks.tracking.baselines import naive
-from collidium_tasks.tracking_latency import TrackingLatencyTask
-from collidium_tasks.tracking_latency.baselines import Timed
+from collidium_tasks.tracking_latency import Timed, TrackingLatencyTask
 
 TASK = TrackingLatencyTask()
 EVENTS = 4
@@ -83,7 +82,7 @@ def test_leaving_slow_events_out_makes_nobody_fast() -> None:
     assert metrics({0: 0.1, 1: 0.1, 2: 0.1}) == {"trackml_weighted_efficiency": 0.75}
     (block,) = cut({0: 0.1, 1: 0.1, 2: 0.1})
     told = TASK.warnings(TASK.score(block))
-    assert told[0] == "1 events have no row: the time of all events is not known"
+    assert told[0] == "1 events have no row: the total time is unknown"
 
 
 def test_the_shortest_and_the_longest_times_have_finite_speeds() -> None:

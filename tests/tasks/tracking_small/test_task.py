@@ -10,8 +10,7 @@ from tests.tasks.tracking.reference import Hit, Row, TrueEvent
 from collidium.contracts.task import Block
 from collidium.plugins import load
 from collidium_tasks.tracking import TrackingTask
-from collidium_tasks.tracking_small import TrackingSmallTask
-from collidium_tasks.tracking_small.baselines import with_parameters
+from collidium_tasks.tracking_small import TrackingSmallTask, with_parameters
 
 TASK = TrackingSmallTask()
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
-
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
 from collidium_plugins.acts_pipeline.generation import gun, pileup
@@ -16,6 +14,7 @@ from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Places
 from collidium_plugins.acts_pipeline.generation.pool import Pool
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 from collidium_plugins.acts_pipeline.generation.record import everything
+from typing import Final
 
 
 class Generator:
@@ -99,4 +98,21 @@ def _particles(joined: Interaction, counts: npt.NDArray[np.int64]) -> Particles:
         primary=joined.primary,
         vertex_primary=np.repeat(np.arange(1, len(counts) + 1, dtype=np.uint16), counts),
         parent_id=np.where(joined.parent < 0, -1, joined.parent + first + 1).astype(np.int64),
+    )
+
+
+#: GeV; Particle Data Group.
+_MUON_MASS: Final = 0.1056583755
+_PT: Final = (1.0, 100.0)
+_ETA: Final = (-3.0, 3.0)
+
+
+def muon(random: np.random.Generator) -> Interaction:
+    """One muon of either charge at the origin; pT even from 1 to 100 GeV, η even from -3 to 3, any φ."""
+    charge = random.choice((-1, 1))
+    pt, eta, phi = random.uniform(*_PT), random.uniform(*_ETA), random.uniform(-np.pi, np.pi)
+    momentum = (pt * np.cos(phi), pt * np.sin(phi), pt * np.sinh(eta))
+    energy = np.hypot(pt * np.cosh(eta), _MUON_MASS)
+    return Interaction.from_rows(
+        [(-13 * charge, charge, _MUON_MASS, *momentum, energy, 0.0, 0.0, 0.0, 0.0, True, -1)]
     )

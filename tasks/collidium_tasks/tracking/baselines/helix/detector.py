@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from collidium_tasks.tracking.baselines.hits import EventHits, Floats
+from collidium_tasks.tracking.baselines import EventHits, Floats
 
 #: Field of the solenoid along z, in T.
 FIELD = 2.0

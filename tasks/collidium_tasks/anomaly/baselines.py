@@ -1,7 +1,14 @@
-"""Features of an event from hits, deposits and tracks."""
+"""Baselines from measured quantities only: the energy in the calorimeters, and an isolation forest.
+
+The isolation forest scores how few random cuts separate an event from those of the Standard Model (F. T. Liu,
+K. M. Ting and Z.-H. Zhou, Isolation Forest, IEEE International Conference on Data Mining (2008) 413). It is
+trained on features of simulated Standard Model events that come with the package, so no score depends on the
+other events of the mix.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -11,10 +18,11 @@ import pyarrow.compute as pc
 
 from collidium.contracts.tables import list_lengths
 from collidium.contracts.task import Tables
+from collidium_tasks.common import shipped
 
 Floats = npt.NDArray[np.float64]
 
-#: A track that passes the beams at more than this distance, in mm, comes from something that lived long.
+#: Tracks with a larger transverse impact parameter, in mm, count as displaced.
 DISPLACED: Final = 1.0
 
 #: The columns of :func:`features`; energies and momenta in GeV, lengths in mm.
@@ -41,7 +49,7 @@ def features(tables: Tables) -> Floats:
 
 
 def energies(table: pa.Table) -> Floats:
-    """The energy that calorimeters saw of each event, in GeV, shape (events,)."""
+    """The energy in the calorimeters of each event, in GeV, shape (events,)."""
     lists = _Lists(table, "total_energy")
     return lists.sums(lists.of("total_energy"))
 
@@ -73,10 +81,10 @@ def _of_deposits(table: pa.Table) -> list[Floats]:
 
 
 class _Lists:
-    """Lists of events as one array, and what is counted of each event's part."""
+    """The lists of all events as flat arrays, and sums and maxima by event."""
 
     def __init__(self, table: pa.Table, column: str) -> None:
-        """``column`` is one of those whose lists are asked for; all are of equal lengths."""
+        """``column`` is one of the list columns, which have equal lengths."""
         self._table = table
         self._events = table.num_rows
         self._event = np.repeat(np.arange(self._events), list_lengths(table, column))
@@ -90,7 +98,40 @@ class _Lists:
         return np.bincount(self._event, values, self._events).astype(np.float64)
 
     def largest(self, values: Floats) -> Floats:
-        """Of numbers that are not negative; 0 of none."""
+        """Maximum of non-negative numbers; 0 for empty lists."""
         largest = np.zeros(self._events)
         np.maximum.at(largest, self._event, values)
         return largest
+
+
+def energy(tables: Tables) -> pa.Table:
+    """A score for each event: its energy in GeV, as new particles are heavy. It sets the floor."""
+    deposits = tables["calo_hits"]
+    return deposits.select(["event_id"]).append_column("anomaly_score", pa.array(energies(deposits)))
+
+
+#: Features of events of the Standard Model; :mod:`~collidium_tasks.anomaly.reference` writes it.
+REFERENCE: Final = "standard_model.csv"
+_TREES: Final = 200
+_SEED: Final = 20
+
+
+def forest(tables: Tables) -> pa.Table:
+    """A score for each event, 0 to 1, higher for events that are easy to separate. Needs scikit-learn."""
+    score = pa.array(-_trained().score_samples(features(tables)), pa.float64())
+    return tables["tracks"].select(["event_id"]).append_column("anomaly_score", score)
+
+
+@cache
+def _trained() -> Any:
+    from sklearn.ensemble import IsolationForest  # slow to import, and an extra
+
+    return IsolationForest(n_estimators=_TREES, random_state=_SEED).fit(reference())
+
+
+def reference() -> Floats:
+    """Features of events of the Standard Model, shape (events, features)."""
+    header, *rows = shipped(__name__, REFERENCE).decode("ascii").splitlines()
+    if header.split(",") != list(NAMES):
+        raise ValueError(f"{REFERENCE} has other features: create it again")
+    return np.array([row.split(",") for row in rows], np.float64)

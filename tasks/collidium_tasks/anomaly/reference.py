@@ -3,7 +3,7 @@
     for channel in ttbar zmumu zee; do
         collidium simulate --pipeline acts --channel $channel --events 400 --seed 271828 --output $channel
     done
-    python -m collidium_tasks.anomaly.baselines.reference ttbar zmumu zee
+    python -m collidium_tasks.anomaly.reference ttbar zmumu zee
 
 Events of a mix to be scored have another seed.
 """
@@ -13,10 +13,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from collidium_tasks.anomaly.baselines.features import NAMES, Floats, features
-from collidium_tasks.anomaly.baselines.forest import REFERENCE
+from collidium_tasks.anomaly.baselines import NAMES, REFERENCE, Floats, features
 from collidium_tasks.anomaly.card import CARD
-from collidium_tasks.learning import whole_table
+from collidium_tasks.common import whole_table
 
 
 def features_of(directory: Path) -> Floats:
