@@ -19,8 +19,7 @@ from collidium.hub.models import ModelZoo, Question
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.webapps import ways
 from collidium_plugins.webapps.sign_in.hub import DISCOVERY, Hub
-from collidium_runners.slurm.rest import RestBackend
-from collidium_runners.slurm.rest import TokenFile
+from collidium_runners.slurm.rest import RestBackend, TokenFile
 
 LONG: Final = os.environ.get("COLLIDIUM_TEST_LONG") == "1"
 FLOODS, ROUNDS, CALLERS = (10, 6, 500) if LONG else (1, 2, 60)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
-from collidium_plugins.acts_pipeline import VERSION
-from collidium_plugins.acts_pipeline.files import writing
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
-import pyarrow as pa
-from collidium_plugins.acts_pipeline import files
+from typing import ClassVar, Final
 
+import pyarrow as pa
+
+from collidium_plugins.acts_pipeline import VERSION, files
+from collidium_plugins.acts_pipeline.files import writing
 
 _ORDER: Final = "order.json"
 #: Minimum number of chunks of a run, so that all processes stay busy, and maximum events of a chunk.
@@ -38,9 +36,9 @@ class Order:
     work: Path
 
     def chunks(self) -> list[range]:
-        """The event ids, chunk by chunk. An event does not depend on its chunk; finished work is kept by chunk."""
-        most = max(1, _MAX_EVENTS // (1 + self.pileup // 4))
-        size = min(most, -(-self.events // _CHUNKS))
+        """The event ids of each chunk. Events do not depend on chunks; finished work is kept by chunk."""
+        maximum = max(1, _MAX_EVENTS // (1 + self.pileup // 4))
+        size = min(maximum, -(-self.events // _CHUNKS))
         end = self.first_event + self.events
         return [range(first, min(first + size, end)) for first in range(self.first_event, end, size)]
 
@@ -72,7 +70,7 @@ class Order:
             first = missing[0]
             raise StageFailed(
                 f"{self.work / name} lacks events {first.start} to {first.stop - 1}"
-                f"{f' and {len(missing) - 1} more chunks' if missing[1:] else ''}: run the previous stage first"
+                f"{f' and {len(missing) - 1} more chunks' if missing[1:] else ''}: run the stage before"
             )
 
     def _identity(self) -> Mapping[str, object]:
@@ -80,33 +78,36 @@ class Order:
 
 
 class Phase(ABC):
-    """Tasks are numbered from 0; doing one again does no harm."""
+    """A part of a stage, cut into tasks that any process may do in any order.
+
+    Tasks are numbered from 0 and can be repeated.
+    """
 
     name: ClassVar[str]
 
     @property
     @abstractmethod
     def sizes(self) -> list[int]:
-        """How many events, or other things alike, each task makes."""
+        """Number of events, or other items, of each task."""
 
     @abstractmethod
     def is_done(self, task: int) -> bool:
-        """Whether an earlier run did it."""
+        """Whether an earlier run has done the task."""
 
     @abstractmethod
     def do(self, task: int) -> None:
-        """Do it: its files are there, whole, when this returns."""
+        """Do the task; its files are complete when this returns."""
 
 
 class ChunkPhase(Phase):
-    """Makes files of chunks of events from those of the stage before, one task for a chunk."""
+    """Makes files of chunks of events from those of the previous stage, one task for each chunk."""
 
-    #: Folders that hold the files of a chunk which are read, and those that it makes.
+    #: Folders of the files that are read, and of those that are written.
     sources: ClassVar[tuple[str, ...]] = ()
     targets: ClassVar[tuple[str, ...]]
 
     def __init__(self, order: Order) -> None:
-        """Raises StageFailed where a source is not complete, or is of another order."""
+        """Raises StageFailed if a source is incomplete or of another order."""
         self.order = order
         self._chunks = order.chunks()
         for source in self.sources:

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from collidium_plugins.acts_pipeline import files
-from collidium_plugins.acts_pipeline.events import to_table
-from collidium_plugins.acts_pipeline.generation import pileup
-from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
-from collidium_plugins.acts_pipeline.generation.events import Generator
-from collidium_plugins.acts_pipeline.generation.pool import Pool, collisions
-from collidium_plugins.acts_pipeline.generation.pythia import Pythia
-from collidium_plugins.acts_pipeline.order import Order
-from collidium_plugins.acts_pipeline.order import ChunkPhase, Phase
-from typing import TYPE_CHECKING, Final
-from collidium_plugins.acts_pipeline import calorimeter, seeds
-from collidium_plugins.acts_pipeline.calorimeter.table import to_table as calo_hits
-from collidium_plugins.acts_pipeline.events import GeneratedEvent, SimulatedEvent, from_table, to_table
-from collidium_plugins.acts_pipeline import tables
-from collidium_plugins.acts_pipeline.calorimeter.flight import FIELD
-from collidium_plugins.acts_pipeline.calorimeter.table import cells_of_particles
-from collidium_plugins.acts_pipeline.events import SimulatedEvent, from_table
-from collidium_plugins.jet_finder.table import jets
-from collections.abc import Iterator
+
 from collidium.contracts.pipeline import TABLES
 from collidium.datasets.schemas import SCHEMAS, events_per_shard
 from collidium.datasets.writing import ShardWriter
-from collidium_plugins.acts_pipeline.order import Phase
+from collidium_plugins.acts_pipeline import calorimeter, files, seeds, tables
+from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles
+from collidium_plugins.acts_pipeline.calorimeter.cells import to_table as calo_hits
+from collidium_plugins.acts_pipeline.calorimeter.geometry import FIELD
+from collidium_plugins.acts_pipeline.events import GeneratedEvent, SimulatedEvent, from_table, to_table
+from collidium_plugins.acts_pipeline.generation import pileup
+from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
+from collidium_plugins.acts_pipeline.generation.events import Generator
+from collidium_plugins.acts_pipeline.generation.pileup import Pool, collisions
+from collidium_plugins.acts_pipeline.generation.pythia import Pythia
+from collidium_plugins.acts_pipeline.order import ChunkPhase, Order, Phase
+from collidium_plugins.jet_finder.table import jets
 
 if TYPE_CHECKING:
-    from collidium_plugins.acts_pipeline.detector.simulation import Simulation
     from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
+    from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
 
 GENERATED: Final = "generated"
@@ -123,7 +117,7 @@ class Simulate(ChunkPhase):
 
     @cached_property
     def _simulation(self) -> Simulation:
-        # ACTS is loaded where it works: not by a parent of workers, nor by the stages after this one.
+        # ACTS is loaded by the processes that use it only.
         from collidium_plugins.acts_pipeline.detector import geometry
         from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
@@ -155,7 +149,6 @@ class Reconstruct(ChunkPhase):
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
-        # ACTS is loaded where it works: not by a parent of workers, nor by the stage after this one.
         from collidium_plugins.acts_pipeline.detector import geometry
         from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
 
@@ -176,7 +169,7 @@ class Write(Phase):
         self._tables = list(SCHEMAS)
         for source in SOURCES.values():
             order.require(source)
-        order.folder("written")  # of which order the tables are: their own folder holds nothing else
+        order.folder("written")  # records the order of the tables, whose own folder holds nothing else
 
     @property
     def sizes(self) -> list[int]:
@@ -197,3 +190,15 @@ class Write(Phase):
     def _chunks(self, table: str) -> Iterator[pa.Table]:
         for chunk in self._order.chunks():
             yield files.read(self._order.chunk(SOURCES[table], chunk))
+
+
+def phases(stage: str, order: Order) -> list[Phase]:
+    """The phases of a stage, in their order."""
+    if stage == "generate":
+        return [*([Collisions(order)] if order.pileup else []), Generate(order)]
+    stages: dict[str, Callable[[Order], Phase]] = {
+        "simulate": Simulate,
+        "reconstruct": Reconstruct,
+        "write": Write,
+    }
+    return [stages[stage](order)]

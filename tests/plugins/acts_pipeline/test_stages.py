@@ -22,7 +22,7 @@ pytest.importorskip("fastjet")
 from collidium.contracts.pipeline import TABLES
 from collidium.datasets.schemas import SCHEMAS
 from collidium_plugins.acts_pipeline import PIPELINE
-from collidium_plugins.acts_pipeline.failures import told
+from collidium_plugins.acts_pipeline.order import told
 from collidium_plugins.jet_finder.table import jets
 
 STAGES = [stage.name for stage in PIPELINE.stages]

@@ -8,16 +8,18 @@ and what they leave out.
 
 from __future__ import annotations
 
-from collidium_plugins.acts_pipeline.calorimeter.cells import CaloHits
 import numpy as np
 import numpy.typing as npt
+
 from collidium_plugins.acts_pipeline.calorimeter.cells import CaloHits, cells
-from collidium_plugins.acts_pipeline.calorimeter.geometry import Arrivals, Floats, fly
 from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     ECAL_LENGTH,
     ECAL_RADIUS,
     HCAL_LENGTH,
     HCAL_RADIUS,
+    Arrivals,
+    Floats,
+    fly,
 )
 from collidium_plugins.acts_pipeline.calorimeter.showers import (
     NONE,
@@ -27,8 +29,7 @@ from collidium_plugins.acts_pipeline.calorimeter.showers import (
     visible_energy,
 )
 from collidium_plugins.acts_pipeline.events import LEFT, NOT_SIMULATED, Ends, Particles
-from collidium_plugins.acts_pipeline.generation.interaction import LIGHT
-
+from collidium_plugins.acts_pipeline.generation.record import LIGHT
 
 __all__ = ["CaloHits", "deposits"]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
 import numpy as np
 import numpy.typing as npt
-from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING
-from collidium_plugins.acts_pipeline.calorimeter.geometry import Floats
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING, SCHEMAS
 from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     ECAL,
     ECAL_LENGTH,
@@ -15,13 +19,8 @@ from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     HCAL,
     HCAL_LENGTH,
     HCAL_RADIUS,
+    Floats,
 )
-from collections.abc import Sequence
-from typing import Any
-import pyarrow as pa
-import pyarrow.compute as pc
-from collidium.datasets.schemas import SCHEMAS
-
 
 Integers = npt.NDArray[np.int64]
 _Number = TypeVar("_Number", np.int64, np.float64)

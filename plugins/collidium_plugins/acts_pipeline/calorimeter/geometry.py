@@ -1,12 +1,14 @@
-"""The position and material of the calorimeters, and the flight of particles to them: a helix, no material."""
+"""Position and material of the calorimeters, and the flight of particles to them: a helix, no material."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
+
 import numpy as np
 import numpy.typing as npt
-from collidium_plugins.acts_pipeline.generation.interaction import LIGHT
+
+from collidium_plugins.acts_pipeline.generation.record import LIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,13 @@ Floats = npt.NDArray[np.float64]
 FIELD: Final = 2.0
 #: A charge of e with 1 GeV across a field of 1 T turns by so much in a mm.
 _TURN: Final = LIGHT * 1e-6
-#: What curls for longer than this (mm) is taken for stopped.
+#: Particles that curl for longer than this (mm) count as stopped.
 _FARTHEST: Final = 20_000.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrivals:
-    """Particles at the calorimeter's face; arrays have one entry per particle that gets there."""
+    """Particles at the calorimeter's face; arrays have one entry per particle that arrives."""
 
     #: Which of the particles.
     index: npt.NDArray[np.int64]
@@ -66,7 +68,7 @@ class Arrivals:
 def fly(charge: Floats, momentum: Floats, vertex: Floats, time: Floats, energy: Floats) -> Arrivals:
     """Fly particles of ``momentum`` (GeV, shape (particles, 3)) from ``vertex`` (mm) and ``time`` (ns).
 
-    Left out: what begins outside the tracker's volume, what curls up in it, and what flies into the hole.
+    Excludes particles from outside the tracker's volume, those that curl up in it, and those into the hole.
     """
     pt = np.hypot(momentum[:, 0], momentum[:, 1])
     inside = (np.hypot(vertex[:, 0], vertex[:, 1]) < ECAL_RADIUS) & (np.abs(vertex[:, 2]) < ECAL_LENGTH)

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
 import acts
+import acts.examples.arrow
+import acts.examples.json
 import acts.json
 import numpy as np
 import numpy.typing as npt
-from collidium_plugins.acts_pipeline.detector import layout, material
-import acts.examples.arrow
-import acts.examples.json
 
+from collidium_plugins.acts_pipeline.detector import layout, material
 
 #: Tesla, along z.
 FIELD: Final = 2.0

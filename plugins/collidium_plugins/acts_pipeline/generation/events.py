@@ -1,20 +1,20 @@
-"""Events: a hard scatter and its pileup, each at its place, as one list of particles."""
+"""Events: a hard scatter and its pileup, each at its vertex, as one list of particles."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
+
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
-from collidium_plugins.acts_pipeline.generation import gun, pileup
+from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, SINGLE_MUON
-from collidium_plugins.acts_pipeline.generation.interaction import Interaction
-from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Places
-from collidium_plugins.acts_pipeline.generation.pool import Pool
+from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Places, Pool
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
-from collidium_plugins.acts_pipeline.generation.record import everything
-from typing import Final
+from collidium_plugins.acts_pipeline.generation.record import Interaction, everything
 
 
 class Generator:
@@ -25,7 +25,7 @@ class Generator:
     """
 
     def __init__(self, channel: str, pileup: int, seed: int, pool: Pool | None) -> None:
-        """Raises GenerationFailed where Pythia does not take the channel's settings."""
+        """Raises GenerationFailed if Pythia rejects the channel's settings."""
         self._channel, self._pileup, self._seed, self._pool = channel, pileup, seed, pool
         self._pythia = None if channel == SINGLE_MUON else Pythia(CHANNELS[channel])
 
@@ -46,7 +46,7 @@ class Generator:
     def _hard_scatter(self, event_id: int) -> Interaction:
         identity = (self._channel, self._seed, event_id)
         if self._pythia is None:
-            return gun.muon(seeds.generator("hard scatter", *identity))
+            return muon(seeds.generator("hard scatter", *identity))
         return self._pythia.generate(seeds.for_pythia("hard scatter", *identity), everything)
 
 

@@ -13,20 +13,18 @@ multiplicity and shape come back, on average ``events * pileup / POOL`` times in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final, cast
+
 import numpy as np
 import numpy.typing as npt
-from collidium_plugins.acts_pipeline import seeds
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, cast
 import pyarrow as pa
-from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction
-from collidium_plugins.acts_pipeline.generation.pythia import Pythia
-from collidium_plugins.acts_pipeline.generation.record import seen
 
+from collidium_plugins.acts_pipeline import seeds
+from collidium_plugins.acts_pipeline.generation.pythia import Pythia
+from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, seen
 
 #: Distinct inelastic collisions that pileup is drawn from, for each seed.
 POOL: Final = 20_000

@@ -1,21 +1,19 @@
-"""What is kept of an event record of Pythia.
+"""The particles kept from an event record of Pythia.
 
 Kept are the particles that do not decay in the generator and, as their parents, those decayed ones that
-people ask for: hadrons with b or c, K0S and hyperons, tau leptons, W, Z, H, t and the particles of models.
+are of interest: hadrons with b or c, K0S and hyperons, tau leptons, W, Z, H, t and the particles of models.
 A decayed particle without a kept daughter is left out, so that "is a parent" and "has decayed" are the same
 thing. Partons, and hadrons that decay by the strong or electromagnetic force, are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
+
 import numpy as np
 import numpy.typing as npt
-
 
 #: Millimetres that light travels in a nanosecond.
 LIGHT: Final = 299.792458
@@ -71,7 +69,7 @@ TYPES: Final[dict[str, type[Any]]] = dict(
 #: t, Z, W, H, Z', gluino, neutralino, hidden-valley mediator and dark mesons, scalar of the Higgs portal.
 _RESONANCES: Final = frozenset({6, 23, 24, 25, 32, 1000021, 1000022, 4900023, 4900111, 4900113, 9000025})
 _TAU: Final = 15
-#: K0S, Λ, Σ-, Σ+, Ξ-, Ξ0, Ω-: they fly for centimetres, and what they decay to does not count as primary.
+#: K0S, Λ, Σ-, Σ+, Ξ-, Ξ0, Ω-: they fly for centimetres, and their decay products are not primary.
 _STRANGE: Final = frozenset({310, 3122, 3112, 3222, 3312, 3322, 3334})
 _NEUTRINOS: Final = frozenset({12, 14, 16})
 _CHARM, _BOTTOM = 4, 5
@@ -112,12 +110,12 @@ def interaction(record: Any, keeps: Callable[[Any], bool]) -> Interaction:
 
 
 def everything(entry: Any) -> bool:
-    """What is kept of a hard scatter."""
+    """Keep all final particles, of a hard scatter."""
     return True
 
 
 def seen(entry: Any) -> bool:
-    """What is kept of a pileup interaction: no neutrinos, and what goes into the detector: |η| < 5."""
+    """Keep particles of pileup that reach the detector: |η| < 5, no neutrinos."""
     return entry.idAbs() not in _NEUTRINOS and abs(entry.eta()) < 5.0
 
 
