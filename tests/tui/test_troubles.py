@@ -26,8 +26,7 @@ from collidium_tui import ConsoleScreen
 from collidium_tui.app import Console
 from collidium_tui.frame.faults import log_file
 from collidium_tui.screens import SCREENS
-from collidium_tui.session import Link, ServerStatus, Session
-from collidium_tui.watch import Watch
+from collidium_tui.session import Link, ServerStatus, Session, Watch
 
 NOBODY = "http://127.0.0.1:9"
 
