@@ -51,6 +51,8 @@ class CollidiumError(Exception):
         self.headers = dict(headers or {})
         #: Which request it was, in the server's logs; known to clients.
         self.request_id: str | None = None
+        #: Under which a client may safely repeat the request, where it does not know whether that was done.
+        self.idempotency_key: str | None = None
 
 
 class RefusedError(CollidiumError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.context import client, on_platform
-from collidium.cli.options import json_option
+from collidium.cli.options import json_option, key_option
 from collidium.cli.output import cell, note, print_json, print_table, show_record
 from collidium.cli.progress import progress_bar
 
@@ -26,15 +26,16 @@ def benchmark() -> None:
 
 @benchmark.command()
 @click.argument("submission_id")
+@key_option
 @json_option
-def verify(submission_id: str, as_json: bool) -> None:
+def verify(submission_id: str, idempotency_key: str | None, as_json: bool) -> None:
     """Verify the self-reported metrics of a submission, so that it earns credits; needs ADMIN_TOKEN.
 
     \b
     collidium benchmark verify 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48
     """
     with client() as server:
-        verified = server.admin_verify(submission_id)
+        verified = server.admin_verify(submission_id, idempotency_key=idempotency_key)
     rows = {
         "submission": verified.submission_id,
         "task": verified.task,
@@ -101,15 +102,16 @@ def split(task: str, percent: int, as_json: bool) -> None:
 
 @benchmark.command()
 @click.argument("task")
+@key_option
 @json_option
-def close(task: str, as_json: bool) -> None:
+def close(task: str, idempotency_key: str | None, as_json: bool) -> None:
     """End the public phase of TASK: score and reward the rest of the events; needs ADMIN_TOKEN.
 
     \b
     collidium benchmark close tracking
     """
     with client() as server:
-        closed = server.admin_close_phase(task)
+        closed = server.admin_close_phase(task, idempotency_key=idempotency_key)
     if as_json:
         print_json(closed)
     else:

@@ -68,6 +68,8 @@ def problem(error: errors.CollidiumError) -> dict[str, Any]:
         document["errors"] = error.errors
     if error.request_id:
         document["request_id"] = error.request_id
+    if error.idempotency_key:
+        document["idempotency_key"] = error.idempotency_key
     return document
 
 
@@ -85,6 +87,9 @@ def lines(error: errors.CollidiumError, *, checked: bool = False) -> Iterator[st
             yield from _examples(item)
     if advice := _advice(error, checked=checked):
         yield f"What to do: {advice}."
+    if error.idempotency_key:
+        repeat = f"repeat the command with --idempotency-key {error.idempotency_key}: it is done at most once"
+        yield f"It is unknown whether it was done; {repeat}."
     if error.request_id:
         yield f"Request id, for the server's operators: {error.request_id}."
 

@@ -51,6 +51,15 @@ def limit_option(items: str, default: int = 20) -> Callable[[Command], Command]:
     )
 
 
+def key_option(command: Command) -> Command:
+    """Add ``--idempotency-key`` to a command that changes something."""
+    return click.option(
+        "--idempotency-key",
+        metavar="KEY",
+        help="Repeat a command whose response was lost: done once for each key; default: a new key.",
+    )(command)
+
+
 class _Converting(click.ParamType[Converted]):
     """A value converted from text by a function that raises ValueError with the reason."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.core.cli.conftest import RunCommand
-from tests.core.client.servers import answering, read_headers, response, serving
+from tests.core.client.servers import answering, hanging_up, read_headers, response, serving
 
 from collidium import errors
 from collidium.cli.failures import lines, show_error
@@ -136,6 +136,24 @@ def test_an_unreachable_server_in_json(collidium: RunCommand) -> None:
     assert done.returncode == 4
     assert done.stdout == ""
     assert json.loads(done.stderr)["title"] == "Unreachable"
+
+
+def test_a_lost_response_names_the_key_to_repeat_with(collidium: RunCommand) -> None:
+    grant = ("admin", "grant", "alice", "1", "--note", "a talk")
+    done_body = b'{"hub_username": "alice", "new_balance": 11, "transaction_id": 1}'
+    received: list[str] = []
+
+    def done(connection: socket.socket) -> None:
+        received.append(read_headers(connection).decode().lower())
+        connection.sendall(response("200 OK", done_body, "application/json"))
+
+    with serving(hanging_up, hanging_up, hanging_up, done) as url:
+        environment = {"PLATFORM_BACKEND": url, "ADMIN_TOKEN": "secret"}
+        lost = collidium(*grant, "--json", **environment)
+        assert lost.returncode == 4
+        key = json.loads(lost.stderr)["idempotency_key"]
+        assert collidium(*grant, "--idempotency-key", key, **environment).stdout == "alice has 11 credits.\n"
+    assert f"idempotency-key: {key}" in received[0]
 
 
 def test_a_refusal_ends_with_3(collidium: RunCommand) -> None:

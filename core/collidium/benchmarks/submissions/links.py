@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from collidium.contracts.identity import USERNAME
-from collidium.errors import InvalidInput
+from collidium.errors import InvalidInput, TooManyRequests
 from collidium.outbox import canonical_url
 
 if TYPE_CHECKING:
@@ -31,9 +31,14 @@ _MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 async def check_claim(
     identities: Identities, identity: Identity, token: str, model_repo: str
 ) -> Claim | None:
-    """Check with the submitter's token what they may claim of a repository; None: the hub did not answer."""
+    """Check with the submitter's token what they may claim of a repository; None: the hub did not answer.
+
+    Raises TooManyRequests for a submitter who asks too often.
+    """
     try:
-        visible = await identities.sees_model(token, model_repo)
+        visible = await identities.sees_model(identity, token, model_repo)
+    except TooManyRequests:
+        raise
     except Exception as error:
         # A provider may be third-party, and its message may hold the token.
         logger.info("the claim of %s was not checked: %s", model_repo, type(error).__name__)

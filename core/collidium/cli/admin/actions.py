@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import CREDITS, TIME, Command, json_option
+from collidium.cli.options import CREDITS, TIME, Command, json_option, key_option
 from collidium.cli.output import cell, note, print_items, print_json, show_message
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ what_for = click.option("--note", "what_for", metavar="TEXT", help="Reason, show
 @click.command()
 @what_for
 @yes_option
+@key_option
 @json_option
-def freeze(what_for: str | None, yes: bool, as_json: bool) -> None:
+def freeze(what_for: str | None, yes: bool, idempotency_key: str | None, as_json: bool) -> None:
     """Reject new simulation requests as soon as this returns; running jobs continue.
 
     \b
@@ -43,22 +44,23 @@ def freeze(what_for: str | None, yes: bool, as_json: bool) -> None:
     """
     with client() as server:
         ask(f"Freeze {server.backend}? No events can be ordered until it is unfrozen.", yes=yes)
-        frozen = server.admin_freeze(note=what_for)
+        frozen = server.admin_freeze(note=what_for, idempotency_key=idempotency_key)
     show_message(frozen, "Frozen: no new simulation requests are accepted.", as_json=as_json)
 
 
 @click.command()
 @what_for
 @click.option("--yes", is_flag=True, help="Accepted as by freeze; has no effect.", expose_value=False)
+@key_option
 @json_option
-def unfreeze(what_for: str | None, as_json: bool) -> None:
+def unfreeze(what_for: str | None, idempotency_key: str | None, as_json: bool) -> None:
     """Accept simulation requests again.
 
     \b
     collidium admin unfreeze
     """
     with client() as server:
-        frozen = server.admin_freeze(False, note=what_for)
+        frozen = server.admin_freeze(False, note=what_for, idempotency_key=idempotency_key)
     show_message(frozen, "Not frozen: simulation requests are accepted.", as_json=as_json)
 
 
@@ -68,8 +70,11 @@ def unfreeze(what_for: str | None, as_json: bool) -> None:
 @click.argument("credits_", metavar="CREDITS", type=CREDITS)
 @click.option("--note", "what_for", metavar="TEXT", required=True, help="Reason, shown to the account.")
 @yes_option
+@key_option
 @json_option
-def grant(account: str, credits_: Decimal, what_for: str, yes: bool, as_json: bool) -> None:
+def grant(
+    account: str, credits_: Decimal, what_for: str, yes: bool, idempotency_key: str | None, as_json: bool
+) -> None:
     """Add CREDITS to the balance of ACCOUNT; a negative amount deducts, never below zero.
 
     \b
@@ -79,7 +84,7 @@ def grant(account: str, credits_: Decimal, what_for: str, yes: bool, as_json: bo
     with client() as server:
         if credits_ < 0:
             ask(f"Take {cell(-credits_)} credits from {account}?", yes=yes)
-        granted = server.admin_grant(account, credits_, what_for)
+        granted = server.admin_grant(account, credits_, what_for, idempotency_key=idempotency_key)
     message = f"{granted.hub_username} has {cell(granted.new_balance)} credits."
     show_message(granted, message, as_json=as_json)
 
@@ -88,8 +93,9 @@ def grant(account: str, credits_: Decimal, what_for: str, yes: bool, as_json: bo
 @click.argument("account", metavar="ACCOUNT")
 @what_for
 @yes_option
+@key_option
 @json_option
-def ban(account: str, what_for: str | None, yes: bool, as_json: bool) -> None:
+def ban(account: str, what_for: str | None, yes: bool, idempotency_key: str | None, as_json: bool) -> None:
     """Reject all calls of ACCOUNT, which may also be a name that has not signed in yet.
 
     \b
@@ -97,22 +103,23 @@ def ban(account: str, what_for: str | None, yes: bool, as_json: bool) -> None:
     """
     with client() as server:
         ask(f"Ban {account}? Its running jobs continue; all its calls are rejected.", yes=yes)
-        banned = server.admin_ban(account, note=what_for)
+        banned = server.admin_ban(account, note=what_for, idempotency_key=idempotency_key)
     show_message(banned, f"{banned.hub_username} is banned.", as_json=as_json)
 
 
 @click.command()
 @click.argument("account", metavar="ACCOUNT")
 @what_for
+@key_option
 @json_option
-def unban(account: str, what_for: str | None, as_json: bool) -> None:
+def unban(account: str, what_for: str | None, idempotency_key: str | None, as_json: bool) -> None:
     """End the ban of ACCOUNT.
 
     \b
     collidium admin unban mallory
     """
     with client() as server:
-        banned = server.admin_ban(account, False, note=what_for)
+        banned = server.admin_ban(account, False, note=what_for, idempotency_key=idempotency_key)
     show_message(banned, f"{banned.hub_username} is not banned.", as_json=as_json)
 
 
@@ -124,9 +131,16 @@ def unban(account: str, what_for: str | None, as_json: bool) -> None:
 @click.option("--apply", is_flag=True, help="Refund; without this option, only show.")
 @click.option("--note", "what_for", metavar="TEXT", help="Reason, shown to the accounts.")
 @yes_option
+@key_option
 @json_option
 def refund(
-    begin: datetime, end: datetime | None, apply: bool, what_for: str | None, yes: bool, as_json: bool
+    begin: datetime,
+    end: datetime | None,
+    apply: bool,
+    what_for: str | None,
+    yes: bool,
+    idempotency_key: str | None,
+    as_json: bool,
 ) -> None:
     """Show what is still charged for requests that failed in a period, and refund it with --apply.
 
@@ -145,7 +159,9 @@ def refund(
             if not as_json:
                 _show(found)
             ask(f"Refund {cell(found.total)} credits for {len(found.requests)} requests?", yes=yes)
-            found = server.admin_refunds(begin, until, apply=True, digest=found.digest, note=what_for)
+            found = server.admin_refunds(
+                begin, until, apply=True, digest=found.digest, note=what_for, idempotency_key=idempotency_key
+            )
     if as_json:
         print_json(found)
     elif apply:

@@ -6,11 +6,16 @@ from pathlib import Path
 
 import click
 
-from collidium.cli.options import DIRECTORY, DURATION, json_option
+from collidium.cli.options import DIRECTORY, DURATION, json_option, key_option
 from collidium.cli.simulate import local, remote
 
 #: Options of one of the two modes alone: the parameter and the option.
-_REMOTE = {"private": "--private", "webhook_url": "--webhook-url", "wait": "--wait"}
+_REMOTE = {
+    "private": "--private",
+    "webhook_url": "--webhook-url",
+    "wait": "--wait",
+    "idempotency_key": "--idempotency-key",
+}
 _LOCAL = {
     "first_event": "--first-event",
     "pipeline": "--pipeline",
@@ -54,6 +59,7 @@ _LOCAL = {
 @click.option(
     "--wait", is_flag=True, help="With --remote: wait for the events; ends with 1 unless completed."
 )
+@key_option
 @json_option
 @click.pass_context
 def simulate(
@@ -74,6 +80,7 @@ def simulate(
     private: bool,
     webhook_url: str | None,
     wait: bool,
+    idempotency_key: str | None,
     as_json: bool,
 ) -> None:
     """Simulate events on this machine, or order them from the server with --remote.
@@ -91,7 +98,7 @@ def simulate(
     _check_usage(preset, channel, events, pileup)
     order = (preset, channel, events, pileup, seed)
     if at_server:
-        ctx.exit(remote.order(*order, private, webhook_url, wait, as_json))
+        ctx.exit(remote.order(*order, private, webhook_url, wait, idempotency_key, as_json))
     local.simulate(
         *order,
         output=output,

@@ -22,6 +22,7 @@ def order(
     private: bool,
     webhook_url: str | None,
     wait: bool,
+    idempotency_key: str | None,
     as_json: bool,
 ) -> int:
     """Order events, wait for them if ``wait``, and return the exit code.
@@ -37,6 +38,7 @@ def order(
             preset=preset,
             private=private,
             webhook_url=webhook_url,
+            idempotency_key=idempotency_key,
         )
         if wait and not request.has_ended:
             paid = cell(request.credits_charged)
