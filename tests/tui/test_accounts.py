@@ -52,7 +52,7 @@ async def test_a_search_finds_parts_of_names_page_by_page(backend: ServerProcess
         await shows(pilot, "somebody", "page 1")
 
 
-async def test_nobody_is_found(backend: ServerProcess) -> None:
+async def test_no_account_is_found(backend: ServerProcess) -> None:
     async with signed_in(backend, "Accounts") as pilot:
         await search(pilot, "nobody-at-all")
         await shows(pilot, "No account matches 'nobody-at-all'", "b bans")

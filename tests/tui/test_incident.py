@@ -50,7 +50,7 @@ async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Clie
         assert not operator.ready().submissions_frozen
 
 
-async def test_who_brought_it_about_is_banned(backend: ServerProcess, operator: Client) -> None:
+async def test_the_causing_account_is_banned(backend: ServerProcess, operator: Client) -> None:
     operator.admin_freeze(True)
     async with signed_in(backend, "Incident") as pilot:
         await pilot.press("home", "down", "down", "enter")
@@ -76,7 +76,7 @@ async def test_who_looks_at_another_step_is_left_there(backend: ServerProcess, o
         await shows(pilot, "[x] 1 Freeze", "Enter asks for a time window")
 
 
-async def test_what_is_no_name_bans_nobody(backend: ServerProcess, operator: Client) -> None:
+async def test_an_invalid_name_is_not_banned(backend: ServerProcess, operator: Client) -> None:
     async with signed_in(backend, "Incident") as pilot:
         for name in ("../x", HOSTILE, "a" * 96 + "b"):
             await pilot.press("home", "down", "down", "enter")

@@ -135,7 +135,7 @@ async def test_hostile_texts_in_the_fields_are_unknown_names(busy: ServerProcess
             await holds(pilot, lambda: len(shown_ids(pilot)) == PAGE)
 
 
-async def test_neither_a_novel_nor_control_characters_get_into_a_field(busy: ServerProcess) -> None:
+async def test_fields_reject_long_text_and_control_characters(busy: ServerProcess) -> None:
     async with signed_in(busy, "Requests") as pilot:
         for field in ("#user", "#channel"):
             box = pilot.app.screen.query_one(field, Input)

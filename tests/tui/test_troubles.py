@@ -190,7 +190,7 @@ async def test_a_terminal_of_no_size_and_back(backend: ServerProcess) -> None:
         await shows(pilot, "Freeze the platform", "Freeze (y)")
 
 
-async def test_a_novel_pasted_into_a_field_is_not_taken(backend: ServerProcess) -> None:
+async def test_long_pasted_text_is_cut_in_a_field(backend: ServerProcess) -> None:
     async with console_on(backend.base_url, None) as pilot:
         await shows(pilot, "Sign in as operator")
         field = pilot.app.screen.query_one(Input)

@@ -118,7 +118,7 @@ def test_on_a_terminal_it_asks_first(operator: Operator) -> None:
     assert operator("admin", "unban", "mallory").returncode == 0
 
 
-def test_refunds_are_shown_then_given(operator: Operator) -> None:
+def test_refunds_are_shown_then_applied(operator: Operator) -> None:
     window = ("--from", "2026-01-01T00:00", "--to", "2026-01-02T00:00")
     spoilt = fail_by_the_owners_doing(operator, "2026-01-01 12:00:00+00:00")
     seen = operator.data("admin", "refund", *window)

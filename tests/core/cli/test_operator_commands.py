@@ -116,7 +116,7 @@ def test_two_plugins_that_claim_one_name(collidium: RunCommand, site: Path) -> N
     assert "task 'tracking' of plugin 'thief' is refused" in collidium("plugin", "list").stderr
 
 
-def test_a_broken_plugin_is_told_and_stops_nobody(collidium: RunCommand, site: Path) -> None:
+def test_a_broken_plugin_is_reported_and_skipped(collidium: RunCommand, site: Path) -> None:
     install(site, "broken", {"broken": "raise RuntimeError('out of order')"})
     done = collidium("task", "list")
     assert done.returncode == 0

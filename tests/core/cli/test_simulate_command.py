@@ -104,7 +104,7 @@ def test_json(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_stops_it_and_the_same_command_goes_on(shell: Shell, number: signal.Signals) -> None:
+def test_a_signal_stops_the_stage_and_a_rerun_resumes(shell: Shell, number: signal.Signals) -> None:
     with shell.started(*ordered("hang_simulate")) as process:
         eventually(lambda: "stage simulate" in shell.log("simulate"))
         process.send_signal(number)
@@ -119,7 +119,7 @@ def test_a_signal_stops_it_and_the_same_command_goes_on(shell: Shell, number: si
     assert done.stderr.splitlines()[0] == "1/4 generate: finished before"
 
 
-def test_killed_its_stage_ends_and_the_same_command_goes_on(shell: Shell) -> None:
+def test_after_a_kill_the_stage_ends_and_a_rerun_resumes(shell: Shell) -> None:
     with shell.started(*ordered("hang_simulate")) as process:
         eventually(lambda: "stage simulate" in shell.log("simulate"))
         process.kill()
@@ -129,7 +129,7 @@ def test_killed_its_stage_ends_and_the_same_command_goes_on(shell: Shell) -> Non
     assert shell(*ordered("hang_simulate")).returncode == 0
 
 
-def test_killed_its_container_ends_and_the_same_command_goes_on(shell: Shell, podman: Podman) -> None:
+def test_after_a_kill_the_container_ends_and_a_rerun_resumes(shell: Shell, podman: Podman) -> None:
     shell.environment |= podman.environment
     with shell.started(*ordered("hang_generate", "boxed")) as process:
         eventually(lambda: "stage generate" in shell.log("generate"))

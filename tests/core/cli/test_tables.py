@@ -20,7 +20,7 @@ def test_a_table_that_fits_has_no_spaces_at_the_ends_of_lines() -> None:
         ]
 
 
-def test_a_table_that_does_not_fit_becomes_records_with_whole_words() -> None:
+def test_a_wide_table_becomes_records_with_whole_words() -> None:
     told = list(table_lines(COLUMNS, ROWS, 40))
     assert told[:4] == [
         "rank                         1",

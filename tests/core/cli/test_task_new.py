@@ -39,7 +39,7 @@ def test_a_bad_name_is_refused_and_nothing_is_written(name: str, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_missing_settings_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "work").write_text("of weeks")
     with pytest.raises(InvalidInput) as refused:

@@ -80,7 +80,7 @@ def test_an_end_before_its_beginning_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("answer", ["<html>", "[1]", '[{"Name": "c"}]', '[{"Name": "c", "State": {}}]'])
-def test_nonsense_of_an_engine_is_not_believed(answer: str) -> None:
+def test_invalid_engine_output_is_rejected(answer: str) -> None:
     with pytest.raises(RunnerUnavailable, match="nonsense"):
         _containers(answer)
 

@@ -35,7 +35,7 @@ def test_the_task_is_fit_to_be_installed() -> None:
 # -- truth ----------------------------------------------------------------------------------------------
 
 
-def test_truth_tells_signals_and_nothing_else() -> None:
+def test_truth_holds_the_signal_flag_alone() -> None:
     table = truth()["channels"]
     assert table.column_names == ["event_id", "signal"]
     assert table["event_id"].type == pa.uint32()

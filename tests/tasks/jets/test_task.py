@@ -97,7 +97,7 @@ def test_metrics_by_hand() -> None:
     }
 
 
-def test_rejection_within_jets_that_are_told_apart_by_nothing() -> None:
+def test_rejection_of_jets_with_equal_scores() -> None:
     """All equal: 70% of the light jets pass with 70% of the b jets."""
     flavours = ((5,) * 10 + (0,) * 20 + (4,) * 30,)
     told = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
@@ -229,7 +229,7 @@ def test_easy_jets_alone_are_worth_less() -> None:
 
 
 @pytest.mark.parametrize("tiny", [5e-324, 1e-300, -0.0])
-def test_next_to_nothing_is_a_number_like_any_other(tiny: float) -> None:
+def test_tiny_scores_are_ordinary_numbers(tiny: float) -> None:
     told = dict.fromkeys(jets_of(), (tiny, 1.0, tiny))
     found = metrics(told)
     assert found["btag_auc"] == 0.5
@@ -237,7 +237,7 @@ def test_next_to_nothing_is_a_number_like_any_other(tiny: float) -> None:
     assert all(np.isfinite(value) and value >= 0 for value in found.values())
 
 
-def test_who_leaves_jets_out_is_told() -> None:
+def test_missing_jets_give_a_warning() -> None:
     assert TASK.warnings(TASK.score(block(TOLD))) == []
     (told,) = TASK.warnings(TASK.score(block(dict(list(TOLD.items())[:4]))))
     assert told.startswith("6 of 10 jets were not submitted")
