@@ -129,7 +129,7 @@ async def test_a_ban_and_its_end(backend: ServerProcess, operator: Client) -> No
         await search(pilot, "ivan")
         await shows(pilot, "ivan")
         await pilot.press("b")
-        await shows(pilot, "Ban ivan", "refused (403)")
+        await shows(pilot, "Ban ivan", "rejected (403)")
         await types(pilot, "reason", "floods the queue")
         await pilot.press("enter")
         await shows(pilot, "BANNED")

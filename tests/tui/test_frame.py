@@ -55,7 +55,7 @@ async def test_two_keys_freeze_and_two_keys_open_again(backend: ServerProcess) -
     with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
         async with signed_in(backend) as pilot:
             await pilot.press("ctrl+f")
-            await shows(pilot, "Freeze the platform", "are refused")
+            await shows(pilot, "Freeze the platform", "are rejected")
             await pilot.press("y")
             await shows(pilot, "*** FROZEN ***")
             assert client.ready().submissions_frozen

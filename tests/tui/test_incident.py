@@ -29,7 +29,7 @@ def operator(backend: ServerProcess) -> Iterator[Client]:
 async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Client) -> None:
     async with signed_in(backend, "Incident") as pilot:
         await pilot.press("enter")
-        await shows(pilot, "Freeze the platform", "are refused")
+        await shows(pilot, "Freeze the platform", "are rejected")
         await pilot.press("y")
         await shows(pilot, "*** FROZEN ***", "INCIDENT for", "[x] 1 Freeze", "by admin")
         assert operator.ready().submissions_frozen
@@ -57,7 +57,7 @@ async def test_the_causing_account_is_banned(backend: ServerProcess, operator: C
         await shows(pilot, "Ban an account")
         await types(pilot, "name", "eve")
         await pilot.press("enter")
-        await shows(pilot, "Ban eve", "never signed in here", "refused (403)")
+        await shows(pilot, "Ban eve", "never signed in here", "rejected (403)")
         await pilot.press("enter")
         await shows(pilot, "Reason: is needed")
         await types(pilot, "reason", HOSTILE)

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             _run(options.stage, order, arguments, options.processes)
     except Exception as error:
-        message = _failure_text(error)
+        message = failure_text(error)
         if message is None:  # a bug: the log shows where
             raise
         print(f"error: {message}", file=sys.stderr)  # noqa: T201  # a command
@@ -71,7 +71,7 @@ def _phase(stage: str, order: Order, name: str) -> Phase:
     return next(phase for phase in phases(stage, order) if phase.name == name)
 
 
-def _failure_text(error: Exception) -> str | None:
+def failure_text(error: Exception) -> str | None:
     """One line for the log; None for a bug, whose traceback is needed."""
     if isinstance(error, StageFailed):
         return str(error)

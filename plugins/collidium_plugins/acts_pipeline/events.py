@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collidium.contracts.tables import nested
 from collidium.datasets.schemas import SCHEMAS
 
 Floats = npt.NDArray[np.float32]
@@ -252,9 +253,8 @@ def from_table(table: pa.Table, kind: type[Event] = GeneratedEvent) -> Iterator[
 
 def lists(arrays: Sequence[npt.NDArray[Any]], kind: pa.DataType) -> pa.Array[Any]:
     """A column of lists of that type, one entry per array."""
-    offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int32)
     entries = np.concatenate(arrays) if arrays else np.empty(0)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(entries)).cast(kind)
+    return nested([len(array) for array in arrays], entries).cast(kind)
 
 
 def _entries(column: pa.Array[Any], row: int) -> npt.NDArray[Any]:

@@ -56,7 +56,7 @@ def test_each_promise_is_a_test_and_a_broken_one_fails_readably(
     assert done.returncode == 1, done.stdout
     assert "collidium-task[forgets]::card_is_complete PASSED" in done.stdout
     assert "collidium-task[forgets]::problems_are_reported_together FAILED" in done.stdout
-    assert "check must tell all problems at once; where" in done.stdout
+    assert "check must report all problems at once; where" in done.stdout
     assert "test_mine" not in done.stdout
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collidium.contracts.tables import nested
 from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING, SCHEMAS
 from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     ECAL,
@@ -136,10 +137,10 @@ def to_table(event_ids: Sequence[int], events: Sequence[CaloHits]) -> pa.Table:
             contributions = np.concatenate(
                 [np.empty(0, np.int64), *(event.contributions for event in events)]
             )
-            each = _lists(contributions, _joined(arrays))
-            columns.append(_lists([len(event) for event in events], each).cast(field.type))
+            each = nested(contributions, _joined(arrays))
+            columns.append(nested([len(event) for event in events], each).cast(field.type))
         else:
-            columns.append(_lists([len(array) for array in arrays], _joined(arrays)).cast(field.type))
+            columns.append(nested([len(array) for array in arrays], _joined(arrays)).cast(field.type))
     return pa.Table.from_arrays(columns, schema=_SCHEMA)
 
 
@@ -152,8 +153,3 @@ def cells_of_particles(table: pa.Table, row: int, particles: int) -> npt.NDArray
 
 def _joined(arrays: Sequence[npt.NDArray[Any]]) -> pa.Array[Any]:
     return pa.array(np.concatenate(arrays)) if arrays else pa.array([])
-
-
-def _lists(lengths: Sequence[int] | npt.NDArray[np.int64], values: pa.Array[Any]) -> pa.Array[Any]:
-    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)

@@ -14,7 +14,7 @@ from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, SINGLE_MUON
 from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Places, Pool
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
-from collidium_plugins.acts_pipeline.generation.record import Interaction, everything
+from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, everything
 
 
 class Generator:
@@ -82,20 +82,10 @@ def _moved(what: Interaction, to: Places, counts: npt.NDArray[np.int64]) -> Inte
 def _particles(joined: Interaction, counts: npt.NDArray[np.int64]) -> Particles:
     """Numbered from 1; the first interaction is the hard scatter, vertex 1."""
     first = np.repeat(np.cumsum(counts) - counts, counts)
+    same = {name: getattr(joined, name) for name in TYPES if name != "parent"}
     return Particles(
+        **same,
         particle_id=np.arange(1, len(joined) + 1, dtype=np.uint64),
-        pdg_id=joined.pdg_id,
-        mass=joined.mass,
-        energy=joined.energy,
-        charge=joined.charge,
-        px=joined.px,
-        py=joined.py,
-        pz=joined.pz,
-        vx=joined.vx,
-        vy=joined.vy,
-        vz=joined.vz,
-        time=joined.time,
-        primary=joined.primary,
         vertex_primary=np.repeat(np.arange(1, len(counts) + 1, dtype=np.uint16), counts),
         parent_id=np.where(joined.parent < 0, -1, joined.parent + first + 1).astype(np.int64),
     )
