@@ -113,14 +113,15 @@ def _selection(
     config: str | None, table: str | None, events: EventRange | None
 ) -> tuple[str, str, EventRange]:
     """Config, table and events: as given, else those of the server's task."""
-    if config and table and events:
+    if config and table and events is not None:
         return config, table, events
     with client() as server:
         card = server.task(TASK)
     from collidium.contracts.task import EventRange
 
-    given = card.eval_events
-    return config or card.dataset, table or card.inputs[0], events or EventRange(given.start, given.stop)
+    if events is None:
+        events = EventRange(card.eval_events.start, card.eval_events.stop)
+    return config or card.dataset, table or card.inputs[0], events
 
 
 def _slice(place: HubDataset, config: str, table: str, events: EventRange, cache: Path | None) -> Slice:
