@@ -1,4 +1,4 @@
-"""The identity provider ``hub``: asks the hub's whoami who stands behind a token, and what models it sees."""
+"""The identity provider ``hub``: the owner of a token, and the models that it sees, by the hub's API."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 #: Calls to the hub at one time; further ones wait their turn until the timeout.
 CONNECTIONS: Final = 20
-#: The same about models, apart, so that they hold up nobody's sign-in.
+#: Calls about models, separate so that they do not delay sign-ins.
 MODEL_CONNECTIONS: Final = 4
-#: More than any whoami answer has; what is longer is something else.
+#: Maximum size of a response; those of whoami are smaller.
 ANSWER_BYTES: Final = 256 * 1024
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,4096}")
@@ -92,15 +92,12 @@ def _owner(content: bytes) -> Identity | None:
         )
     except ValueError:
         raise IdentityUnavailable("the hub's answer to whoami has no usable name") from None
-    # An organisation's token stands for nobody in particular.
+    # An organisation's token identifies no user.
     return owner if document.get("type", "user") == "user" else None
 
 
 def _organisations(document: dict[str, Any]) -> Iterator[str]:
-    """Names of the organisations that the token shows, but for those where the account may only read.
-
-    What is no name is left out.
-    """
+    """Names of the token's organisations, except those where the account may only read."""
     listed = document.get("orgs")
     for item in listed if isinstance(listed, list) else ():
         name = item.get("name") if isinstance(item, dict) else None
@@ -109,7 +106,7 @@ def _organisations(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _role(document: dict[str, Any]) -> object:
-    """What the token may do, as far as the hub tells: fine-grained tokens may or may not write."""
+    """The role of the token, if the hub reports it: fine-grained tokens may or may not write."""
     auth = document.get("auth")
     token = auth.get("accessToken") if isinstance(auth, dict) else None
     return token.get("role") if isinstance(token, dict) else None

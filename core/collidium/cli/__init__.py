@@ -39,7 +39,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         show_error(error, as_json=session.as_json, checked=session.checks)
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read our output has enough; Python must not try to flush the rest.
+        # The reader has closed our output; Python must not try to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:

@@ -146,7 +146,7 @@ def by_job(rows: Iterable[Row]) -> dict[int, dict[int, TaskStatus]]:
 
 
 def _moment(row: Row) -> tuple[str, str]:
-    """When it was submitted and began; ``Unknown`` sorts behind every date, as what has not begun should."""
+    """Times of submission and start; ``Unknown`` sorts after every date, as pending tasks should."""
     return _text(row, "submit"), _text(row, "start")
 
 

@@ -1,4 +1,4 @@
-"""Overview: what is wrong, what is under way, and how much of the month is used."""
+"""Overview: findings that need an operator, and a summary of the state."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _queue(overview: Overview) -> list[str]:
 def _tasks(overview: Overview) -> list[str]:
     silent: dict[str, list[str]] = {}
     for task in overview.tasks_silent:
-        # Why, without the command that mends it, which names the task.
+        # The reason without the command that fixes it, which names the task.
         silent.setdefault(task.reason.partition(" (")[0], []).append(task.name)
     return [f"no submissions to {', '.join(names)}: {reason}" for reason, names in silent.items()]
 

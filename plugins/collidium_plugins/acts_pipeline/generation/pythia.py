@@ -25,7 +25,7 @@ class GenerationFailed(StageFailed):
 
 
 class Pythia:
-    """One Pythia for one channel, seeded anew for every interaction.
+    """One Pythia for one channel, seeded for every interaction.
 
     Initialisation draws random numbers too, for the largest cross sections; it always starts from the same
     seed, so that any two instances are equal.

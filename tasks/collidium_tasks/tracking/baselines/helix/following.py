@@ -123,7 +123,7 @@ OWN_HITS = 0.6
 
 #: Farthest hit, in mm from the nearest of the track's own, that is taken in: overlapping sensors, double
 #: layers, layers that were missed.
-BESIDE = 150.0
+NEARBY = 150.0
 
 
 def choose(tracks: list[Track], free: npt.NDArray[np.bool_], min_hits: int) -> list[Track]:
@@ -158,7 +158,7 @@ def _gains_near(track: Track, hits: Hits, left: npt.NDArray[np.intp]) -> npt.NDA
         stretch = track.hits[start : start + LAST_HITS]
         offset = hits.position[left][:, None] - hits.position[stretch][None]
         distance = np.linalg.norm(offset, axis=2).min(axis=1)
-        near = distance < BESIDE
+        near = distance < NEARBY
         helix = track.helix(hits, start, start + LAST_HITS)
         arc = nearest_arcs(helix, hits, left[near])
         prediction = compare(helix, hits, left[near], arc, distance[near])
