@@ -155,7 +155,7 @@ def _work(supervisor: int) -> None:
 
 
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer a call: ``started`` when its code is imported, then the outcome and whether processes are left."""
+    """Answer a call: ``started`` when its code is imported, then the outcome and if processes are left."""
     worker = os.getpid()
     size = LENGTH.unpack(_exactly(requests, LENGTH.size))[0]
     data = _exactly(requests, size)
