@@ -214,7 +214,7 @@ async def test_a_request_is_cancelled_where_it_is_looked_at(busy: ServerProcess,
     async with signed_in(busy, "Requests", size=(120, 30)) as pilot:
         await holds(pilot, lambda: shown_ids(pilot)[:1] == [ordered.request_id])
         await pilot.press("enter")
-        await shows(pilot, ordered.request_id, "next", "ask the runner how it is")
+        await shows(pilot, ordered.request_id, "next", "poll the runner")
         await pilot.press("x")
         await shows(pilot, f"Cancel request {ordered.request_id}")
         await pilot.press("y")

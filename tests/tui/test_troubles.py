@@ -297,7 +297,7 @@ async def test_a_missing_screen_breaks_no_other(
 
 async def test_what_is_wrong_with_plugins_is_shown(backend: ServerProcess) -> None:
     async with signed_in(backend, plugin_screens=strange, size=(132, 43)) as pilot:
-        await shows(pilot, "[red]no[/]", "screen 'Audit' is rejected")
+        await shows(pilot, "[red]no[/]", "screen 'Audit' of a plugin")
 
 
 @pytest.fixture

@@ -120,10 +120,7 @@ class Console(App[None]):
         screens, failures = await asyncio.to_thread(self._plugin_screens)
         for label, kind in screens.items():
             if label in self.labels:
-                failures = [
-                    *failures,
-                    f"a plugin's screen {label!r} is rejected: there is another one with this label",
-                ]
+                failures = [*failures, f"screen {label!r} of a plugin: the label is taken"]
             else:
                 self._add(label, kind)
         self.screens_changed.publish(None)
