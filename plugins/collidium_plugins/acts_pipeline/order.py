@@ -67,10 +67,10 @@ class Order:
         self.folder(name)
         missing = [chunk for chunk in self.chunks() if not self.chunk(name, chunk).exists()]
         if missing:
-            first = missing[0]
+            first, more = missing[0], len(missing) - 1
             raise StageFailed(
                 f"{self.work / name} lacks events {first.start} to {first.stop - 1}"
-                f"{f' and {len(missing) - 1} more chunks' if missing[1:] else ''}: run the stage before"
+                f"{f' and {more} more chunks' if more else ''}: run the previous stage first"
             )
 
     def _identity(self) -> Mapping[str, object]:

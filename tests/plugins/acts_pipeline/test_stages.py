@@ -152,7 +152,7 @@ def test_a_stage_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 def test_a_stage_wants_the_one_before(tmp_path: Path) -> None:
     code, _, errors = run("simulate", arguments(tmp_path))
     assert code == 1
-    assert "lacks events 0 to 0 and 3 more chunks: run the stage before first" in errors
+    assert "lacks events 0 to 0 and 3 more chunks: run the previous stage first" in errors
 
 
 def test_the_work_of_another_order_is_left_alone(tmp_path: Path) -> None:
