@@ -73,8 +73,8 @@ class InvalidInput(RefusedError):
             return self.detail
         first = self.errors[0]
         places = [str(first[key]) for key in ("field", "column") if first.get(key) is not None]
-        told = ": ".join([*places, str(first.get("detail", ""))])
-        text = self.detail if told in self.detail else f"{self.detail}: {told}"
+        problem = ": ".join([*places, str(first.get("detail", ""))])
+        text = self.detail if problem in self.detail else f"{self.detail}: {problem}"
         more = len(self.errors) - 1
         return f"{text} (and {more} more in .errors)" if more else text
 

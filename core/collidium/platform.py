@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium import database, plugins
 from collidium.accounts.identities import Identities
-from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
 from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
@@ -78,7 +78,7 @@ class Platform:
             await database.migrate(settings.database)
         async with database.connected(settings.database):
             await database.require_known_schema()
-            await tasklist.list_new_built_ins(platform)
+            await tasklist.list_new_built_ins(platform.tasks)
             try:
                 yield platform
             finally:

@@ -15,7 +15,7 @@ import pytest
 from tests.waiting import until
 
 from collidium.contracts.identity import Identity
-from collidium.hub.models import ModelZoo, Question
+from collidium.hub.models import ModelQuery, ModelZoo
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.webapps import ways
 from collidium_plugins.webapps.sign_in.hub import DISCOVERY, Hub
@@ -92,7 +92,7 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
             case "model zoo":
                 zoo = ModelZoo(service.url, "collidium", timeout_seconds=DEADLINE)
                 stack.push_async_callback(zoo.close)
-                yield lambda number: zoo.models(Question(search=str(number)))
+                yield lambda number: zoo.models(ModelQuery(search=str(number)))
             case "sign-in":
                 hub = Hub(service.url)
                 stack.push_async_callback(hub.close)

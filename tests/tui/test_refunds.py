@@ -65,7 +65,7 @@ async def test_what_is_seen_is_given_back(backend: ServerProcess, operator: Clie
         await shows(pilot, "7.5 credits of 3 requests", "the hub re")
         assert [operator.admin_account(name).credits for name in ("ann", "ben")] == [10, 10]
         await pilot.press("a")
-        await shows(pilot, "7.5 credits of 3 requests of 2 accounts", "is what you saw")
+        await shows(pilot, "7.5 credits of 3 requests of 2 accounts", "since you saw it")
         await pilot.press("enter")
         await shows(pilot, "Note: is needed")
         await types(pilot, "note", HOSTILE)

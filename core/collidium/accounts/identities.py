@@ -1,7 +1,7 @@
 """Who stands behind a token, for as long as the identity provider's answer holds.
 
 Unknown tokens are limited, since each costs a call of the provider; known ones are not, and stay valid for a
-while when the provider is unavailable. Whether an account is banned is for the database to say, each time.
+while when the provider is unavailable. Whether an account is banned is read from the database, each time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Tokens remembered; valid tokens are apart, so that a flood drives none out.
 KNOWN_TOKENS: Final = 10_000
 REJECTED_TOKENS: Final = 1_000
-#: Tokens that were valid are remembered for a day, if only to tell them from those that never were.
+#: Tokens that were valid are remembered for a day, to distinguish them from those that never were.
 ONCE_VALID_TOKENS, ONCE_VALID_SECONDS = 50_000, 24 * 3600.0
 #: Unknown tokens that the provider is asked about at once: known ones find the rest of its connections free.
 UNKNOWN_AT_ONCE: Final = 16
@@ -92,7 +92,7 @@ class Identities:
         Raises
         ------
         IdentityUnavailable
-            When the provider cannot tell now, and the token has not been valid of late.
+            When the provider does not answer, and the token was not valid lately.
         TooManyRequests
             When the address, or all of them, sent too many unknown tokens.
         """
@@ -155,7 +155,7 @@ class Identities:
         return identity
 
     async def _ask_provider(self, token: str) -> Identity | None:
-        """Whatever the provider fails with means that it cannot tell now."""
+        """Ask, and turn every failure of the provider into IdentityUnavailable."""
         provider = self._provider
         try:
             identity = await provider.identify(token)

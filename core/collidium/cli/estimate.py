@@ -1,4 +1,4 @@
-"""``collidium estimate``, ``knobs`` and ``presets``: what can be ordered, and what it costs."""
+"""``collidium estimate``, ``limits`` and ``presets``: what can be ordered, and what it costs."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def estimate(
 
 @click.command()
 @json_option
-def knobs(as_json: bool) -> None:
+def limits(as_json: bool) -> None:
     """Show the channels that can be ordered, and the limits of events, pileup and seed.
 
     \b
-    collidium knobs
+    collidium limits
     """
     with client() as server:
-        found = server.knobs()
+        found = server.limits()
     rows = {
         "channels": found.channels,
-        "events": f"{found.events.least} to {found.events.most}",
-        "pileup": f"{found.pileup.least} to {found.pileup.most}",
-        "seed": f"{found.seed.least} to {found.seed.most}; default: {found.default_seed}",
+        "events": f"{found.events.minimum} to {found.events.maximum}",
+        "pileup": f"{found.pileup.minimum} to {found.pileup.maximum}",
+        "seed": f"{found.seed.minimum} to {found.seed.maximum}; default: {found.default_seed}",
     }
     show_record(found, rows, as_json=as_json)
 

@@ -77,7 +77,7 @@ FOR_USERS = {
     "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
     "estimate": "collidium.cli.estimate:estimate",
-    "knobs": "collidium.cli.estimate:knobs",
+    "limits": "collidium.cli.estimate:limits",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
     "link": "collidium.cli.submissions:link",
     "login": "collidium.cli.account:login",

@@ -50,7 +50,7 @@ def worker(data_dir: Path | None) -> None:
     PLATFORM_DATABASE_URL=postgres://collidium@db/collidium collidium worker
     """
     from collidium import settings
-    from collidium.server.following import follow
+    from collidium.server.worker import follow
 
     given = {} if data_dir is None else {"data_dir": data_dir.absolute()}
     follow(settings.load(**given), lambda: click.echo("Following requests."))

@@ -39,9 +39,9 @@ def list_(as_json: bool) -> None:
     \b
     collidium task list
     """
-    from collidium.benchmarks.tasks.tasklist import list_tasks
+    from collidium.benchmarks.tasklist import list_tasks
 
-    statuses = on_platform(list_tasks)
+    statuses = on_platform(lambda platform: list_tasks(platform.tasks))
     columns: dict[str, ColumnSpec] = {
         "task": "name",
         "installed": "installed",
@@ -65,10 +65,9 @@ def show(name: str, as_json: bool) -> None:
     """
 
     async def find(platform: Platform) -> dict[str, Any]:
-        from collidium.benchmarks.tasks.cards import card_of
-        from collidium.benchmarks.tasks.tasklist import list_tasks
+        from collidium.benchmarks.tasklist import card_of, list_tasks
 
-        statuses = {status.name: status for status in await list_tasks(platform)}
+        statuses = {status.name: status for status in await list_tasks(platform.tasks)}
         if name not in statuses:
             raise NotFound(f"there is no task {name!r} (there are: {', '.join(statuses) or 'none'})")
         status = statuses[name]
@@ -90,9 +89,9 @@ def add(name: str, as_json: bool) -> None:
     \b
     collidium task add tracking
     """
-    from collidium.benchmarks.tasks.tasklist import add_task
+    from collidium.benchmarks.tasklist import add_task
 
-    _print_status(on_platform(lambda platform: add_task(platform, name)), as_json)
+    _print_status(on_platform(lambda platform: add_task(platform.tasks, name)), as_json)
 
 
 @task.command()
@@ -104,9 +103,9 @@ def remove(name: str, as_json: bool) -> None:
     \b
     collidium task remove tracking
     """
-    from collidium.benchmarks.tasks.tasklist import remove_task
+    from collidium.benchmarks.tasklist import remove_task
 
-    _print_status(on_platform(lambda platform: remove_task(platform, name)), as_json)
+    _print_status(on_platform(lambda platform: remove_task(platform.tasks, name)), as_json)
 
 
 def _print_status(status: TaskStatus, as_json: bool) -> None:

@@ -36,9 +36,7 @@ def new(name: str, directory: Path | None, as_json: bool) -> None:
     from collidium import plugins
     from collidium.testing.task_template import default_directory, write_package
 
-    loaded = plugins.load()
-    tasks = loaded.tasks()
-    taken = {task: loaded.distribution_of(origin) for task, origin in tasks.origins.items()}
+    taken = plugins.load().tasks().distributions
     directory = directory or default_directory(name)
     written = write_package(name, directory, taken)
     if as_json:

@@ -1,8 +1,16 @@
 """The database: connections and dialects, transactions, the schema and its migrations."""
 
-from collidium.database.connections import APP, config, connected, connection, ping, rows_of
+from collidium.database.connections import (
+    APP,
+    config,
+    connected,
+    connection,
+    on_commit,
+    ping,
+    rows_of,
+    transactional,
+)
 from collidium.database.schema import check, migrate, require_known_schema
-from collidium.database.transactions import on_commit, transactional
 
 __all__ = [
     "APP",

@@ -14,7 +14,7 @@ from collidium.client.connection import check_backend
 from collidium.errors import ConfigurationError
 from collidium.hub.saved_login import DEFAULT_BACKEND
 from collidium.runtime import logs
-from collidium.server.listener import listen
+from collidium.server.run import listen
 from collidium.server.worker import hypercorn_config, stop_requested
 from collidium.settings import Settings
 from collidium_plugins.webapps import errors, headers

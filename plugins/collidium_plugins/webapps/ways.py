@@ -16,7 +16,7 @@ import httpx
 from quart import Quart, has_request_context, request
 
 from collidium.runtime.http_client import HttpClient, past_proxies
-from collidium.runtime.http_transport import BoundedTransport
+from collidium.runtime.network import BoundedTransport
 from collidium.runtime.threads import in_thread
 
 #: Seconds that any answer may take, and that of a scoring, which is sent when it is done.

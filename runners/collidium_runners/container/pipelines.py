@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from collidium.containers.engine import Engine, Engines
-from collidium.containers.options import bind, confined
-from collidium.containers.options import options as as_options
-from collidium.containers.states import Container
+from collidium.containers.engine import Container, Engine, Engines, bind, confined
+from collidium.containers.engine import options as as_options
 from collidium.contracts.runner import Job, RunnerRefused, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium_runners.command import PipelineCommand, job_name

@@ -17,7 +17,7 @@ from typing import Final
 from collidium.contracts.runner import Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.runtime import subprocesses
-from collidium.runtime.text import last_line, one_line
+from collidium.runtime.text import last_line, single_line
 from collidium.settings import Settings
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.local.processes import PROC, boot, with_variable
@@ -120,7 +120,7 @@ class LocalEngine:
     def log(self, name: str) -> list[str]:
         record = self._record(name)
         written = tail(record.folder).decode(errors="replace")
-        lines = [one_line(line) for line in written.splitlines() if line.strip()]
+        lines = [single_line(line) for line in written.splitlines() if line.strip()]
         return lines[-_LOG_LINES:]
 
     def _record(self, name: str) -> Record:

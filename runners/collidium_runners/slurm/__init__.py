@@ -36,7 +36,7 @@ def collidium_runners(settings: Settings) -> list[Runner]:
         (settings.slurm_directory or settings.data_dir / "slurm").absolute(),
         allocation,
         settings.slurm_events_per_part,
-        settings.slurm_most_parts,
+        settings.slurm_maximum_parts,
         directory_is_given=settings.slurm_directory is not None,
     )
     return [SlurmRunner(_backend(settings), plan)]

@@ -18,7 +18,7 @@ from typing import Any, Final
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.runtime.http_client import HttpClient, NoResponse
-from collidium.runtime.text import one_line
+from collidium.runtime.text import single_line
 from collidium_runners.batch.runner import submission_error
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.parsing import rest_tasks
@@ -35,7 +35,7 @@ class SlurmError(Exception):
     """Slurm answered with errors; the message is their text."""
 
     def __init__(self, message: str, numbers: Collection[int]) -> None:
-        super().__init__(one_line(message))
+        super().__init__(single_line(message))
         self.numbers = frozenset(numbers)
 
 

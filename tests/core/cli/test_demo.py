@@ -17,7 +17,7 @@ from tests.core.cli.conftest import RunCommand
 from tests.waiting import eventually
 
 from collidium import plugins
-from collidium.demo.computing import LOCAL, MOCK, choose
+from collidium.demo.orders import LOCAL, MOCK, choose
 from collidium.errors import ConfigurationError
 
 SIMULATES_HERE = sys.platform == "linux" and all(map(find_spec, ("acts", "pythia8mc")))

@@ -22,7 +22,7 @@ from tests.waiting import eventually
 from collidium import settings
 from collidium.errors import ConfigurationError
 from collidium.files.held import DIRECTORY, FILE, PREFIX, held_directory
-from collidium.server.listener import listeners_of
+from collidium.server.run import listeners_of
 from collidium.testing.server import ServerProcess
 
 #: A request that is in flight for as long as a test wants, and one that tells which process answers.

@@ -128,15 +128,15 @@ def test_what_is_there_is_listed(alice: Alice) -> None:
     presets = {preset["name"]: preset for preset in alice.data("presets")}
     assert presets["ttbar-quick"]["credits"] == 0.333
     assert "ttbar-quick" in alice("presets").stdout
-    knobs = alice.data("knobs")
-    assert {preset["channel"] for preset in presets.values()} <= set(knobs["channels"])
-    assert f"1 to {knobs['events']['most']}" in alice("knobs").stdout
+    limits = alice.data("limits")
+    assert {preset["channel"] for preset in presets.values()} <= set(limits["channels"])
+    assert f"1 to {limits['events']['maximum']}" in alice("limits").stdout
 
 
 def test_estimates(alice: Alice) -> None:
-    knobs = ("--channel", "ttbar", "--events", "100", "--pileup", "40")
-    assert alice.data("estimate", *knobs) == alice.data("estimate", "--preset", "ttbar-standard")
-    shown = alice("estimate", *knobs).stdout
+    parameters = ("--channel", "ttbar", "--events", "100", "--pileup", "40")
+    assert alice.data("estimate", *parameters) == alice.data("estimate", "--preset", "ttbar-standard")
+    shown = alice("estimate", *parameters).stdout
     assert "4.583" in shown
     unknown = alice("estimate", "--preset", "nothing")
     assert unknown.returncode == 2

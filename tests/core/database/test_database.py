@@ -20,7 +20,7 @@ from collidium.errors import ConfigurationError
 MIGRATE = "import asyncio, sys; from collidium import database; asyncio.run(database.migrate(sys.argv[1]))"
 
 
-async def test_an_empty_database_says_what_to_do_and_migrates(database_url: str) -> None:
+async def test_an_empty_database_is_reported_and_migrates(database_url: str) -> None:
     (problem,) = await database.check(database_url)
     assert "collidium db migrate" in problem
     await database.migrate(database_url)

@@ -6,8 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from collidium.containers.engine import _containers, _is_missing
-from collidium.containers.states import container_of
+from collidium.containers.engine import _containers, _is_missing, container_of
 from collidium.contracts.runner import JobState, RunnerUnavailable
 from collidium_runners.container.pipelines import run_of
 from collidium_runners.spool.endings import ending

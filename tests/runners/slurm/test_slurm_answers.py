@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, RunnerUnavailable
-from collidium.runtime.text import one_line
+from collidium.runtime.text import single_line
 from collidium_runners.batch.runner import submission_error
 from collidium_runners.batch.states import TaskRecord
 from collidium_runners.slurm.backend import ReportedTask
@@ -163,8 +163,8 @@ def test_an_unknown_job_is_rejected() -> None:
 
 
 def test_untrusted_text_is_sanitised_for_the_log() -> None:
-    assert one_line("a\n\x1b[31mb\t c ") == "a [31mb c"
-    assert len(one_line("x" * 500)) == 200
+    assert single_line("a\n\x1b[31mb\t c ") == "a [31mb c"
+    assert len(single_line("x" * 500)) == 200
 
 
 def test_only_what_will_never_do_is_refused() -> None:

@@ -89,7 +89,7 @@ def download(
 
 
 def _note_shards(fetched: Fetched) -> None:
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     count = sum(map(len, fetched.shards.values()))
     new = len(fetched.downloaded)
@@ -150,7 +150,7 @@ def export(
     if as_json:
         print_json(made)
         return
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     click.echo(made.file)
     note(f"{made.events} events, {size_text(made.bytes)}.")

@@ -23,7 +23,7 @@ from collidium.cli.output import (
 
 if TYPE_CHECKING:
     from collidium.datasets import ShardEntry, TableEntry
-    from collidium.datasets.fetching.catalogue import Catalogue, ConfigEntry
+    from collidium.datasets.catalogue import Catalogue, ConfigEntry
 
 
 @click.command("list")
@@ -43,7 +43,7 @@ def list_(source: str | None, limit: int, hub: str | None, revision: str | None,
         _list_repositories(hub, limit, as_json=as_json)
         return
     from collidium.datasets import list_configs
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     columns: dict[str, ColumnSpec] = {
         "config": "config",
@@ -87,7 +87,7 @@ def tables(
     collidium datasets tables ./events --shards
     """
     from collidium.datasets import list_tables
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     found = list_tables(locate_source(source, hub, revision), config)
     if as_json:
@@ -154,7 +154,7 @@ def info(
 
 
 def _about(found: Catalogue, place: object) -> dict[str, Any]:
-    from collidium.datasets.fetching.catalogue import HubCatalogue
+    from collidium.datasets.catalogue import HubCatalogue
 
     if not isinstance(found, HubCatalogue):
         return {"directory": str(Path(str(place)).absolute())}
@@ -185,7 +185,7 @@ def _columns(found: Catalogue, config: str | None, table: str) -> list[dict[str,
 
 
 def _show(about: dict[str, Any], configs: list[ConfigEntry]) -> None:
-    from collidium.datasets.fetching.downloads import size_text
+    from collidium.hub.downloads import size_text
 
     size = size_text(sum(entry.bytes for entry in configs))
     shown = {name.replace("_", " "): value for name, value in about.items()}

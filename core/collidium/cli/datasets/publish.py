@@ -14,7 +14,8 @@ from collidium.cli.progress import progress_bars
 
 if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
-    from collidium.datasets.publishing.publication import Publication, Published, Withholding
+    from collidium.datasets.publishing.preparing import Publication, Withholding
+    from collidium.datasets.publishing.publication import Published
 
 
 #: Step -> its label, and whether it is counted in bytes.
@@ -75,7 +76,7 @@ def publish(
     collidium datasets publish ./events --repo benchmark --withhold-truth 90000:100000 --truth-output ./truth
     """
     from collidium import settings
-    from collidium.datasets.publishing.publication import Publication
+    from collidium.datasets.publishing.preparing import Publication
 
     publication = Publication(
         directory=directory,
@@ -93,7 +94,7 @@ def publish(
 
 
 def _withholding(withheld: EventRange | None, truth_output: Path | None) -> Withholding | None:
-    from collidium.datasets.publishing.publication import Withholding
+    from collidium.datasets.publishing.preparing import Withholding
 
     if withheld is None and truth_output is None:
         return None

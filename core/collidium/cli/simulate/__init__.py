@@ -32,7 +32,7 @@ _LOCAL = {
 @click.option("--channel", help="Physics process, for example ttbar.")
 @click.option("--events", type=int, help="Number of hard-scatter events.")
 @click.option("--pileup", type=int, help="Soft interactions overlaid per event.")
-@click.option("--seed", type=int, help="Seed of the random numbers; default: 42.")
+@click.option("--seed", type=int, help="Seed of the random parameters; default: 42.")
 @click.option(
     "--output",
     type=DIRECTORY,
@@ -121,10 +121,10 @@ def _reject_options_of_other_mode(ctx: click.Context, at_server: bool) -> None:
 
 
 def _check_usage(preset: str | None, channel: str | None, events: int | None, pileup: int | None) -> None:
-    numbers = {"--channel": channel, "--events": events, "--pileup": pileup}
+    parameters = {"--channel": channel, "--events": events, "--pileup": pileup}
     if preset is not None:
-        given = [name for name, value in numbers.items() if value is not None]
+        given = [name for name, value in parameters.items() if value is not None]
         if given:
             raise click.UsageError(f"a preset stands for channel, events and pileup: not with {given[0]}")
-    elif missing := [name for name, value in numbers.items() if value is None]:
+    elif missing := [name for name, value in parameters.items() if value is None]:
         raise click.UsageError(f"give {', '.join(missing)}, or --preset")

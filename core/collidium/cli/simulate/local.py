@@ -41,16 +41,17 @@ def simulate(
 ) -> None:
     """Simulate events into a directory and show the result."""
     from collidium import settings
+    from collidium.order import DEFAULT_SEED, order_of
     from collidium.pipelines import simulating
     from collidium.pipelines.choice import installed
 
-    order = simulating.order_of(preset, channel, events, pileup, seed)
+    order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed)
     directory = output or Path(order.config)
-    wishes = simulating.Wishes(pipeline or _AUTO, runtime or _AUTO, processes, time_limit, flat)
+    options = simulating.RunOptions(pipeline or _AUTO, runtime or _AUTO, processes, time_limit, flat)
     get = installed(settings.load().plugins_blocked).get
     with _ended_by_signals(directory), stage_progress() as progress:
         made = simulating.simulate(
-            order, directory, wishes, get=get, tell=progress, note=note, first_event=first_event
+            order, directory, options, get=get, report=progress, note=note, first_event=first_event
         )
     print_json(made) if as_json else _show(made, directory)
 

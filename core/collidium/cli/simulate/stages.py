@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from collidium.pipelines.progress import Progress, Tell
+    from collidium.pipelines.stages import Progress, ReportProgress
 
 #: Fractions of a long stage at which a line is written.
 _MARKS: Final = (0.25, 0.5, 0.75)
@@ -21,7 +21,7 @@ _SHORT_SECONDS: Final = 60
 
 
 @contextmanager
-def stage_progress() -> Iterator[Tell]:
+def stage_progress() -> Iterator[ReportProgress]:
     """Give a function that shows progress on standard error."""
     if sys.stderr.isatty():
         with _Live() as live:

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from collidium.errors import Unavailable
 from collidium.files.data_directory import make_private
-from collidium.files.write_ahead_log import use_write_ahead_log
+from collidium.files.locks import use_write_ahead_log
 
 logger = logging.getLogger(__name__)
 

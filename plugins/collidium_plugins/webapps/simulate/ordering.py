@@ -9,7 +9,7 @@ from typing import Final
 
 from quart import Response, request
 
-from collidium.client import Account, Estimate, Knobs, Page, Preset, SimulationRequest
+from collidium.client import Account, Estimate, OrderLimits, Page, Preset, SimulationRequest
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -36,14 +36,14 @@ _SENT_BEFORE: Final = (
 class Offer:
     """What may be ordered, and whether orders are taken now."""
 
-    knobs: Knobs
+    limits: OrderLimits
     presets: Sequence[Preset]
     frozen: bool
 
     def form(self, typed: Mapping[str, str]) -> Form:
         """The form with what was typed, or what the name of a preset stands for."""
         named = [preset for preset in self.presets if preset.name == typed.get("preset")]
-        return Form.untouched(self.knobs, named or self.presets).filled_in(typed)
+        return Form.untouched(self.limits, named or self.presets).filled_in(typed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ async def order() -> Response:
 
 async def _offer() -> Offer:
     backend = context.backend()
-    knobs, presets, ready = await asyncio.gather(backend.knobs(), backend.presets(), backend.ready())
-    return Offer(knobs, presets.items, bool(ready.submissions_frozen))
+    limits, presets, ready = await asyncio.gather(backend.limits(), backend.presets(), backend.ready())
+    return Offer(limits, presets.items, bool(ready.submissions_frozen))
 
 
 async def _customer() -> Customer:
