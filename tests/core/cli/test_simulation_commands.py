@@ -68,7 +68,7 @@ def test_order_and_wait(alice: Alice) -> None:
     told = done.stderr.splitlines()
     assert "is queued; 0.333 credits were charged" in told[0]
     assert told[-1] == "completed"
-    for shown in ("10 events of ttbar at pileup 0, seed 42", "completed", "0.333 charged", "(a mock"):
+    for shown in ("10 events of ttbar at pileup 0, seed 42", "completed", "0.333 charged", "(mock"):
         assert shown in done.stdout
     request_id = done.stdout.split()[1]
     assert request_id in told[0]
@@ -201,7 +201,7 @@ def test_ctrl_c_leaves_the_request_alone(alice: Alice, tmp_path: Path) -> None:
         assert process.wait(60) == 130
         request_id = first[0].split()[1]
         assert first[1] == "queued\n"
-        assert f"The request goes on: collidium status {request_id}" in told
+        assert f"The request continues: collidium status {request_id}" in told
         assert slow.data("status", request_id)["state"] == "queued"
 
 
