@@ -75,7 +75,7 @@ def test_order_and_wait(alice: Alice) -> None:
     again = alice("simulate", "--remote", "--channel", "ttbar", "--events", "10", "--pileup", "0", "--wait")
     assert again.returncode == 0
     assert request_id in again.stdout
-    assert "you pay nothing" in again.stderr
+    assert "cost nothing" in again.stderr
 
 
 def test_json(alice: Alice) -> None:
