@@ -71,7 +71,7 @@ ROUTES: Final = (
     Route("POST", "/admin/grant", operators.grant),
     Route("POST", "/admin/ban", operators.ban),
     Route("POST", "/admin/freeze", operators.freeze),
-    Route("GET", "/admin/usage", "reports.usage", names.usage),
+    Route("GET", "/admin/usage", "admin.reports.usage", names.usage),
 )
 
 
