@@ -30,7 +30,7 @@ from collidium.simulations.models import SimulationRequest
 from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
 from collidium.testing.postgres import PostgresServer
 from collidium.testing.superfacility import Superfacility
-from collidium_runners.batch.handles import Handle
+from collidium_runners.batch.runner import Handle
 
 ANSWER_SECONDS = 0.02
 #: Seconds between two looks at whether the round is over.

@@ -20,8 +20,7 @@ from collidium.hub.models import ModelQuery, ModelZoo
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.sign_in.provider import DISCOVERY, Provider
-from collidium_runners.slurm.rest import RestBackend
-from collidium_runners.slurm.token import TokenFile
+from collidium_runners.slurm.rest import RestBackend, TokenFile
 
 LONG: Final = os.environ.get("COLLIDIUM_TEST_LONG") == "1"
 FLOODS, ROUNDS, CALLERS = (10, 6, 500) if LONG else (1, 2, 60)

@@ -44,7 +44,11 @@ async def migrate(url: str) -> None:
             # would abort: the executor looks for the table, and a failed look is an error.
             await _executor().migrate(targets=[])
             async with in_transaction():
+                guards = await _triggers()
                 await _executor().migrate()
+                if lost := guards - await _triggers():
+                    # SQLite alters a column by another table, which takes the old one's place.
+                    raise ConfigurationError(f"a migration dropped triggers: {', '.join(sorted(lost))}")
 
 
 @asynccontextmanager
@@ -149,6 +153,13 @@ async def _schema() -> _Schema:
         unrecorded=sorted(tables & created),
         place=f"the file {client.filename}" if isinstance(client, SqliteClient) else "its tables",
     )
+
+
+async def _triggers() -> set[str]:
+    """The triggers of SQLite; PostgreSQL keeps a table's when it is altered."""
+    if not isinstance(connection(), SqliteClient):
+        return set()
+    return await _names("SELECT name FROM sqlite_master WHERE type = 'trigger'")
 
 
 async def _names(query: str) -> set[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -46,6 +45,8 @@ def use_write_ahead_log(path: Path) -> None:
     Two processes that switch at once meet "database is locked", whatever their busy timeouts: SQLite does
     not wait there. So only one at a time does it, held by a lock on the directory.
     """
+    import sqlite3  # 3 ms, and most who lock need no database
+
     with locked(path.parent):
         if not _is_switched(path):
             with closing(sqlite3.connect(path)) as database:

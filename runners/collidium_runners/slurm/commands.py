@@ -13,7 +13,7 @@ from typing import Final
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.runtime.subprocesses import signal_group
 from collidium.runtime.text import single_line
-from collidium_runners.batch.handles import submission_error
+from collidium_runners.batch.runner import submission_error
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.parsing import SACCT_FORMAT, SQUEUE_FORMAT, sacct_tasks, squeue_tasks
 

@@ -94,7 +94,7 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
     assert not (tmp_path / "data").exists()
 
 
-def test_what_computes_is_found_out() -> None:
+def test_the_computing_runner_is_detected() -> None:
     """The mock where there is no pipeline, and a clear word to who asked for one."""
     blocked_pipeline = plugins.load(["acts_pipeline"])
     assert choose("auto", plugins.load()) is (LOCAL if SIMULATES_HERE else MOCK)
@@ -122,7 +122,7 @@ def test_a_step_that_fails_ends_with_1(collidium: RunCommand, scratch: Path) -> 
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
-def test_it_stays_up_when_asked_and_takes_the_server_with_it(
+def test_keep_runs_until_interrupted_and_ends_the_server(
     isolated_environment: dict[str, str], scratch: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     data_dir = tmp_path / "kept"

@@ -31,17 +31,17 @@ PROBLEMS: list[dict[str, Any]] = [
 ]
 
 
-def test_every_problem_is_told_with_its_place_and_examples() -> None:
+def test_problems_are_shown_with_place_and_examples() -> None:
     assert list(lines(errors.InvalidInput("the predictions have 2 problems", errors=PROBLEMS))) == [
         "Error: the predictions have 2 problems",
         "  - column track_id, event 4: track ids are -1 or more (12 rows)",
         "      for example hit_id=3, track_id=-7",
         "  - limit: Input should be greater than 0",
-        "What to do: mend the file; `collidium check TASK FILE` tries it and costs nothing.",
+        "What to do: fix the file; `collidium check TASK FILE` checks it free of charge.",
     ]
 
 
-def test_a_single_problem_is_told_once() -> None:
+def test_a_single_problem_is_shown_once() -> None:
     detail = "settings: PLATFORM_X: no such setting"
     one = errors.ConfigurationError(detail, errors=[{"detail": "PLATFORM_X: no such setting"}])
     assert next(lines(one)) == f"Error: {detail}"
@@ -52,7 +52,7 @@ def test_a_single_problem_is_told_once() -> None:
     ]
 
 
-def test_problems_that_the_message_holds_are_told_once() -> None:
+def test_problems_in_the_message_are_not_repeated() -> None:
     problems = [{"detail": "PLATFORM_X: no"}, {"detail": "PLATFORM_Y: no"}]
     error = errors.ConfigurationError("settings: PLATFORM_X: no; PLATFORM_Y: no", errors=problems)
     assert list(lines(error))[:3] == [
@@ -68,7 +68,7 @@ def test_the_place_of_the_first_problem_is_no_heading() -> None:
     assert list(lines(error)) == ["Error: 2 problems", "  - events: 1 or more", "  - pileup: 0 or more"]
 
 
-def test_what_to_do_is_told_only_where_it_helps() -> None:
+def test_advice_is_shown_only_where_it_helps() -> None:
     assert list(lines(errors.ConfigurationError("cannot listen on port 1"))) == [
         "Error: cannot listen on port 1"
     ]
@@ -98,10 +98,10 @@ def test_what_to_do() -> None:
     assert list(lines(errors.Conflict("no"))) == ["Error: no"]
 
 
-def test_the_request_id_is_told() -> None:
+def test_the_request_id_is_shown() -> None:
     error = errors.CollidiumError("the server failed")
     error.request_id = "abc"
-    assert list(lines(error))[-1].endswith("request id abc.")
+    assert list(lines(error))[-1].endswith("operators: abc.")
 
 
 def test_what_a_server_says_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,7 +171,7 @@ def test_no_token_ends_with_3(collidium: RunCommand) -> None:
     assert done.stderr.startswith("Error: no token")
 
 
-def test_wrong_settings_end_with_1_and_are_all_told(collidium: RunCommand) -> None:
+def test_invalid_settings_are_all_reported_and_end_with_1(collidium: RunCommand) -> None:
     done = collidium("task", "list", PLATFORM_PORT="many", PLATFORM_NONSENSE="1")
     assert done.returncode == 1
     assert "PLATFORM_PORT: " in done.stderr
@@ -236,7 +236,7 @@ def test_interrupting_ends_with_130(isolated_environment: dict[str, str], tmp_pa
     assert process.returncode == 130
 
 
-def test_a_reader_that_has_enough_is_no_failure(isolated_environment: dict[str, str]) -> None:
+def test_a_closed_output_is_no_failure(isolated_environment: dict[str, str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     process = subprocess.run(

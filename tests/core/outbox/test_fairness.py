@@ -152,7 +152,7 @@ async def test_each_failure_puts_off_what_is_due(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where more is due than is moved at once."""
-    monkeypatch.setattr(deliveries, "MOST_MOVED", 5)
+    monkeypatch.setattr(deliveries, "MAX_MOVED", 5)
     await post.register(receiver.url())
     await post.announce(*(f"r{n}" for n in range(12)))
     now = post.clock()

@@ -133,7 +133,7 @@ async def test_only_failures_of_the_window_are_given_back(platform: Platform) ->
 
 
 async def test_too_many_at_once_are_refused(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refunds, "MOST", 1)
+    monkeypatch.setattr(refunds, "MAX_REQUESTS", 1)
     await ended(platform, "alice", SPOILT)
     await ended(platform, "alice", SPOILT, seed=2)
     with pytest.raises(InvalidInput, match="more than 1 requests"):

@@ -48,7 +48,7 @@ async def test_leaves_nothing_behind_but_the_output(
     assert kept == {"lock", f"ended/{handle}.json", f"output/{handle}/0/particles.parquet"}
 
 
-async def test_a_failure_is_told_with_its_exit_code_and_last_line(
+async def test_a_failure_shows_exit_code_and_last_log_line(
     make_runner: MakeRunner, order: Order, tmp_path: Path
 ) -> None:
     runner = make_runner()

@@ -14,10 +14,9 @@ from tests.waiting import until
 
 from collidium import settings
 from collidium.contracts.runner import Job
-from collidium_runners.local.engine import MARK
+from collidium_runners.local.engine import MARK, LocalRunner, local_runner
 from collidium_runners.local.processes import Process, with_variable
 from collidium_runners.local.records import Record
-from collidium_runners.local.runner import LocalRunner, local_runner
 
 PIPELINE = """\
 #!/bin/sh

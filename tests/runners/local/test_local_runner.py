@@ -19,8 +19,7 @@ from collidium.contracts.runner import Job, JobState, JobStatus, RunnerError, Ru
 from collidium.errors import ConfigurationError
 from collidium.testing.conformance import check_runner
 from collidium_runners.local import collidium_runners
-from collidium_runners.local.log import LOG_BYTES
-from collidium_runners.local.records import Record
+from collidium_runners.local.records import LOG_BYTES, Record
 
 Order = Callable[..., Job]
 Release = Callable[[str], None]
@@ -162,7 +161,7 @@ async def test_a_job_that_waits_is_cancelled_at_once(make_runner: MakeRunner, or
     await runner.cancel(runs)
 
 
-async def test_a_job_sees_no_secret_and_shows_nobody_what_it_writes(
+async def test_a_job_has_no_secrets_and_private_output(
     make_runner: MakeRunner, order: Order, jobs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ADMIN_TOKEN", "PLATFORM_SECRET_KEY", "HF_TOKEN", "HTTPS_PROXY", "AWS_SECRET_ACCESS_KEY"):
@@ -241,6 +240,6 @@ def test_a_missing_program_is_an_error_at_start(make_runner: MakeRunner) -> None
         runner.check()
 
 
-def test_the_default_command_is_found_beside_this_python(make_runner: MakeRunner) -> None:
+def test_the_default_command_is_found_next_to_python(make_runner: MakeRunner) -> None:
     command = type(settings.load()).model_fields["pipeline_command"].default
     make_runner(pipeline_command=command).check()

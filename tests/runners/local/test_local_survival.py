@@ -30,7 +30,7 @@ _SERVER = """\
 import asyncio, sys
 from collidium import settings
 from collidium.contracts.runner import Job
-from collidium_runners.local.runner import local_runner
+from collidium_runners.local.engine import local_runner
 
 async def serve(request_id):
     runner = local_runner(settings.load())
@@ -119,7 +119,7 @@ async def test_a_launch_that_was_interrupted_goes_on(
     assert (await reaches(runner, entry.request_id)).state == JobState.CANCELLED
 
 
-async def test_shepherds_that_come_at_once_are_one(
+async def test_simultaneous_shepherds_start_one_job(
     make_runner: MakeRunner, order: Order, record: RecordOf
 ) -> None:
     runner = make_runner()
@@ -157,7 +157,7 @@ async def test_a_pipeline_that_is_killed_is_reported(
     assert status.reason == "its pipeline was killed, most likely for want of memory"
 
 
-async def test_a_shepherd_that_is_killed_takes_its_herd_along(
+async def test_killing_the_shepherd_ends_its_processes(
     make_runner: MakeRunner, order: Order, record: RecordOf, jobs: Path
 ) -> None:
     runner = make_runner()
@@ -224,7 +224,7 @@ async def test_an_end_that_was_interrupted_keeps_its_verdict(
         assert spool.started() == []
 
 
-async def test_a_job_of_which_nothing_is_known_any_more_is_ended(
+async def test_a_job_unknown_to_slurm_and_folder_has_failed(
     make_runner: MakeRunner, order: Order, record: RecordOf
 ) -> None:
     runner = make_runner()

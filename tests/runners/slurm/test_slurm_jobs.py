@@ -17,7 +17,7 @@ from tests.waiting import until
 
 from collidium.contracts.runner import JobState, RunnerRefused, RunnerUnavailable
 from collidium.testing.conformance import check_runner
-from collidium_runners.batch.splitting import parts
+from collidium_runners.batch.script import parts
 
 
 async def test_it_keeps_the_contract(make_runner: MakeRunner, backend: str, tmp_path: Path) -> None:
