@@ -189,6 +189,8 @@ def _import() -> None:
     for root in ("collidium", *plugins):
         with suppress(Exception):  # it is reported by whoever asks for it
             _import_all(importlib.import_module(root))
+    with suppress(ImportError):
+        importlib.import_module("pandas")  # pyarrow does, where it is installed
     if "huggingface_hub" in sys.modules:
         raise RuntimeError("huggingface_hub reads its variables when it is imported: too early here")
     gc.collect()

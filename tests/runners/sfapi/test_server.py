@@ -13,8 +13,7 @@ from authlib.oauth2.rfc7523 import private_key_jwt_sign
 from joserfc.jwk import RSAKey
 from sfapi_client import AsyncClient
 from sfapi_client.paths import AsyncRemotePath
-
-from collidium.testing.superfacility import Superfacility
+from tests.runners.sfapi.superfacility import Superfacility
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
