@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from collidium import plugins, settings
-from collidium.cli.cards import column_cells
+from collidium.cli.tasks import column_cells
 from collidium.contracts.task import Column, EventRange, Metric, Task
 
 FOLDER: Final = Path(__file__).with_name("tasks")

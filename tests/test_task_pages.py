@@ -21,8 +21,8 @@ from collidium.plugins import DISTRIBUTION
 INSTALLED = plugins.load()
 OWN = {
     name: INSTALLED.tasks().get(name)
-    for name, origin in INSTALLED.tasks().origins.items()
-    if INSTALLED.distribution_of(origin) == DISTRIBUTION
+    for name, distribution in INSTALLED.tasks().distributions.items()
+    if distribution == DISTRIBUTION
 }
 
 

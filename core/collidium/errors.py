@@ -51,6 +51,8 @@ class CollidiumError(Exception):
         self.headers = dict(headers or {})
         #: Which request it was, in the server's logs; known to clients.
         self.request_id: str | None = None
+        #: Under which a client may safely repeat the request, where it does not know whether that was done.
+        self.idempotency_key: str | None = None
 
 
 class RefusedError(CollidiumError):
@@ -71,8 +73,8 @@ class InvalidInput(RefusedError):
             return self.detail
         first = self.errors[0]
         places = [str(first[key]) for key in ("field", "column") if first.get(key) is not None]
-        told = ": ".join([*places, str(first.get("detail", ""))])
-        text = self.detail if told in self.detail else f"{self.detail}: {told}"
+        problem = ": ".join([*places, str(first.get("detail", ""))])
+        text = self.detail if problem in self.detail else f"{self.detail}: {problem}"
         more = len(self.errors) - 1
         return f"{text} (and {more} more in .errors)" if more else text
 

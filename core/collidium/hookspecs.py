@@ -54,7 +54,7 @@ def collidium_tasks() -> Sequence[Task]:  # type: ignore[empty-body]  # a specif
 def collidium_runners(settings: Settings) -> Sequence[Runner]:  # type: ignore[empty-body]  # a specification
     """Return the runners that this plugin brings; ``PLATFORM_RUNNER`` chooses one by its name.
 
-    Called when a server or a worker starts. Connect lazily: a runner that nobody chose is never used, except
+    Called when a server or a worker starts. Connect lazily: a runner that is not chosen is never used, except
     to follow requests that were handed to it before.
     """
 
@@ -96,7 +96,7 @@ def collidium_commands() -> Sequence[click.Command]:  # type: ignore[empty-body]
     """Return commands or groups to add to the ``collidium`` command.
 
     Called when the command is asked for something that the platform itself does not know. Its help
-    imports no other distribution: it lists the commands declared beside the plugin in entry-point
+    imports no other distribution: it lists the commands declared next to the plugin in entry-point
     group ``collidium.commands``, command name = the plugin's module.
     """
 

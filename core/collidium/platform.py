@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium import database, plugins
 from collidium.accounts.identities import Identities
-from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
 from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
@@ -20,6 +20,7 @@ from collidium.files import data_directory
 from collidium.hub.models import ModelZoo
 from collidium.plugins import Plugins, Provided
 from collidium.secrets import Secrets, open_secrets
+from collidium.sessions import Sessions
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -43,6 +44,7 @@ class Platform:
     #: The one that new requests are handed to.
     runner: Runner
     secrets: Secrets
+    sessions: Sessions
     model_zoo: ModelZoo
     event_display: EventDisplay
 
@@ -61,6 +63,7 @@ class Platform:
         loaded = loaded or plugins.load(settings.plugins_blocked)
         runners = loaded.runners(settings)
         executor = loaded.executors(settings).get(settings.executor)
+        secrets = await asyncio.to_thread(open_secrets, settings)
         platform = cls(
             settings=settings,
             plugins=loaded,
@@ -70,15 +73,13 @@ class Platform:
             executor=executor,
             runners=runners,
             runner=runners.get(settings.runner_name),
-            secrets=await asyncio.to_thread(open_secrets, settings),
+            secrets=secrets,
+            sessions=Sessions(settings, secrets),
             model_zoo=ModelZoo(settings.hub, settings.platform_tag),
             event_display=EventDisplay(settings, executor),
         )
-        if not settings.database_url:
-            await database.migrate(settings.database)
-        async with database.connected(settings.database):
-            await database.require_known_schema()
-            await tasklist.list_new_built_ins(platform)
+        async with database.opened(settings):
+            await tasklist.list_new_built_ins(platform.tasks)
             try:
                 yield platform
             finally:

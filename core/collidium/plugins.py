@@ -1,4 +1,4 @@
-"""Loads plugins entry point by entry point, keeps what they bring, and says what went wrong.
+"""Loads plugins entry point by entry point, keeps what they bring, and reports what went wrong.
 
 A broken plugin never stops the rest: it is recorded with name, distribution and error, shown by
 ``collidium plugin list`` and ``/readyz``, and asking for what it should have brought raises.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import pluggy
 
 from collidium import hookspecs
-from collidium.errors import ConfigurationError
+from collidium.errors import ConfigurationError, NotFound
 from collidium.runtime.observers import Observers
 
 if TYPE_CHECKING:
@@ -72,11 +72,20 @@ class Provided(Generic[T]):
     setting: str = ""
     things: dict[str, T] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
+    #: The distributions that these plugins came with.
+    distributions: dict[str, str] = field(default_factory=dict)
     #: What went wrong while loading, a line each: the thing asked for may be missing for it.
     failures: list[str] = field(default_factory=list)
 
+    def find(self, name: str) -> T:
+        """The thing of that name, for a user's choice; raises NotFound that names those there are."""
+        if name not in self.things:
+            known = ", ".join(sorted(self.things)) or "none"
+            raise NotFound(f"no installed plugin brings a {self.kind} {name!r} (installed: {known})")
+        return self.things[name]
+
     def get(self, name: str) -> T:
-        """The thing of that name; raises ConfigurationError that names those there are."""
+        """The thing of that name, for a setting; raises ConfigurationError that names those there are."""
         try:
             return self.things[name]
         except KeyError:
@@ -122,7 +131,7 @@ class Plugins:
                 self.manager.register(point.load(), name=point.name)
                 self._refuse_wrappers(point.name)
             except (Exception, SystemExit) as error:
-                # Whatever a stranger's module raises on import is that plugin's failure alone.
+                # Whatever a third-party module raises on import is that plugin's failure alone.
                 logger.exception("plugin %s of %s does not load", point.name, distribution)
                 record("failed", f"{type(error).__name__}: {error}")
                 if self.manager.has_plugin(point.name):
@@ -156,7 +165,7 @@ class Plugins:
                 return
 
     def fail(self, name: str, error: str) -> None:
-        """Record that a loaded plugin failed later; what it failed with before stays told."""
+        """Record that a loaded plugin failed later, in addition to what it failed with before."""
         old = self.records[name]
         if old.error is not None:
             error = old.error if error in old.error else f"{old.error}; {error}"
@@ -171,10 +180,6 @@ class Plugins:
             if record.state == "failed"
         ]
         return broken + self.clashes
-
-    def distribution_of(self, origin: str) -> str:
-        """The distribution that the plugin ``origin`` came with."""
-        return self.records[origin].distribution
 
     # -- what plugins bring ---------------------------------------------------------------------------
 
@@ -213,13 +218,13 @@ class Plugins:
         return self._provided(kind, "collidium_screens", lambda screen: screen.label)
 
     def announce(self, hook: str, **arguments: object) -> None:
-        """Tell every plugin soon that something happened: each in a thread, with a copy of ``arguments``.
+        """Notify every plugin of an event, each in a thread, with a copy of ``arguments``.
 
-        Returns at once. What a plugin raises is logged and stops nobody.
+        Returns at once. What a plugin raises is logged and stops no other.
         """
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
-            told = deepcopy(_accepted(implementation, arguments))
-            self.observers.tell(implementation.plugin_name, partial(implementation.function, **told))
+            values = deepcopy(_accepted(implementation, arguments))
+            self.observers.notify(implementation.plugin_name, partial(implementation.function, **values))
 
     def _provided(
         self, provided: Provided[Any], hook: str, key: Callable[[Any], object], **arguments: object
@@ -245,6 +250,8 @@ class Plugins:
         if name not in provided.things:
             provided.things[name] = thing
             provided.origins[name] = origin
+            if (record := self.records.get(origin)) is not None:  # not one that was registered by hand
+                provided.distributions[name] = record.distribution
             return
         clash = (
             f"{provided.kind} {name!r} of plugin {origin!r} is refused: "

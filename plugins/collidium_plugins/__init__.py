@@ -1,1 +1,1 @@
-"""Plugins that come with the platform, each registered like anybody's."""
+"""Plugins that come with the platform, registered like third-party ones."""

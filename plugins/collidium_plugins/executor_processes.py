@@ -31,9 +31,9 @@ _SCRIPT: Final = Path(__file__).with_name("scoring_worker.py")
 _LENGTH: Final = struct.Struct("<Q")
 #: How long a worker may take to start, or to import what a call needs.
 _START_SECONDS: Final = 120.0
-#: How long a worker's processes may take to end before its place is given to another.
+#: How long a worker's processes may take to end before it is replaced.
 _END_SECONDS: Final = 5.0
-#: How a supervisor ends that ended a call over its memory limit; as in scoring_worker.py.
+#: Exit status of a supervisor that ended a call over its memory limit; as in scoring_worker.py.
 _OVER_MEMORY: Final = -signal.SIGUSR1
 #: Calls of one map that wait for a worker, for each worker there is: enough to keep all of them busy.
 _AHEAD: Final = 2
@@ -89,7 +89,7 @@ class Processes(Executor):
             try:
                 kind, value, has_children = await worker.finish(limits)
             except BaseException:
-                # Over its limit, dead, or nobody waits for it any more: it cannot be used again.
+                # Over its limit, dead, or cancelled: it cannot be used again.
                 await self._end(worker)
                 raise
             if has_children:
@@ -157,7 +157,7 @@ class _Worker:
             with theirs:
                 # No pipes: with them, asyncio's wait for a process lasts until they are closed, too.
                 process = await asyncio.create_subprocess_exec(
-                    # -P: the worker must not find the modules beside its script as top-level ones.
+                    # -P: the worker must not find the modules next to its script as top-level ones.
                     *(sys.executable, "-P", str(_SCRIPT)),
                     stdin=theirs.fileno(),
                     stdout=theirs.fileno(),
@@ -169,12 +169,12 @@ class _Worker:
             raise
 
     async def greet(self) -> None:
-        """Tell a new worker where modules are, and wait until it is ready."""
+        """Send a new worker the module search path, and wait until it is ready."""
         await self._exchange(pickle.dumps(sys.path), "ready")
 
     async def begin(self, call: bytes) -> None:
         """Hand over a call and wait until its code is imported. Raises WorkerDied."""
-        await self._exchange(call, "begun")
+        await self._exchange(call, "started")
 
     async def finish(self, limits: Limits) -> tuple[str, Any, bool]:
         """Wait for what becomes of the call. Raises OverLimit and WorkerDied."""
@@ -229,7 +229,7 @@ def _over_memory(limits: Limits) -> OverLimit:
 
 
 def _environment() -> dict[str, str]:
-    """What a worker, which reads files of strangers, may know; one thread, as one core is its share."""
+    """The environment of a worker, which reads untrusted files: no secrets, one thread."""
     known = {name: value for name, value in os.environ.items() if not _SECRET.match(name)}
     return known | {
         "ARROW_DEFAULT_MEMORY_POOL": "system",

@@ -1,15 +1,15 @@
-"""The identity provider ``hub``: asks the hub's whoami who stands behind a token, and what models it sees."""
+"""The identity provider ``hub``: accounts of tokens by the hub's whoami, and which models they may see."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from collidium import hookspecs
-from collidium.contracts.identity import USERNAME, Identity, IdentityProvider, IdentityUnavailable
+from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
+from collidium.hub.whoami import token_owner
 from collidium.runtime.http_client import HttpClient, NoResponse
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 #: Calls to the hub at one time; further ones wait their turn until the timeout.
 CONNECTIONS: Final = 20
-#: The same about models, apart, so that they hold up nobody's sign-in.
+#: The same about models, separate so that they delay no sign-in.
 MODEL_CONNECTIONS: Final = 4
-#: More than any whoami answer has; what is longer is something else.
+#: Longer than any whoami response.
 ANSWER_BYTES: Final = 256 * 1024
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,4096}")
@@ -51,7 +51,10 @@ class HubIdentity(IdentityProvider):
             return None
         if response.status_code != HTTPStatus.OK:
             raise IdentityUnavailable(f"the hub answered {response.status_code} to whoami")
-        return _owner(response.content)
+        try:
+            return token_owner(response.content)
+        except ValueError as error:
+            raise IdentityUnavailable(f"the hub's answer to whoami {error}") from None
 
     async def sees_model(self, token: str, model_repo: str) -> bool:
         response = await self._ask(self._models_http, f"{self._models_url}/{model_repo}", token)
@@ -76,40 +79,3 @@ class HubIdentity(IdentityProvider):
             return await http.call("GET", url, ANSWER_BYTES, headers=headers)
         except NoResponse as error:
             raise IdentityUnavailable(f"the hub {error}") from None
-
-
-def _owner(content: bytes) -> Identity | None:
-    try:
-        document: Any = json.loads(content)
-    except (ValueError, RecursionError):
-        raise IdentityUnavailable("the hub's answer to whoami is not JSON") from None
-    name = document.get("name") if isinstance(document, dict) else None
-    if not isinstance(name, str):
-        raise IdentityUnavailable("the hub's answer to whoami has no usable name")
-    try:
-        owner = Identity(
-            name, read_only=_role(document) == "read", organisations=frozenset(_organisations(document))
-        )
-    except ValueError:
-        raise IdentityUnavailable("the hub's answer to whoami has no usable name") from None
-    # An organisation's token stands for nobody in particular.
-    return owner if document.get("type", "user") == "user" else None
-
-
-def _organisations(document: dict[str, Any]) -> Iterator[str]:
-    """Names of the organisations that the token shows, but for those where the account may only read.
-
-    What is no name is left out.
-    """
-    listed = document.get("orgs")
-    for item in listed if isinstance(listed, list) else ():
-        name = item.get("name") if isinstance(item, dict) else None
-        if isinstance(name, str) and USERNAME.fullmatch(name) and item.get("roleInOrg") != "read":
-            yield name
-
-
-def _role(document: dict[str, Any]) -> object:
-    """What the token may do, as far as the hub tells: fine-grained tokens may or may not write."""
-    auth = document.get("auth")
-    token = auth.get("accessToken") if isinstance(auth, dict) else None
-    return token.get("role") if isinstance(token, dict) else None

@@ -155,17 +155,17 @@ def _work(supervisor: int) -> None:
 
 
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer a call: ``begun`` once its code is imported, then the outcome and whether it left processes."""
+    """Answer a call: ``started`` when its code is imported, then the outcome and if processes are left."""
     worker = os.getpid()
     size = LENGTH.unpack(_exactly(requests, LENGTH.size))[0]
     data = _exactly(requests, size)
     try:
         function, item, memory_bytes = pickle.loads(data)  # noqa: S301 -- from the server, over our own socket
-    except Exception as error:  # whatever importing a stranger's task raises is the answer
-        write_frame(answers, "begun")
+    except Exception as error:  # any exception of importing a third-party task is the answer
+        write_frame(answers, "started")
         answer: tuple[str, Any] = "raised", _portable(error)
     else:
-        write_frame(answers, "begun")
+        write_frame(answers, "started")
         _limit_memory(memory_bytes)
         answer = _call(function, item)
         _limit_memory(resource.RLIM_INFINITY)
@@ -198,7 +198,7 @@ def _portable(error: Exception) -> Exception:
     error.add_note("".join(traceback.format_exception(error)))
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 -- our own bytes
-    except Exception:  # a stranger's class may break in any way when it is pickled
+    except Exception:  # a third-party class may fail to pickle in any way
         plain = RuntimeError(f"{type(error).__name__}: {error}")
         plain.add_note(error.__notes__[-1])
         return plain

@@ -1,4 +1,4 @@
-"""Storage ``hub``: files in a private dataset repository of the hub, for servers without a disk that lasts.
+"""Storage ``hub``: files in a private dataset repository of the hub, for servers without a persistent disk.
 
 A hub keeps a repository's history: the content of a file that was replaced or deleted stays there until the
 operator squashes it.
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: How often a commit is tried that meets those of others.
+#: Attempts of a commit that conflicts with concurrent ones.
 _COMMITS: Final = 8
-_MET_ANOTHER: Final = frozenset({409, 412})
+_CONFLICT: Final = frozenset({409, 412})
 
 
 @hookimpl
@@ -47,7 +47,7 @@ class HubStorage(Storage):
     name = "hub"
 
     def __init__(self, hub: Hub, repo: str) -> None:
-        """``repo`` is ``namespace/name``; it is made, private, when it is first needed and absent."""
+        """``repo`` is ``namespace/name``; it is created, private, when first needed."""
         self.hub = hub
         self.repo = repo
         self._is_open = False
@@ -62,9 +62,9 @@ class HubStorage(Storage):
         file = await self._ask(lambda api: self._find(api, key))
         if file is None:
             raise MissingFile(f"no file is kept under {key!r}")
-        async with scratch_directory(path.parent) as beside:
+        async with scratch_directory(path.parent) as scratch:
             copy = await self._ask(
-                lambda api: api.hf_hub_download(self.repo, key, repo_type="dataset", local_dir=beside),
+                lambda api: api.hf_hub_download(self.repo, key, repo_type="dataset", local_dir=scratch),
                 transfer_seconds(file.size),
             )
             await asyncio.to_thread(Path(copy).replace, path)
@@ -91,7 +91,7 @@ class HubStorage(Storage):
     def _in_repository(self, function: Callable[[HfApi], T], api: HfApi) -> T:
         if not self._is_open:
             api.create_repo(self.repo, repo_type="dataset", private=True, exist_ok=True)
-            # What users submit is not the world's to read.
+            # Submissions are not public.
             if not api.dataset_info(self.repo, timeout=CALL_SECONDS).private:
                 raise HubRefused("the repository is public; make it private")
             self._is_open = True
@@ -117,7 +117,7 @@ class HubStorage(Storage):
         try:
             self._commit(api, CommitOperationDelete(key, is_folder=False), f"Delete {key}")
         except EntryNotFoundError:
-            return  # another was faster
+            return  # deleted by another process
 
     def _commit(
         self, api: HfApi, operation: CommitOperationAdd | CommitOperationDelete, message: str
@@ -128,8 +128,8 @@ class HubStorage(Storage):
             try:
                 api.create_commit(self.repo, [operation], repo_type="dataset", commit_message=message)
             except HfHubHTTPError as error:
-                if error.response.status_code not in _MET_ANOTHER or attempt == _COMMITS - 1:
+                if error.response.status_code not in _CONFLICT or attempt == _COMMITS - 1:
                     raise
-                time.sleep(random.uniform(0.1, 0.5) * 2**attempt)  # noqa: S311 -- to part those who met
+                time.sleep(random.uniform(0.1, 0.5) * 2**attempt)  # noqa: S311 -- jitter
             else:
                 return

@@ -15,10 +15,10 @@ from collidium.hookspecs import hookimpl
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Where files are written before they count; no key leads there, as keys have no upper-case letters.
+#: Files in progress; no key leads there, as keys have no upper-case letters.
 _INCOMING: Final = "INCOMING"
 
-#: What a disk says that is full, broken, or no longer mounted.
+#: Errors of a disk that is full, broken or no longer mounted.
 _AWAY: Final = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.EACCES}
 )
@@ -53,7 +53,7 @@ class LocalStorage(Storage):
             await asyncio.to_thread(shutil.copyfile, source, path)
         except FileNotFoundError:
             if source.exists():
-                raise  # it is the place for the copy that is missing
+                raise  # the target's directory is missing
             raise MissingFile(f"no file is kept under {key!r}") from None
 
     async def exists(self, key: str) -> bool:
@@ -71,7 +71,7 @@ class LocalStorage(Storage):
     def _put(self, target: Path, path: Path) -> None:
         copy = HeldFile.create(self.directory / _INCOMING)
         try:
-            # A copy, not a link: whoever owns ``path`` may write to it again. The kernel shares the blocks
+            # A copy, not a link: the owner of ``path`` may write to it again. The kernel shares the blocks
             # where the file system can.
             shutil.copyfile(path, copy.path)
             copy.move_to(target)

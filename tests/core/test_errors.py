@@ -48,7 +48,7 @@ def test_an_error_stands_below_its_own_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", all_errors().values(), ids=all_errors())
-def test_every_error_says_what_it_is(kind: type[CollidiumError]) -> None:
+def test_every_error_has_a_title(kind: type[CollidiumError]) -> None:
     assert inspect.getdoc(kind)
     assert kind.title
     assert kind.exit_code in {1, 3, 4}

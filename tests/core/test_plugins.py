@@ -22,7 +22,7 @@ from collidium.cli import extensions
 from collidium.contracts.runner import Job
 from collidium.errors import ConfigurationError
 from collidium.order import Order
-from collidium.pipelines.simulating import Wishes, simulate
+from collidium.pipelines.simulating import RunOptions, simulate
 from collidium.plugins import Plugins
 from collidium.settings import Settings
 from collidium.testing.conformance import (
@@ -131,7 +131,7 @@ def test_a_plugin_is_recorded_with_its_distribution_and_version(installed: Insta
         *("wrapper", "old wrapper"),
     ],
 )
-def test_a_broken_plugin_is_recorded_and_stops_nobody(
+def test_a_broken_plugin_is_recorded_and_stops_no_other(
     installed: Install, caplog: pytest.LogCaptureFixture, source: str, error: str
 ) -> None:
     installed("broken-plugin", {"broken_plugin": source})
@@ -215,7 +215,7 @@ def test_asking_for_what_is_not_there_names_what_is(installed: Install) -> None:
         ("runners", "runner", "PLATFORM_RUNNER", "mock"),
     ],
 )
-def test_a_setting_that_names_what_is_not_there_is_named_with_what_is(
+def test_an_unknown_choice_names_its_setting_and_the_choices(
     installed: Install, configured: Settings, hook: str, kind: str, variable: str, there: str
 ) -> None:
     installed("cloud-plugin", {"cloud_plugin": "import no_such_cloud"})
@@ -227,7 +227,7 @@ def test_a_setting_that_names_what_is_not_there_is_named_with_what_is(
         getattr(plugins.load(), hook)(configured).get("cloud")
 
 
-def test_asking_for_what_a_broken_plugin_should_have_brought_tells_of_it(installed: Install) -> None:
+def test_asking_for_a_broken_plugins_thing_names_the_plugin(installed: Install) -> None:
     installed("broken-plugin", {"broken_plugin": "1 / 0"})
     with pytest.raises(ConfigurationError, match=r"'broken_plugin' of .*division by zero"):
         plugins.load().tasks().get("brought")
@@ -311,9 +311,9 @@ def test_hook_collidium_pipelines(documented: Documented, tmp_path: Path) -> Non
     made = simulate(
         Order("anything", 3, 0),
         tmp_path / "out",
-        Wishes(pipeline="pairs"),
+        RunOptions(pipeline="pairs"),
         get=pipelines.get,
-        tell=lambda _: None,
+        report=lambda _: None,
         note=lambda _: None,
         first_event=5,
     )

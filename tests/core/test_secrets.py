@@ -21,7 +21,7 @@ def with_key(key: str, data_dir: Path) -> Secrets:
     return open_secrets(settings.load(data_dir=data_dir, secret_key=key))
 
 
-def test_what_is_kept_tells_nothing_and_can_be_read_again(tmp_path: Path) -> None:
+def test_kept_secrets_are_encrypted_and_readable(tmp_path: Path) -> None:
     secrets = open_secrets(settings.load(data_dir=tmp_path))
     first, second = secrets.encrypt(KEPT), secrets.encrypt(KEPT)
     assert first != second, "equal secrets must not be seen to be equal"
@@ -113,12 +113,12 @@ def test_a_changed_value_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", " ", ",", "one,,two", "one,"])
-def test_a_place_for_keys_without_one_is_told(key: str, tmp_path: Path) -> None:
+def test_a_key_file_without_keys_is_reported(key: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="PLATFORM_SECRET_KEY: a key is missing"):
         with_key(key, tmp_path)
 
 
-def test_an_empty_key_file_is_told(tmp_path: Path) -> None:
+def test_an_empty_key_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("")
     with pytest.raises(ConfigurationError, match=FILE):
         open_secrets(settings.load(data_dir=tmp_path))

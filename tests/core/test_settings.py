@@ -29,9 +29,7 @@ def test_every_setting_has_a_line_of_help() -> None:
         assert field.description.endswith("."), name
 
 
-def test_the_environment_wins_over_the_file_and_an_argument_over_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arguments_override_environment_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".env").write_text("PLATFORM_PORT=1111\nPLATFORM_WORKERS=3\nSOMEBODY_ELSES=1\n")
     monkeypatch.setenv("PLATFORM_PORT", "2222")
     assert (load().port, load().workers) == (2222, 3)

@@ -22,7 +22,8 @@ from tests.documents import ROOT, code_blocks
 
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
-from collidium.datasets.publishing.publication import Publication, publish
+from collidium.datasets.publishing.preparing import Publication
+from collidium.datasets.publishing.publication import publish
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.hub.client import Hub
 from collidium.testing.server import ServerProcess
@@ -212,7 +213,7 @@ print(json.dumps([*map(asdict, (submitted, looked_up, done)), remote.balance()])
     assert balance == pytest.approx(10 - submitted["credits_charged"])
 
 
-def test_the_client_submits_predictions_with_more_columns_than_the_task_has(person: Person) -> None:
+def test_client_submits_predictions_with_extra_columns(person: Person) -> None:
     own_scores, receipt, again, tracks = person.python(
         """
 import json

@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import trustme
-from huggingface_hub import CommitOperationAdd
+from huggingface_hub import CommitOperationAdd, scan_cache_dir, try_to_load_from_cache
 from tests.waiting import eventually
 
 from collidium import datasets
+from collidium.contracts.task import EventRange
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -36,7 +37,7 @@ from collidium.errors import (
     UpstreamError,
 )
 from collidium.hub import reader
-from collidium.runtime.backoff import Backoff
+from collidium.runtime.waiting import Backoff
 from collidium.testing.environment import isolated_environment
 from collidium.testing.processes import end_with_parent
 
@@ -129,7 +130,17 @@ def test_everything_is_sent_once_and_stays(proxy: HubProxy, repo: str, tmp_path:
     assert leftovers(tmp_path) == []
 
 
-def test_only_shards_with_the_events_are_sent_and_footers_are_asked_for_once(
+def test_huggingface_hub_finds_the_files_in_the_cache(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
+    done = datasets.download(repo, events="0:20", endpoint=proxy.url, cache=tmp_path)
+    (cache,) = tmp_path.iterdir()
+    found = try_to_load_from_cache(repo, PATHS[0], cache, done.revision, "dataset")
+    assert isinstance(found, str)
+    assert Path(found) == done.directory / PATHS[0]
+    (scanned,) = scan_cache_dir(cache).repos
+    assert (scanned.repo_id, scanned.nb_files) == (repo, 2)
+
+
+def test_only_shards_with_the_events_are_sent_footers_once(
     proxy: HubProxy, repo: str, tmp_path: Path
 ) -> None:
     done = datasets.download(repo, "ttbar_pu0", "tracker_hits", "15:25", endpoint=proxy.url, cache=tmp_path)
@@ -147,7 +158,7 @@ def test_only_shards_with_the_events_are_sent_and_footers_are_asked_for_once(
 def test_a_footer_that_is_longer_than_a_first_look_is_read_whole(
     proxy: HubProxy, repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collidium.datasets.fetching.footers.TAIL_BYTES", 16)
+    monkeypatch.setattr("collidium.datasets.footers.TAIL_BYTES", 16)
     (table,) = datasets.list_tables(repo, endpoint=proxy.url, cache=tmp_path)
     assert (table.config, table.table, table.events) == ("ttbar_pu0", "tracker_hits", SHARDS * EVENTS)
     assert (table.first_event, table.last_event) == (0, SHARDS * EVENTS - 1)
@@ -155,6 +166,22 @@ def test_a_footer_that_is_longer_than_a_first_look_is_read_whole(
     assert [entry.path for entry in table.shards] == PATHS
     assert table.bytes == SIZE
     assert proxy.bytes_sent < SIZE / 10
+
+
+async def test_shards_without_statistics_are_fetched(hub: HubServer, tmp_path: Path) -> None:
+    """Their footers do not record which events they have."""
+    buffer = io.BytesIO()
+    events = pa.table({"event_id": pa.array(range(10, 20), pa.uint32()), "tx": [[1.0]] * 10})
+    pq.write_table(events, buffer, write_statistics=False)
+    api = hub.api("grace")
+    repo = api.create_repo("grace/no-statistics", repo_type="dataset").repo_id
+    operations = [CommitOperationAdd(PATHS[0], CONTENT[PATHS[0]]), CommitOperationAdd(PATHS[1], buffer)]
+    api.create_commit(repo, operations, repo_type="dataset", commit_message="Events")
+    source = datasets.HubDataset(repo, hub.url)
+    fetched = await datasets.fetch(source, ["tracker_hits"], tmp_path, events=EventRange(50, 60))
+    assert fetched.downloaded == (PATHS[1],)
+    with pytest.raises(UnusableDataset, match="lacks 10 of the 10 events 50:60"):
+        list(datasets.Dataset(fetched.directory).read(["tracker_hits"], EventRange(50, 60)))
 
 
 def test_a_hub_without_ranges_is_downloaded_from_all_the_same(
@@ -202,7 +229,7 @@ def test_a_shard_that_came_damaged_is_fetched_once_more(proxy: HubProxy, repo: s
     assert proxy.sent[Path(PATHS[2]).name] == 2 * len(CONTENT[PATHS[2]])
 
 
-def test_a_shard_that_is_damaged_on_the_hub_is_refused_by_its_name(
+def test_a_shard_damaged_on_the_hub_is_refused_by_its_name(
     proxy: HubProxy, repo: str, tmp_path: Path
 ) -> None:
     proxy.damage["00002"] = 99
@@ -214,9 +241,7 @@ def test_a_shard_that_is_damaged_on_the_hub_is_refused_by_its_name(
     assert_whole(datasets.download(repo, endpoint=proxy.url, cache=tmp_path).directory)
 
 
-def test_a_part_that_was_damaged_on_the_disk_costs_its_own_file_alone(
-    proxy: HubProxy, repo: str, tmp_path: Path
-) -> None:
+def test_a_part_damaged_on_disk_costs_its_own_file_alone(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
     directory = datasets.download(repo, events="0:10", endpoint=proxy.url, cache=tmp_path).directory
     whole = CONTENT[PATHS[2]]
     part = directory.parents[1] / "parts" / f"{hashlib.sha256(whole).hexdigest()}.part"
@@ -364,7 +389,7 @@ def test_a_directory_holds_files_and_nothing_twice(proxy: HubProxy, repo: str, t
     assert [entry.config for entry in datasets.list_configs(to)] == ["ttbar_pu0"]
 
 
-def test_a_directory_of_another_commit_or_with_other_files_is_refused(
+def test_a_directory_with_another_commit_or_files_is_refused(
     proxy: HubProxy, repo: str, private_repo: str, hub: HubServer, tmp_path: Path
 ) -> None:
     to = tmp_path / "events"
@@ -401,7 +426,7 @@ def test_commits_share_what_did_not_change(hub: HubServer, proxy: HubProxy, tmp_
 def test_a_private_repository_needs_the_token(
     proxy: HubProxy, hub: HubServer, private_repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(NotFound, match="for somebody without a token; if it is private, log in"):
+    with pytest.raises(NotFound, match="without a token; if it is private, log in"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path)
     with pytest.raises(NotFound, match="or the token's owner may not see it"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token=hub.token("bob"))
@@ -448,7 +473,7 @@ def test_refusals_are_told(
     assert proxy.url in raised.value.detail
 
 
-def test_a_gated_repository_tells_the_owner_of_a_token_where_to_ask(proxy: HubProxy, repo: str) -> None:
+def test_gated_repository_names_where_to_request_access(proxy: HubProxy, repo: str) -> None:
     proxy.refuse, proxy.refusal = {"/revision/": [403]}, {"X-Error-Code": "GatedRepo"}
     with pytest.raises(Forbidden, match="the token's owner has no access: ask its owners"):
         datasets.list_configs(repo, endpoint=proxy.url, token="hf_somebody")  # noqa: S106
@@ -516,8 +541,9 @@ def test_what_there_is_is_told_with_what_there_is_not(proxy: HubProxy, repo: str
         datasets.download(repo, endpoint=proxy.url, revision="v9")
     with pytest.raises(NotFound, match="there is no hub at"):
         datasets.download(repo, endpoint=proxy.url.removesuffix("/hub"))
-    with pytest.raises(Unreachable, match=r"cannot reach the hub http://127\.0\.0\.1:9:"):
-        datasets.download(repo, endpoint="http://127.0.0.1:9")
+    with pytest.raises(Unreachable, match=r"cannot reach the hub http://127\.0\.0\.1:9:") as raised:
+        datasets.download(repo, endpoint="http://127.0.0.1:9", token="hf_secret")  # noqa: S106 -- no real one
+    assert "hf_secret" not in raised.value.detail
     assert proxy.bytes_sent < SIZE / 2
     assert not (tmp_path / "XDG_CACHE_HOME").exists()
 

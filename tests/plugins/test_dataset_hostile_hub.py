@@ -20,7 +20,7 @@ import pytest
 from collidium import datasets
 from collidium.errors import CollidiumError, Unreachable, UnusableDataset, UpstreamError
 from collidium.hub import reader
-from collidium.runtime.backoff import Backoff
+from collidium.runtime.waiting import Backoff
 
 COMMIT = "a" * 40
 SHARD = "data/ttbar_pu0_tracker_hits/train-00000-of-00001.parquet"
@@ -57,6 +57,8 @@ class Hub:
     tree: str = field(default_factory=lambda: json.dumps([entry()]))
     tree_headers: Mapping[str, str] = field(default_factory=dict)
     content: bytes = CONTENT
+    #: Sent after a range that was asked for.
+    more: bytes = b""
     #: For contents, instead of them.
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -79,9 +81,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif wanted := self.headers.get("Range"):
             # The end of the content is the end of the file, however long that is told to be.
             first, last = map(int, wanted.removeprefix("bytes=").split("-"))
-            self._answer(
-                206, self.hub.content[first - last - 1 :], {"Content-Range": f"bytes {first}-{last}/*"}
-            )
+            content = self.hub.content[first - last - 1 :] + self.hub.more
+            self._answer(206, content, {"Content-Range": f"bytes {first}-{last}/*"})
         else:
             self._answer(200, self.hub.content)
 
@@ -174,6 +175,11 @@ def test_nobody_waits_as_long_as_a_hub_likes(hub: Hub, wait: str) -> None:
     assert "answered 429" in str(refused(downloaded, hub))
 
 
+def test_a_range_that_goes_on_is_not_read_on(hub: Hub) -> None:
+    hub.more = b"x"
+    assert "another range" in str(refused(listed, hub))
+
+
 def test_a_footer_is_not_as_long_as_it_says(hub: Hub) -> None:
     hub.content = CONTENT[:-8] + (2**31 - 1).to_bytes(4, "little") + b"PAR1"
     hub.content = hub.content.rjust(64 * 1024, b"\0")
@@ -191,10 +197,10 @@ def test_names_of_columns_that_are_no_text_are_told_of(hub: Hub) -> None:
 
 def test_a_part_is_never_somebody_elses_file(hub: Hub, tmp_path: Path) -> None:
     datasets.list_tables("ada/events", endpoint=hub.url, cache=tmp_path / "shared")
-    (commits,) = (tmp_path / "shared").glob("*/*/commits")
+    (snapshots,) = (tmp_path / "shared").glob("*/*/snapshots")
     precious = tmp_path / "precious"
     precious.write_text("mine")
-    part = commits.parent / "parts" / f"{hashlib.sha256(CONTENT).hexdigest()}.part"
+    part = snapshots.parent / "parts" / f"{hashlib.sha256(CONTENT).hexdigest()}.part"
     part.parent.mkdir()
     part.symlink_to(precious)
     with pytest.raises(OSError, match="symbolic links"):

@@ -15,7 +15,7 @@ from collidium import datasets
 from collidium.contracts.digest import event_digests, together
 from collidium.errors import ConfigurationError, NotFound, Unavailable, UnusableDataset, UpstreamError
 from collidium.hub import reader
-from collidium.runtime.backoff import Backoff
+from collidium.runtime.waiting import Backoff
 from collidium.scoring.bench import loaders
 from collidium.scoring.bench.data_loading import Slice, time_slice
 
@@ -122,7 +122,7 @@ def test_a_slice_is_read_from_both_places(part: Slice, proxy: HubProxy) -> None:
     assert proxy.bytes_sent > 0
 
 
-def test_events_that_are_not_there_are_told_before_anything_is_timed(part: Slice) -> None:
+def test_missing_events_are_reported_before_any_timing(part: Slice) -> None:
     more = Slice(part.place, part.fetched, part.config, part.table, range(4, 40))
     with pytest.raises(UnusableDataset, match="lacks 20 of the 36 events"):
         time_slice(more, loaders.load, repeats=1)

@@ -93,7 +93,7 @@ def test_a_range_that_is_not_understood_is_ignored(hub: HubServer, file_url: str
 
 
 @pytest.mark.parametrize(
-    "header", [f"bytes={SIZE}-", f"bytes={SIZE + 5}-{SIZE + 9}", "bytes=-0", "bytes=" + "9" * 19 + "-"]
+    "header", [f"bytes={SIZE}-", f"bytes={SIZE + 5}-{SIZE + 9}", "bytes=" + "9" * 19 + "-"]
 )
 def test_a_range_outside_the_file_is_416(hub: HubServer, file_url: str, header: str) -> None:
     with hub.http() as client:
@@ -385,7 +385,7 @@ def test_deleting_a_repository_frees_its_contents_alone(own_hub: HubServer) -> N
 # -- kills and races ---------------------------------------------------------------------------------------
 
 
-def test_a_kill_in_the_middle_of_an_upload_leaves_a_consistent_store(own_hub: HubServer) -> None:
+def test_a_kill_during_an_upload_leaves_a_consistent_store(own_hub: HubServer) -> None:
     api = own_hub.api("ada")
     api.create_repo("ada/finder")
     content = os.urandom(30 * 1024**2)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.waiting import until
 
+from collidium.accounts.identities import Identities
 from collidium.benchmarks.submissions.links import check_claim
 from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.settings import Settings
@@ -166,7 +167,7 @@ async def test_a_claim_is_what_the_hub_answers(
     identity = Identity("ada", organisations=frozenset({"cern"}))
     hub.about, hub.answer = f"models/{repo}", answer
     caplog.set_level(logging.DEBUG)
-    assert await check_claim(provider, identity, TOKEN, repo) == claim
+    assert await check_claim(Identities(provider, Settings()), identity, TOKEN, repo) == claim
     assert hub.tokens == [TOKEN]
     assert TOKEN not in caplog.text
 
@@ -174,12 +175,14 @@ async def test_a_claim_is_what_the_hub_answers(
 async def test_a_claim_does_not_wait_for_a_silent_hub(hub: FakeHub, make: Callable[..., HubIdentity]) -> None:
     hub.about = "models/ada/helix"
     hub.gate.clear()
-    assert await check_claim(make(timeout=0.05), Identity("ada"), TOKEN, "ada/helix") is None
+    identities = Identities(make(timeout=0.05), Settings())
+    assert await check_claim(identities, Identity("ada"), TOKEN, "ada/helix") is None
 
 
 async def test_a_claim_waits_for_no_hub_that_is_down(hub: FakeHub, provider: HubIdentity) -> None:
     hub.stop()
-    assert await check_claim(provider, Identity("ada"), TOKEN, "ada/helix") is None
+    identities = Identities(provider, Settings())
+    assert await check_claim(identities, Identity("ada"), TOKEN, "ada/helix") is None
 
 
 @pytest.mark.parametrize("token", ["", " ", "a b", "a\nb", "tökén", "a\x00", "x" * 4097])

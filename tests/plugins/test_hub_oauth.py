@@ -30,9 +30,9 @@ from collidium.settings import Settings
 from collidium.testing.server import ServerProcess
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.local_hub import database
-from collidium_plugins.local_hub.openid.attempts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts
+from collidium_plugins.local_hub.accounts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts
 from collidium_plugins.local_hub.openid.clients import Client, client_of
-from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, NoWayBack
+from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, InvalidRedirectURI
 from collidium_plugins.local_hub.openid.tickets import seal, unseal
 
 ELSEWHERE: Final = "http://pages.test:8443/web/callback"
@@ -298,7 +298,7 @@ def test_two_of_a_kind_name_nobody(application: Application, name: str) -> None:
     assert "Location" not in answer.headers
 
 
-def test_the_name_under_which_the_hub_is_reached_is_the_name_to_return_to(hub: HubServer) -> None:
+def test_redirects_return_to_the_host_the_hub_was_reached_by(hub: HubServer) -> None:
     # A page that asked under another name cannot have people sent to this one.
     with Application(f"http://localhost:{hub.port}/hub").http as reached:
         application = Application(f"http://localhost:{hub.port}/hub", client=reached)
@@ -315,8 +315,8 @@ def test_the_name_under_which_the_hub_is_reached_is_the_name_to_return_to(hub: H
 @pytest.mark.parametrize("host", ["a;b", "a b", "a'b", "a@b", ""])
 def test_a_host_that_is_none_is_nowhere_to_return_to(host: str) -> None:
     # It would stand in the page's policy, and some servers let it through.
-    assert not Client("c").may_return_to(f"http://{host}/web/callback", f"http://{host}")
-    assert Client("c").may_return_to("http://a.b/web/callback", "http://a.b")
+    assert not Client("c").may_redirect_to(f"http://{host}/web/callback", f"http://{host}")
+    assert Client("c").may_redirect_to("http://a.b/web/callback", "http://a.b")
 
 
 @pytest.mark.parametrize(
@@ -428,13 +428,13 @@ def test_a_ticket_is_whole_and_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     head, claims, signature = ticket.split(".")
     none = base64.urlsafe_b64encode(b'{"alg":"none"}').rstrip(b"=").decode()
     for bad in ("", "x", f"{none}.{claims}.", f"{head}.{claims[:-4]}AAAA.{signature}", "\ud800", ticket[:-9]):
-        with pytest.raises(NoWayBack):
+        with pytest.raises(InvalidRedirectURI):
             unseal(key, bad)
-    with pytest.raises(NoWayBack):
+    with pytest.raises(InvalidRedirectURI):
         unseal(b"l" * 32, ticket)
     monkeypatch.setattr("collidium_plugins.local_hub.openid.tickets.VALID_SECONDS", -1)
     old = seal(key, REQUEST)
-    with pytest.raises(NoWayBack):
+    with pytest.raises(InvalidRedirectURI):
         unseal(key, old)
 
 
@@ -505,9 +505,7 @@ def test_a_challenge_is_no_verifier(application: Application, token: str) -> Non
     refused(application.exchange(application.code(token), code_verifier=challenge), "invalid_grant")
 
 
-def test_a_code_works_once_and_its_second_use_ends_what_came_of_it(
-    application: Application, token: str
-) -> None:
+def test_second_use_of_a_code_revokes_its_tokens(application: Application, token: str) -> None:
     code = application.code(token)
     given = application.exchange(code).json()
     assert application.status(given["access_token"]) == 200
@@ -527,7 +525,9 @@ def test_of_many_at_once_one_at_most_is_given_tokens(application: Application, t
 
 def test_a_code_expires(hub: HubServer, application: Application, token: str) -> None:
     code = application.code(token)
-    changed(hub, "UPDATE vouchers SET expires_at = ? WHERE sha256 = ?", database.later(-1), digest(code))
+    changed(
+        hub, "UPDATE single_use_tokens SET expires_at = ? WHERE sha256 = ?", database.later(-1), digest(code)
+    )
     refused(application.exchange(code), "invalid_grant")
 
 
@@ -556,7 +556,12 @@ def test_access_tokens_expire_and_refresh_tokens_rotate(
 def test_a_refresh_token_expires(hub: HubServer, application: Application, token: str) -> None:
     given = application.tokens(token)
     refresh = given["refresh_token"]
-    changed(hub, "UPDATE vouchers SET expires_at = ? WHERE sha256 = ?", database.later(-1), digest(refresh))
+    changed(
+        hub,
+        "UPDATE single_use_tokens SET expires_at = ? WHERE sha256 = ?",
+        database.later(-1),
+        digest(refresh),
+    )
     refused(application.refresh(refresh), "invalid_grant")
 
 
@@ -580,7 +585,7 @@ def test_what_has_expired_is_swept(hub: HubServer, application: Application, tok
     with closing(sqlite3.connect(hub.directory / "hub.sqlite3")) as db:
         (kept,) = db.execute(
             "SELECT (SELECT count(*) FROM tokens WHERE sha256 = ?) + "
-            "(SELECT count(*) FROM vouchers WHERE sha256 = ?)",
+            "(SELECT count(*) FROM single_use_tokens WHERE sha256 = ?)",
             (digest(given["access_token"]), digest(given["refresh_token"])),
         ).fetchone()
     assert kept == 0
@@ -641,7 +646,7 @@ def test_the_hubs_own_client_takes_the_token(hub: HubServer, token: str) -> None
     client.delete_repo(repo, repo_type="dataset")
 
 
-def test_who_only_signs_in_changes_nothing_and_sees_nothing_private(hub: HubServer, token: str) -> None:
+def test_sign_in_scope_reads_and_changes_nothing_private(hub: HubServer, token: str) -> None:
     owner = hub.api("lise")
     public = owner.create_repo("lise/public").repo_id
     private = owner.create_repo("lise/private", private=True).repo_id

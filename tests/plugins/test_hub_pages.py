@@ -44,7 +44,7 @@ def test_what_is_private_looks_like_what_is_not_there(hub: HubServer, path: str)
     assert "<b>" not in answer.text
 
 
-def test_an_empty_repository_says_so_and_a_large_one_that_there_is_more(hub: HubServer) -> None:
+def test_page_of_an_empty_and_of_a_large_repository(hub: HubServer) -> None:
     from huggingface_hub import CommitOperationAdd
 
     api = hub.api("paige")

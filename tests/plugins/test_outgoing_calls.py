@@ -14,13 +14,13 @@ from typing import Any, Final
 import pytest
 from tests.waiting import until
 
+from collidium.client import AsyncClient
 from collidium.contracts.identity import Identity
-from collidium.hub.models import ModelZoo, Question
+from collidium.hub.models import ModelQuery, ModelZoo
 from collidium_plugins.hub_identity import HubIdentity
-from collidium_plugins.webapps import ways
-from collidium_plugins.webapps.sign_in.hub import DISCOVERY, Hub
-from collidium_runners.slurm.rest import RestBackend
-from collidium_runners.slurm.token import TokenFile
+from collidium_plugins.webapps import context
+from collidium_plugins.webapps.sign_in.provider import DISCOVERY, Provider
+from collidium_runners.slurm.rest import RestBackend, TokenFile
 
 LONG: Final = os.environ.get("COLLIDIUM_TEST_LONG") == "1"
 FLOODS, ROUNDS, CALLERS = (10, 6, 500) if LONG else (1, 2, 60)
@@ -62,7 +62,7 @@ class SlowService:
         if path.endswith(DISCOVERY):
             names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
             return {"issuer": self.url} | {name: f"{self.url}/{name}" for name in names}
-        if "/api/models" in path:
+        if "/api/models" in path or "/v1/requests" in path:
             return []
         return {"type": "user", "name": "ada", "jobs": []}
 
@@ -93,19 +93,20 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
             case "model zoo":
                 zoo = ModelZoo(service.url, "collidium", timeout_seconds=DEADLINE)
                 stack.push_async_callback(zoo.close)
-                yield lambda number: zoo.models(Question(search=str(number)))
+                yield lambda number: zoo.models(ModelQuery(search=str(number)))
             case "sign-in":
-                hub = Hub(service.url)
-                stack.push_async_callback(hub.close)
-                yield lambda number: hub.token(f"code={number}", {})
+                signing_in = Provider(service.url)
+                stack.push_async_callback(signing_in.close)
+                yield lambda number: signing_in.token(f"code={number}", {})
             case "slurm":
                 (tmp_path / "token").write_text("token")
                 backend = RestBackend(service.url, "v0.0.38", "ada", TokenFile(tmp_path / "token"), DEADLINE)
                 stack.push_async_callback(backend.close)
                 yield lambda number: backend.tasks([number])
             case "pages":
-                forwarding = await stack.enter_async_context(ways.forwarding(service.url, None))
-                yield lambda number: forwarding.calls.get(f"/v1/requests/{number}")
+                pages = AsyncClient(service.url, token="token", way=context.over_http())  # noqa: S106 -- made up
+                await stack.enter_async_context(pages)
+                yield lambda number: pages.requests(cursor=str(number))
 
 
 async def test_flood_leaves_every_connection_usable(ask: Ask, service: SlowService) -> None:

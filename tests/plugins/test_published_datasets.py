@@ -15,7 +15,8 @@ from tests.core.datasets import events
 from tests.core.datasets.events import CONFIG, tables_of
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.publishing.publication import Publication, Withholding, publish
+from collidium.datasets.publishing.preparing import Publication, Withholding
+from collidium.datasets.publishing.publication import publish
 from collidium.hub.client import Hub
 
 from .conftest import HubServer

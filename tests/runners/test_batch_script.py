@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
-from collidium_runners.batch.script import Allocation, minutes, script
-from collidium_runners.batch.splitting import parts
-from collidium_runners.pipeline.command import PipelineCommand, quoted
+from collidium_runners.batch.script import Allocation, minutes, parts, script
+from collidium_runners.command import PipelineCommand, quoted
 
 JOB = Job("r1", "ttbar", events=10, pileup=3, seed=42, node_seconds=900)
 #: Writes what it was called with into a file of its output.
@@ -71,7 +70,7 @@ def test_each_task_simulates_its_part(tmp_path: Path, index: int) -> None:
     assert called(tmp_path, index) == [str(word) for word in expected]
 
 
-def test_nobody_else_reads_what_a_task_writes(tmp_path: Path) -> None:
+def test_output_of_array_tasks_is_private(tmp_path: Path) -> None:
     assert run(f"umask 022\n{written(PRINTER, tmp_path)}", tmp_path).returncode == 0
     made = [tmp_path / "r1", *(tmp_path / "r1").rglob("*")]
     assert len(made) == 7  # status, log and output, and a file in each
@@ -178,7 +177,7 @@ def record(directory: Path, task: str) -> dict[str, int]:
     return told
 
 
-def test_a_task_that_fails_says_so_and_leaves_no_output(tmp_path: Path) -> None:
+def test_a_failed_task_leaves_a_record_and_no_output(tmp_path: Path) -> None:
     text = written("sh -c 'echo half >\"$1/half\"; echo told; exit 3' sh {output}", tmp_path)
     assert run(text, tmp_path, 1).returncode == 3
     assert record(tmp_path, "7_1")["exit_code"] == 3
@@ -194,7 +193,7 @@ def test_a_task_that_runs_again_takes_over_what_is_whole(tmp_path: Path) -> None
     assert record(tmp_path, "7_0")["exit_code"] == record(tmp_path, "8_0")["exit_code"] == 0
 
 
-def test_a_task_tells_when_it_began_and_ended(tmp_path: Path) -> None:
+def test_a_record_has_start_and_end_times(tmp_path: Path) -> None:
     run(written("true {output}", tmp_path), tmp_path)
     told = record(tmp_path, "7_0")
     assert told["began"] <= told["ended"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collidium.contracts.runner import Job
-from collidium_runners.batch.splitting import MAX_PARTS, parts
+from collidium_runners.batch.script import MAX_PARTS, parts
 
 JOB = Job("r1", "ttbar", events=10, pileup=0, seed=42, node_seconds=900)
 

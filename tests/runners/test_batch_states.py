@@ -7,8 +7,7 @@ from decimal import Decimal
 import pytest
 
 from collidium.contracts.runner import JobState, JobStatus
-from collidium_runners.batch.records import TaskRecord
-from collidium_runners.batch.states import TABLE, TaskStatus, job_status, state_of
+from collidium_runners.batch.states import TABLE, TaskRecord, TaskStatus, job_status, state_of
 
 QUEUED, RUNNING, COMPLETED, FAILED, CANCELLED, UNKNOWN = JobState
 
@@ -87,7 +86,7 @@ def test_the_tasks_make_the_job(states: list[JobState], together: JobState) -> N
     assert job_status(tasks, 2).state == together
 
 
-def test_node_hours_are_summed_and_the_first_failure_told() -> None:
+def test_node_hours_are_summed_with_the_first_failure() -> None:
     tasks = [
         TaskStatus(2, FAILED, 360, "exit code 3"),
         TaskStatus(0, COMPLETED, 3600),
@@ -109,7 +108,7 @@ def test_node_hours_are_summed_and_the_first_failure_told() -> None:
         (143, True, CANCELLED, "cancelled"),
     ],
 )
-def test_what_a_task_left_tells_its_end(
+def test_a_record_gives_the_end_of_a_task(
     exit_code: int, cancelled: bool, state: JobState, reason: str | None
 ) -> None:
     record = TaskRecord.parse(f'{{"exit_code": {exit_code}, "began": 100, "ended": 160}}')

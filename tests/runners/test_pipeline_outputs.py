@@ -11,8 +11,8 @@ from typing import NoReturn
 import pytest
 
 from collidium.contracts.runner import RunnerRefused
-from collidium_runners.pipeline import outputs
-from collidium_runners.pipeline.outputs import Shard, gather, has_tables, shards
+from collidium_runners import outputs
+from collidium_runners.outputs import Shard, gather, has_tables, shards
 
 
 def write(source: Path, part: int, *names: str) -> None:

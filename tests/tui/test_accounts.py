@@ -52,7 +52,7 @@ async def test_a_search_finds_parts_of_names_page_by_page(backend: ServerProcess
         await shows(pilot, "somebody", "page 1")
 
 
-async def test_nobody_is_found(backend: ServerProcess) -> None:
+async def test_no_account_is_found(backend: ServerProcess) -> None:
     async with signed_in(backend, "Accounts") as pilot:
         await search(pilot, "nobody-at-all")
         await shows(pilot, "No account matches 'nobody-at-all'", "b bans")
@@ -129,7 +129,7 @@ async def test_a_ban_and_its_end(backend: ServerProcess, operator: Client) -> No
         await search(pilot, "ivan")
         await shows(pilot, "ivan")
         await pilot.press("b")
-        await shows(pilot, "Ban ivan", "refused (403)")
+        await shows(pilot, "Ban ivan", "rejected (403)")
         await types(pilot, "reason", "floods the queue")
         await pilot.press("enter")
         await shows(pilot, "BANNED")

@@ -59,7 +59,7 @@ async def choose(pilot: Pilot[None], task: str) -> None:
     await pilot.press("home", *["down"] * (names.index(task) - first))
 
 
-async def test_tasks_say_why_they_take_nothing(server: ServerProcess) -> None:
+async def test_tasks_show_why_they_accept_nothing(server: ServerProcess) -> None:
     async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
         await shows(pilot, "tracking_latency", "NO: no truth yet", "public")
         await choose(pilot, "data_loading")

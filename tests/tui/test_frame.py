@@ -32,7 +32,7 @@ from collidium.operations.models import AuditEntry
 from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen, Field, Form
 from collidium_tui.app import Console
-from collidium_tui.frame.tabs import Tabs
+from collidium_tui.frame.lines import Tabs
 from collidium_tui.screens.audit import AuditScreen
 from collidium_tui.session import Session
 from collidium_tui.widgets.times import Times
@@ -55,7 +55,7 @@ async def test_two_keys_freeze_and_two_keys_open_again(backend: ServerProcess) -
     with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
         async with signed_in(backend) as pilot:
             await pilot.press("ctrl+f")
-            await shows(pilot, "Freeze the platform", "are refused")
+            await shows(pilot, "Freeze the platform", "are rejected")
             await pilot.press("y")
             await shows(pilot, "*** FROZEN ***")
             assert client.ready().submissions_frozen

@@ -29,7 +29,7 @@ def operator(backend: ServerProcess) -> Iterator[Client]:
 async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Client) -> None:
     async with signed_in(backend, "Incident") as pilot:
         await pilot.press("enter")
-        await shows(pilot, "Freeze the platform", "are refused")
+        await shows(pilot, "Freeze the platform", "are rejected")
         await pilot.press("y")
         await shows(pilot, "*** FROZEN ***", "INCIDENT for", "[x] 1 Freeze", "by admin")
         assert operator.ready().submissions_frozen
@@ -50,14 +50,14 @@ async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Clie
         assert not operator.ready().submissions_frozen
 
 
-async def test_who_brought_it_about_is_banned(backend: ServerProcess, operator: Client) -> None:
+async def test_the_causing_account_is_banned(backend: ServerProcess, operator: Client) -> None:
     operator.admin_freeze(True)
     async with signed_in(backend, "Incident") as pilot:
         await pilot.press("home", "down", "down", "enter")
         await shows(pilot, "Ban an account")
         await types(pilot, "name", "eve")
         await pilot.press("enter")
-        await shows(pilot, "Ban eve", "never signed in here", "refused (403)")
+        await shows(pilot, "Ban eve", "never signed in here", "rejected (403)")
         await pilot.press("enter")
         await shows(pilot, "Reason: is needed")
         await types(pilot, "reason", HOSTILE)
@@ -76,7 +76,7 @@ async def test_who_looks_at_another_step_is_left_there(backend: ServerProcess, o
         await shows(pilot, "[x] 1 Freeze", "Enter asks for a time window")
 
 
-async def test_what_is_no_name_bans_nobody(backend: ServerProcess, operator: Client) -> None:
+async def test_an_invalid_name_is_not_banned(backend: ServerProcess, operator: Client) -> None:
     async with signed_in(backend, "Incident") as pilot:
         for name in ("../x", HOSTILE, "a" * 96 + "b"):
             await pilot.press("home", "down", "down", "enter")

@@ -68,13 +68,13 @@ def test_the_last_incident_counts() -> None:
     assert not incident.refunds
 
 
-def test_who_was_unbanned_is_not_banned() -> None:
+def test_an_unbanned_account_is_not_banned() -> None:
     assert read("freeze", "ban eve", "ban mallory", "unban eve").banned == ["mallory"]
     assert Step.BAN in open_steps(read("freeze", "ban eve", "unban eve"))
 
 
 @pytest.mark.parametrize(("days", "remembered"), [(0.9, True), (1.1, False)])
-def test_an_incident_that_is_over_is_forgotten_after_a_day(days: float, remembered: bool) -> None:
+def test_an_incident_is_hidden_a_day_after_its_end(days: float, remembered: bool) -> None:
     entries = log("freeze", "unfreeze", end=NOW - timedelta(days=days))
     assert (Incident.from_log(entries, False, NOW).began is not None) is remembered
 

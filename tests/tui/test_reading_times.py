@@ -34,6 +34,6 @@ def test_what_is_shown_can_be_typed_again() -> None:
 @pytest.mark.parametrize(
     "typed", ["", "now", "[red]", "2026-02-30 10:00", "0001-01-01", "9999-12-31 23:59-12:00", "a novel " * 99]
 )
-def test_what_is_no_time_is_said_to_be_none(typed: str) -> None:
+def test_invalid_times_are_rejected(typed: str) -> None:
     with pytest.raises(ValueError, match=r"^is a (day and a time|time of this century)"):
         Times(zone=CET).read(typed)

@@ -65,12 +65,12 @@ async def test_what_is_seen_is_given_back(backend: ServerProcess, operator: Clie
         await shows(pilot, "7.5 credits of 3 requests", "the hub re")
         assert [operator.admin_account(name).credits for name in ("ann", "ben")] == [10, 10]
         await pilot.press("a")
-        await shows(pilot, "7.5 credits of 3 requests of 2 accounts", "is what you saw")
+        await shows(pilot, "7.5 credits of 3 requests of 2 accounts", "since you saw it")
         await pilot.press("enter")
         await shows(pilot, "Note: is needed")
         await types(pilot, "note", HOSTILE)
         await pilot.press("enter")
-        await shows(pilot, "Given back: 7.5 credits of 3", "0 credits of 0 requests")
+        await shows(pilot, "Refunded: 7.5 credits of 3", "0 credits of 0 requests")
         await pilot.press("a")
         await shows(pilot, "There is nothing to refund")
     assert [operator.admin_account(name).credits for name in ("ann", "ben")] == [15, Decimal("12.5")]
@@ -92,7 +92,7 @@ async def test_what_has_changed_is_shown_anew_and_not_paid(backend: ServerProces
         await pilot.press("a")
         await types(pilot, "note", "a full disk")
         await pilot.press("enter")
-        await shows(pilot, "Given back: 5 credits of 2")
+        await shows(pilot, "Refunded: 5 credits of 2")
     assert operator.admin_account("dan").credits == Decimal("12.5")
 
 

@@ -135,7 +135,7 @@ async def test_hostile_texts_in_the_fields_are_unknown_names(busy: ServerProcess
             await holds(pilot, lambda: len(shown_ids(pilot)) == PAGE)
 
 
-async def test_neither_a_novel_nor_control_characters_get_into_a_field(busy: ServerProcess) -> None:
+async def test_fields_reject_long_text_and_control_characters(busy: ServerProcess) -> None:
     async with signed_in(busy, "Requests") as pilot:
         for field in ("#user", "#channel"):
             box = pilot.app.screen.query_one(field, Input)
@@ -214,7 +214,7 @@ async def test_a_request_is_cancelled_where_it_is_looked_at(busy: ServerProcess,
     async with signed_in(busy, "Requests", size=(120, 30)) as pilot:
         await holds(pilot, lambda: shown_ids(pilot)[:1] == [ordered.request_id])
         await pilot.press("enter")
-        await shows(pilot, ordered.request_id, "next", "ask the runner how it is")
+        await shows(pilot, ordered.request_id, "next", "poll the runner")
         await pilot.press("x")
         await shows(pilot, f"Cancel request {ordered.request_id}")
         await pilot.press("y")

@@ -52,7 +52,7 @@ async def test_two_searches_are_a_second_apart(monkeypatch: pytest.MonkeyPatch) 
     assert waits == [PAUSE, APART]
 
 
-async def test_a_novel_is_not_taken() -> None:
+async def test_long_text_is_rejected() -> None:
     async with Searching().run_test() as pilot:
         field = pilot.app.query_one(Search)
         field.insert_text_at_cursor("It was a dark and stormy night. " * 1000)

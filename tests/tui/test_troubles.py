@@ -26,8 +26,7 @@ from collidium_tui import ConsoleScreen
 from collidium_tui.app import Console
 from collidium_tui.frame.faults import log_file
 from collidium_tui.screens import SCREENS
-from collidium_tui.session import Link, ServerStatus, Session
-from collidium_tui.watch import Watch
+from collidium_tui.session import Link, ServerStatus, Session, Watch
 
 NOBODY = "http://127.0.0.1:9"
 
@@ -191,7 +190,7 @@ async def test_a_terminal_of_no_size_and_back(backend: ServerProcess) -> None:
         await shows(pilot, "Freeze the platform", "Freeze (y)")
 
 
-async def test_a_novel_pasted_into_a_field_is_not_taken(backend: ServerProcess) -> None:
+async def test_long_pasted_text_is_cut_in_a_field(backend: ServerProcess) -> None:
     async with console_on(backend.base_url, None) as pilot:
         await shows(pilot, "Sign in as operator")
         field = pilot.app.screen.query_one(Input)
@@ -298,7 +297,7 @@ async def test_a_missing_screen_breaks_no_other(
 
 async def test_what_is_wrong_with_plugins_is_shown(backend: ServerProcess) -> None:
     async with signed_in(backend, plugin_screens=strange, size=(132, 43)) as pilot:
-        await shows(pilot, "[red]no[/]", "screen 'Audit' is refused")
+        await shows(pilot, "[red]no[/]", "screen 'Audit' of a plugin")
 
 
 @pytest.fixture

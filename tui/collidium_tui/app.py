@@ -16,14 +16,12 @@ from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
 
 from collidium.errors import CollidiumError, ConfigurationError
-from collidium_tui.frame import faults, freezing
-from collidium_tui.frame.help import Help
-from collidium_tui.frame.keys import keys_of
+from collidium_tui.frame import faults
+from collidium_tui.frame.help import Help, keys_of
 from collidium_tui.frame.login import Login
 from collidium_tui.screens import SCREENS, Maker, at, or_broken
 from collidium_tui.services import Services
-from collidium_tui.session import Action, Handler, Link, ServerStatus, Session
-from collidium_tui.watch import Watch
+from collidium_tui.session import Action, Handler, Link, ServerStatus, Session, Watch
 from collidium_tui.widgets.ask import Ask, Question
 from collidium_tui.widgets.times import Times
 
@@ -39,6 +37,22 @@ _SEND_AGAIN: Final = "It may have been done nevertheless. If you send it again, 
 _PERHAPS_DONE: Final = (
     "It may have been done nevertheless: see the ledger or the audit log before you repeat it."
 )
+
+_FREEZE: Final = Question(
+    "Freeze the platform",
+    "New simulation requests of all accounts are rejected (503) from now on, until it is unfrozen. "
+    "Running requests continue, and submissions to benchmarks are accepted as before.",
+    "Freeze",
+    reversible=True,
+)
+_UNFREEZE: Final = Question(
+    "Unfreeze the platform",
+    "New simulation requests are accepted, and charged, again.",
+    "Unfreeze",
+    reversible=True,
+)
+_FROZEN: Final = "Frozen: new simulation requests are rejected."
+_OPEN: Final = "Open: new simulation requests are accepted."
 
 
 def _in_doubt(error: CollidiumError) -> bool:
@@ -106,7 +120,7 @@ class Console(App[None]):
         screens, failures = await asyncio.to_thread(self._plugin_screens)
         for label, kind in screens.items():
             if label in self.labels:
-                failures = [*failures, f"a plugin's screen {label!r} is refused: there is one of that label"]
+                failures = [*failures, f"screen {label!r} of a plugin: the label is taken"]
             else:
                 self._add(label, kind)
         self.screens_changed.publish(None)
@@ -182,17 +196,17 @@ class Console(App[None]):
                     raise
 
     def action_freeze(self) -> None:
-        """Refuse new simulation requests, or take them again; one question before."""
-        asked = isinstance(self.screen, Ask) and self.screen.question in freezing.QUESTIONS
+        """Reject new simulation requests, or accept them again, after a question."""
+        asked = isinstance(self.screen, Ask) and self.screen.question in (_FREEZE, _UNFREEZE)
         if self.session.signed_in and not asked:
             self.act(self._freeze)
 
     async def _freeze(self) -> None:
         freeze = not self.session.status.frozen
-        if await self.push_screen_wait(Ask(freezing.question(freeze))):
+        if await self.push_screen_wait(Ask(_FREEZE if freeze else _UNFREEZE)):
             await self.perform(
                 lambda client, key: client.admin_freeze(freeze, idempotency_key=key),
-                freezing.confirmation(freeze),
+                _FROZEN if freeze else _OPEN,
             )
 
     def action_zone(self) -> None:
@@ -204,7 +218,7 @@ class Console(App[None]):
         """Dark or light."""
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
-    # -- when things go wrong -------------------------------------------------------------------------
+    # -- errors ----------------------------------------------------------------------------------------
 
     def report(self, error: BaseException) -> str:
         """Log an error of the console itself and return the text to show."""
@@ -214,9 +228,9 @@ class Console(App[None]):
         """Show that an action was not done, and why."""
         self.notify(str(error), title="Not done", severity="error", markup=False)
 
-    def leave(self, words: str) -> None:
+    def leave(self, reason: str) -> None:
         """End the console and say why."""
-        self.exit_message = self.exit_message or words
+        self.exit_message = self.exit_message or reason
         self.exit(return_code=1)
 
     async def _guarded(self, handler: Handler) -> None:

@@ -16,9 +16,7 @@ from textual.widgets import Footer, Static
 from textual.worker import Worker
 
 from collidium.errors import CollidiumError
-from collidium_tui.frame.freshness import Freshness
-from collidium_tui.frame.status import StatusBar
-from collidium_tui.frame.tabs import Tabs
+from collidium_tui.frame.lines import Freshness, StatusBar, Tabs
 from collidium_tui.services import Services, services
 from collidium_tui.session import Action, Handler, Link, ServerStatus, Session
 from collidium_tui.widgets.ask import Ask, Question
@@ -56,13 +54,13 @@ class ConsoleScreen(Screen[None], Generic[Data]):
                 self.query_one("#status", Static).update(plain(data.status))
 
     While it is on top, :meth:`fetch` is called every ``refresh_seconds`` in a worker, never twice at once,
-    and :meth:`show` with its answer. Leaving cancels; coming back asks anew. Errors of the
+    and :meth:`show` with its result. Leaving cancels; coming back fetches again. Errors of the
     server, and of the screen itself, are shown below the content; the old data stay, marked stale.
 
-    For what changes things there are :meth:`act`, :meth:`confirm`, :meth:`fill_in` and :meth:`perform`.
+    For actions there are :meth:`act`, :meth:`confirm`, :meth:`fill_in` and :meth:`perform`.
     """
 
-    #: What it is called among the screens.
+    #: Its title.
     label: ClassVar[str] = ""
     #: At least ``MIN_INTERVAL_SECONDS``; a screen that makes several calls asks less often.
     refresh_seconds: ClassVar[float] = 5.0
@@ -91,11 +89,11 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         raise NotImplementedError
 
     async def fetch(self, client: AsyncClient) -> Data:
-        """What it shows, from the server; CollidiumError may go through."""
+        """Fetch its data from the server; CollidiumError is handled by the caller."""
         raise NotImplementedError
 
     def show(self, data: Data) -> None:
-        """Show it; called anew also when the zone of times is changed."""
+        """Show the data; also called when the time zone is changed."""
         raise NotImplementedError
 
     # -- for actions ----------------------------------------------------------------------------------
@@ -107,7 +105,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
 
     @property
     def session(self) -> Session:
-        """The way to the server."""
+        """The connection to the server."""
         return self.console.session
 
     @property
@@ -177,7 +175,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
             since = monotonic() - self._fetched_at
             self._wanted = self.set_timer(max(MIN_INTERVAL_SECONDS - since, 0.01), self._refresh_wanted)
 
-    # -- inside ---------------------------------------------------------------------------------------
+    # -- private --------------------------------------------------------------------------------------
 
     @property
     def is_fetching(self) -> bool:

@@ -2,8 +2,10 @@
 
 from collidium.accounts.accounts import (
     AccountView,
+    Sort,
     banned_among,
     find,
+    list_accounts,
     lock,
     recognise,
     require_not_banned,
@@ -17,7 +19,6 @@ from collidium.accounts.ledger import (
     entries,
     post,
 )
-from collidium.accounts.listing import Sort, list_accounts
 
 __all__ = [
     "AccountView",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from datetime import timedelta
 from decimal import Decimal
+from enum import StrEnum
 from typing import Final
 
+from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import records
@@ -14,8 +17,8 @@ from collidium.accounts import ledger
 from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
-from collidium.database.row_by_key import RowByKey
-from collidium.errors import Forbidden, NotFound
+from collidium.database.connections import RowByKey
+from collidium.errors import Forbidden, NotFound, UnknownCursor
 
 #: ``last_seen_at`` is true to this much, so that reading does not write on every call.
 LAST_SEEN_PRECISION = timedelta(minutes=5)
@@ -24,7 +27,7 @@ _by_name: Final = RowByKey(Account, "name_key")
 
 
 class AccountView(records.Account, frozen=True, kw_only=True):
-    """An account as the rest of the platform sees it; nobody outside is told its row's ``id``."""
+    """An account with its row's ``id``, which no record of the API has."""
 
     id: int
 
@@ -121,3 +124,67 @@ def _banned(hub_username: str) -> Forbidden:
 def view(account: Account) -> AccountView:
     """What the rest of the platform sees of a row."""
     return AccountView.of(account)
+
+
+class Sort(StrEnum):
+    """What a list of accounts goes by."""
+
+    NEWEST = "newest"
+    NAME = "name"
+    #: Most first.
+    CREDITS = "credits"
+
+
+_ORDER: Final = {Sort.NEWEST: ("-id",), Sort.NAME: ("name_key",), Sort.CREDITS: ("-credits", "-id")}
+_ID: Final = r"[0-9]{1,18}"
+#: What a cursor looks like: where the page before ended, in the terms of the order.
+_CURSOR: Final = {
+    Sort.NEWEST: re.compile(_ID),
+    Sort.NAME: USERNAME,
+    Sort.CREDITS: re.compile(rf"[0-9]{{1,15}}\.[0-9]{{3}}:{_ID}"),
+}
+#: What may stand in a name.
+_IN_NAMES: Final = re.compile(r"[a-z0-9._-]*")
+
+
+async def list_accounts(
+    *,
+    limit: int,
+    search: str = "",
+    banned: bool | None = None,
+    sort: Sort = Sort.NEWEST,
+    cursor: str | None = None,
+) -> tuple[list[AccountView], str | None]:
+    """A page of accounts whose name contains ``search`` in any case, and the cursor of the next one.
+
+    Raises UnknownCursor, also for a cursor of another order.
+    """
+    wanted = search.strip().casefold()
+    if not _IN_NAMES.fullmatch(wanted):
+        return [], None
+    query = Account.all() if cursor is None else Account.filter(_after(cursor, sort))
+    if wanted:
+        query = query.filter(name_key__contains=wanted)
+    if banned is not None:
+        query = query.filter(banned=banned)
+    rows = await query.order_by(*_ORDER[sort]).limit(limit + 1)
+    more = len(rows) > limit
+    return [view(row) for row in rows[:limit]], _cursor(rows[limit - 1], sort) if more else None
+
+
+def _cursor(last: Account, sort: Sort) -> str:
+    if sort == Sort.NAME:
+        return last.name_key
+    return str(last.id) if sort == Sort.NEWEST else f"{last.credits:.3f}:{last.id}"
+
+
+def _after(cursor: str, sort: Sort) -> Q:
+    if not _CURSOR[sort].fullmatch(cursor):
+        raise UnknownCursor
+    if sort == Sort.NAME:
+        return Q(name_key__gt=name_key(cursor))
+    if sort == Sort.NEWEST:
+        return Q(id__lt=int(cursor))
+    balance, _, serial = cursor.partition(":")
+    last = Decimal(balance)
+    return Q(credits__lt=last) | Q(credits=last, id__lt=int(serial))

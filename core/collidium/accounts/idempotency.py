@@ -25,12 +25,12 @@ class IdempotencyKey(Model):
     """The answer that a key of an owner was given, None while what was asked is being done."""
 
     id = fields.BigIntField(primary_key=True)
-    #: An account or an operator.
+    # An account or an operator.
     owner = fields.CharField(max_length=128)
     key = fields.CharField(max_length=128)
-    #: The sha256 of what was asked: the same key with another question is refused.
+    # The sha256 of what was asked: the same key with another question is refused.
     question = fields.CharField(max_length=64)
-    #: JSON.
+    # JSON.
     answer: str | None = fields.TextField(null=True)
 
     class Meta(Model.Meta):
@@ -47,7 +47,7 @@ async def is_known(owner: str, key: str | None) -> bool:
 async def recall(owner: str, key: str | None, question: object) -> Any:
     """Return the answer that the key was given, or None where it is new.
 
-    In a transaction nobody else does anything under the key until that ends.
+    In a transaction the key is locked until that ends.
 
     Parameters
     ----------

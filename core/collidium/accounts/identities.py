@@ -1,13 +1,14 @@
 """Who stands behind a token, for as long as the identity provider's answer holds.
 
 Unknown tokens are limited, since each costs a call of the provider; known ones are not, and stay valid for a
-while when the provider is unavailable. Whether an account is banned is for the database to say, each time.
+while when the provider is unavailable. Whether an account is banned is read from the database, each time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 from dataclasses import dataclass
 from time import monotonic
 from traceback import extract_tb
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 from cachetools import TTLCache
 
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
-from collidium.runtime.limits import CallerLimits, Clock
+from collidium.errors import TooManyRequests
+from collidium.runtime.limits import CallerLimits, Clock, TokenBuckets
 from collidium.runtime.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 #: Tokens remembered; valid tokens are apart, so that a flood drives none out.
 KNOWN_TOKENS: Final = 10_000
 REJECTED_TOKENS: Final = 1_000
-#: Tokens that were valid are remembered for a day, if only to tell them from those that never were.
+#: Tokens that were valid are remembered for a day, to distinguish them from those that never were.
 ONCE_VALID_TOKENS, ONCE_VALID_SECONDS = 50_000, 24 * 3600.0
 #: Unknown tokens that the provider is asked about at once: known ones find the rest of its connections free.
 UNKNOWN_AT_ONCE: Final = 16
+#: Questions about a model repository, of one account at once and in a minute.
+MODEL_QUESTIONS: Final = 30
 #: How long a rejection holds: the token may have been made a moment ago. After a failure of the provider, it
 #: is not asked about the same known token for at least as long.
 REJECTED_SECONDS: Final = 5.0
@@ -73,6 +77,7 @@ class Identities:
             settings.unknown_tokens_per_minute_in_all,
             clock,
         )
+        self._model_questions = TokenBuckets(MODEL_QUESTIONS, MODEL_QUESTIONS, KNOWN_TOKENS, clock)
 
     async def identify(self, token: str, address: str) -> Identity | None:
         """Return the token's owner, or None when it is not valid.
@@ -87,7 +92,7 @@ class Identities:
         Raises
         ------
         IdentityUnavailable
-            When the provider cannot tell now, and the token has not been valid of late.
+            When the provider does not answer, and the token was not valid lately.
         TooManyRequests
             When the address, or all of them, sent too many unknown tokens.
         """
@@ -109,8 +114,17 @@ class Identities:
             known.fresh_until = self._clock() + max(self._fresh, REJECTED_SECONDS)
             return known.identity
 
-    async def sees_model(self, token: str, model_repo: str) -> bool:
-        """Ask the provider whether ``token`` sees a model repository; raises what the provider does."""
+    async def sees_model(self, identity: Identity, token: str, model_repo: str) -> bool:
+        """Ask the provider whether ``token`` sees a model repository.
+
+        Raises TooManyRequests when the token's owner asked too often, and what the provider raises.
+        """
+        wait = self._model_questions.seconds_left(identity.username)
+        if wait > 0:
+            raise TooManyRequests(
+                "your links to models were checked too often; try again later", retry_after=math.ceil(wait)
+            )
+        self._model_questions.take(identity.username)
         return await self._provider.sees_model(token, model_repo)
 
     async def close(self) -> None:
@@ -141,7 +155,7 @@ class Identities:
         return identity
 
     async def _ask_provider(self, token: str) -> Identity | None:
-        """Whatever the provider fails with means that it cannot tell now."""
+        """Ask, and turn every failure of the provider into IdentityUnavailable."""
         provider = self._provider
         try:
             identity = await provider.identify(token)

@@ -14,7 +14,7 @@ class Account(Model):
 
     id = fields.BigIntField(primary_key=True)
     hub_username = fields.CharField(max_length=96, unique=True)
-    #: The name without its case: to a hub, Alice and alice are one account.
+    # The name without its case: to a hub, Alice and alice are one account.
     name_key = fields.CharField(max_length=96, unique=True)
     credits = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     banned = fields.BooleanField(default=False)
@@ -47,7 +47,7 @@ class CreditTransaction(Model):
     delta = fields.DecimalField(max_digits=18, decimal_places=3)
     balance_after = fields.DecimalField(max_digits=18, decimal_places=3)
     reason = fields.CharField(max_length=32)
-    #: What the entry is for, for example a submission's metric: with the reason, unique in an account.
+    # What the entry is for, for example a submission's metric: with the reason, unique in an account.
     reference = fields.CharField(max_length=160)
     note = fields.TextField(default="")
     created_at = fields.DatetimeField(auto_now_add=True)

@@ -11,11 +11,6 @@ from collidium import __version__, plugins
 from collidium.api import (
     accounts,
     admin,
-    admin_accounts,
-    admin_benchmarks,
-    admin_overview,
-    admin_refunds,
-    admin_requests,
     benchmarks,
     bodies,
     datasets,
@@ -26,7 +21,6 @@ from collidium.api import (
     mounting,
     openapi,
     problems,
-    reports,
     requests,
     simulations,
     submissions,
@@ -46,12 +40,6 @@ BLUEPRINTS: Final = (
     models.blueprint,
     datasets.blueprint,
     admin.blueprint,
-    admin_accounts.blueprint,
-    admin_benchmarks.blueprint,
-    admin_overview.blueprint,
-    admin_refunds.blueprint,
-    admin_requests.blueprint,
-    reports.blueprint,
     health.blueprint,
 )
 

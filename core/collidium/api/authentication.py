@@ -1,4 +1,4 @@
-"""Who calls: bearer tokens of hub accounts, and the operators' shared secret."""
+"""Who calls: bearer tokens of hub accounts, sessions of browsers, and the operators' shared secret."""
 
 from __future__ import annotations
 
@@ -11,32 +11,45 @@ from quart import g, request
 
 from collidium import accounts
 from collidium.accounts import AccountView
+from collidium.api import browsers
 from collidium.api.callers import caller_address
 from collidium.api.context import platform
 from collidium.benchmarks.submissions import links
 from collidium.contracts.identity import Identity
 from collidium.errors import Unauthenticated
+from collidium.sessions import Session
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 async def caller() -> AccountView:
-    """The account whose token the request carries.
+    """The account whose token or session the request carries; a header decides where there are both.
 
     Raises Unauthenticated without a valid token, TooManyRequests for too many unknown ones, Forbidden for a
-    banned account, and :class:`~collidium.contracts.identity.IdentityUnavailable` when tokens cannot be
-    checked now.
+    banned account and for what a browser sent that no page of ours did, and
+    :class:`~collidium.contracts.identity.IdentityUnavailable` when tokens cannot be checked now.
     """
     if "caller" not in g:
+        session = None if "Authorization" in request.headers else await _session()
+        token = session.token if session else _bearer_token()
         address = caller_address(platform().settings.trusted_proxies)
-        identity = await platform().identities.identify(bearer_token(), address)
+        identity = await platform().identities.identify(token, address)
         if identity is None:
-            raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
-        g.identity = identity
+            if session is None:
+                raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
+            await platform().sessions.end(session.key)
+            raise Unauthenticated(browsers.ENDED)
+        g.identity, g.token = identity, token
         grant = platform().settings.signup_grant
         g.caller = await accounts.recognise(identity.username, signup_grant=grant)
     return cast(AccountView, g.caller)
+
+
+async def caller_token() -> str:
+    """The caller's hub token; raises as :func:`caller` does."""
+    await caller()
+    return cast(str, g.token)
 
 
 async def token_is_read_only() -> bool:
@@ -48,7 +61,7 @@ async def token_is_read_only() -> bool:
 async def check_claim(model_repo: str) -> links.Claim | None:
     """What the caller may claim of a model repository, checked with its token; None: the hub is away."""
     await caller()
-    return await links.check_claim(platform().identities, g.identity, bearer_token(), model_repo)
+    return await links.check_claim(platform().identities, g.identity, g.token, model_repo)
 
 
 def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
@@ -62,8 +75,25 @@ def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return only_accounts
 
 
-def bearer_token() -> str:
-    """The hub token that the request carries; raises Unauthenticated without one."""
+async def _session() -> Session | None:
+    """The session of the browser that calls, on ``/v1`` alone; None without a cookie.
+
+    What changes something has to prove that a page of ours sent it, before anything is looked up or written.
+    """
+    settings = platform().settings
+    key = browsers.read_cookie(settings, browsers.SESSION)
+    if not key or not request.path.startswith("/v1/"):
+        return None
+    if request.method not in browsers.SAFE:
+        browsers.require_own_origin(settings)
+        browsers.require_secret(key, request.headers.get(browsers.CSRF_HEADER, ""))
+    session = await platform().sessions.find(key)
+    if session is None:
+        raise Unauthenticated(browsers.ENDED)
+    return session
+
+
+def _bearer_token() -> str:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("send your hub token as: Authorization: Bearer TOKEN")

@@ -16,7 +16,6 @@ from quart_schema import (
     validate_request,
 )
 
-from collidium.accounts import AccountView
 from collidium.api import metrics
 from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import caller, check_claim, signed_in
@@ -25,9 +24,10 @@ from collidium.api.context import platform
 from collidium.api.in_flight import InFlight
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import LinksBody, SubmitQuery
-from collidium.benchmarks.submissions import submitting
+from collidium.benchmarks import tasklist
+from collidium.benchmarks.admission import Admission, admit
+from collidium.benchmarks.submissions import links, reading, submitting
 from collidium.benchmarks.submissions.submitting import Predictions
-from collidium.benchmarks.tasks import cards
 from collidium.records import Checked, Receipt, Submission, TaskCard
 from collidium.scoring.predictions import ExtraColumns
 
@@ -49,7 +49,7 @@ def _prepare(state: BlueprintSetupState) -> None:
 @document_response(list[TaskCard])
 async def tasks() -> Response:
     """The tasks that can be worked on, each with its card."""
-    listed = await cards.listed_cards(platform())
+    listed = await tasklist.listed_cards(platform())
     return answer_list(listed)
 
 
@@ -59,7 +59,7 @@ async def tasks() -> Response:
 @document_response(TaskCard)
 async def task_card(task: str) -> Response:
     """The card of one task."""
-    return answer(await cards.listed_card(platform(), task))
+    return answer(await tasklist.listed_card(platform(), task))
 
 
 @blueprint.post("/benchmark/<task>/submit")
@@ -86,9 +86,8 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 @document_response(Checked)
 async def check(task: str) -> Response:
     """Check predictions without submitting them: a dry run that keeps nothing and tells no score."""
-    account = await caller()
-    async with _received(task, account) as (predictions, _):
-        evaluation = await submitting.check(platform(), account, task, predictions)
+    async with _received(task) as (admission, predictions, _):
+        evaluation = await submitting.check(platform(), admission, predictions)
     return answer(Checked(True, rows=evaluation.rows, warnings=tuple(evaluation.warnings)))
 
 
@@ -97,7 +96,7 @@ async def check(task: str) -> Response:
 @document_response(Submission)
 async def submission(submission_id: str) -> Response:
     """A submission: its scores, and the versions and file they belong to."""
-    return answer(await submitting.find(submission_id))
+    return answer(await reading.find(submission_id))
 
 
 @blueprint.patch("/submissions/<submission_id>")
@@ -115,7 +114,7 @@ async def set_links(submission_id: str, data: LinksBody) -> Response:
     account = await caller()
     changes = data.model_dump(exclude_unset=True)
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
-        kept = await submitting.set_links(account, submission_id, changes, check_claim)
+        kept = await links.set_links(account, submission_id, changes, check_claim)
     return answer(kept)
 
 
@@ -127,12 +126,10 @@ async def received_submission(
     extra_columns: ExtraColumns = "refuse",
 ) -> Receipt:
     """Take the predictions that the request carries; the form may name the model's repository, too."""
-    account = await caller()
-    async with _received(task, account) as (predictions, fields):
+    async with _received(task) as (admission, predictions, fields):
         outcome = await submitting.submit(
             platform(),
-            account,
-            task,
+            admission,
             predictions,
             check_claim=check_claim,
             model_repo=model_repo or fields.get(model_repo_field) or None,
@@ -144,16 +141,17 @@ async def received_submission(
 
 
 @asynccontextmanager
-async def _received(task: str, account: AccountView) -> AsyncIterator[tuple[Predictions, dict[str, str]]]:
-    """The uploaded predictions, to be worked on within the context.
+async def _received(task: str) -> AsyncIterator[tuple[Admission, Predictions, dict[str, str]]]:
+    """Receive the caller's predictions and the form's other fields, for the duration of the context.
 
-    Refused before a byte is read: for a task that takes none, and more at once than an account may send.
+    Rejected before a byte is read: predictions for a task that accepts none, and more at once than an
+    account may send.
     """
     settings = platform().settings
-    largest = await submitting.largest_file(platform(), task)
-    with _in_flight().one_more(account.id, settings.evaluations_in_flight):
-        async with receive_to_file(request, settings.uploads, largest, part=PART) as file:
-            yield Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
+    admission = await admit(platform(), await caller(), task)
+    with _in_flight().one_more(admission.account.id, settings.evaluations_in_flight):
+        async with receive_to_file(request, settings.uploads, admission.largest_file, part=PART) as file:
+            yield admission, Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
 
 
 def _in_flight() -> InFlight:

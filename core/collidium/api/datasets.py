@@ -9,7 +9,7 @@ from collidium.api.answers import LARGEST_ID, page_of
 from collidium.api.context import platform
 from collidium.api.openapi import event_answer
 from collidium.api.schemas import DatasetsQuery, EventQuery
-from collidium.benchmarks.truth.evaluated import is_evaluated
+from collidium.benchmarks.truth.truth_versions import is_evaluated
 from collidium.errors import NotFound, UnknownCursor
 from collidium.event_display import Wanted
 from collidium.records import DatasetEntry

@@ -11,10 +11,8 @@ from collidium.api.answers import WrittenPage, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks.leaderboard import ranks as boards
-from collidium.benchmarks.leaderboard.fronts import Fronts
 from collidium.benchmarks.leaderboard.history import steps
-from collidium.benchmarks.leaderboard.ranks import Edition, Selection
-from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks.leaderboard.ranks import Edition, Fronts, Selection
 from collidium.errors import InvalidInput
 from collidium.records import BestStep, Place, encode
 from collidium.settings import MEBIBYTE
@@ -72,7 +70,7 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
     is among them, as it is on the leaderboard; its `verified_at` is null.
     """
     edition = await boards.current_edition(task)
-    card = tasklist.installed(platform(), task).card
+    card = platform().tasks.find(task).card
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
     if page is None:

@@ -9,7 +9,7 @@ from collidium.api.answers import page_of
 from collidium.api.callers import caller_address
 from collidium.api.context import platform
 from collidium.api.schemas import ModelsQuery
-from collidium.hub.models import Question
+from collidium.hub.models import ModelQuery
 from collidium.records import HubModel
 
 blueprint = Blueprint("models", __name__, url_prefix="/v1")
@@ -26,7 +26,7 @@ async def listed(query_args: ModelsQuery) -> Response:
     The tag is all it takes to be listed; the tag `<platform's tag>-task:NAME` says what task a model is for.
     A page may be shorter than `limit` and still have a next one.
     """
-    question = Question(
+    question = ModelQuery(
         search=query_args.search,
         tag=query_args.tag,
         task=query_args.task,

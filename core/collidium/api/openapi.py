@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from inspect import cleandoc
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 from msgspec.json import schema_components
 from pydantic import TypeAdapter
 from quart import Quart, redirect, render_template
+from quart.json.provider import DefaultJSONProvider
 from quart.typing import ResponseReturnValue
 from quart_schema import (
     APIKeySecurityScheme,
@@ -31,6 +32,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: What the document describes; plugins document their own mounts.
 DOCUMENTED = ("/v1/", "/admin/", "/healthz", "/readyz")
+
+#: Which groups concern whom.
+TAG_GROUPS = {
+    "Public": ("benchmark", "datasets", "models", "health"),
+    "Account": ("account", "simulation", "webhooks"),
+    "Operators": ("admin",),
+}
 
 #: Groups of operations, in the order of the document.
 TAGS = {
@@ -93,6 +101,7 @@ class Provider(OpenAPIProvider):
         problem = TypeAdapter(Problem).json_schema(ref_template=_REFERENCE.format(name="{model}"))
         document["components"]["schemas"].update(problem.pop("$defs"))
         document["components"]["schemas"]["Problem"] = problem
+        document["x-tagGroups"] = [{"name": name, "tags": tags} for name, tags in TAG_GROUPS.items()]
         return document
 
     def build_response_object(self, model: Any, headers_model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -130,6 +139,8 @@ class Provider(OpenAPIProvider):
                 "description": "What went wrong.",
                 "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
             }
+            if rule.rule.startswith("/admin/"):
+                operation |= {"tags": ["admin"], "security": [{"admin_token": []}]}
             if part is not None:
                 operation["requestBody"] = _file_body(part)
             if "requestBody" in operation:
@@ -158,6 +169,8 @@ def install(app: Quart, version: str) -> None:
         conversion_preference="pydantic",
         openapi_provider_class=Provider,
     )
+    # Of several media types of a response, generators of clients take the first.
+    cast(DefaultJSONProvider, app.json).sort_keys = False
 
     @app.get("/docs")
     @hide
@@ -183,6 +196,9 @@ def _as_answered(shape: Any) -> Any:
     if shape.get("format") == "decimal":
         shape = {**shape, "type": "number", "format": "double"}
     found = {name: _as_answered(part) for name, part in shape.items() if name != "default"}
+    if "prefixItems" in found:
+        # Tuples here have items of one type; generators of clients do not know `prefixItems`.
+        found["items"] = found.pop("prefixItems")[0]
     if "properties" in found:
         found["required"] = list(found["properties"])
     return found
@@ -196,5 +212,9 @@ def _file_body(part: str) -> dict[str, Any]:
         "properties": {part: file, "model_repo": {"type": "string", "maxLength": 200}},
     }
     return {
-        "content": {PARQUET: {"schema": file}, "multipart/form-data": {"schema": form}},
+        "content": {
+            PARQUET: {"schema": file},
+            "application/octet-stream": {"schema": file},
+            "multipart/form-data": {"schema": form},
+        },
     }

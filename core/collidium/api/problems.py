@@ -96,15 +96,18 @@ async def _storage_unavailable(error: StorageUnavailable) -> Response:
     return await _own(Unavailable("the storage that keeps files does not answer; try again soon"))
 
 
-async def _database_away(error: Exception) -> Response:
+def database_away(error: Exception) -> Unavailable | None:
+    """What to answer where ``error`` means that the database is away; None where it does not."""
+    if not is_away(error):
+        return None
     logger.error("database: %s", error)
-    return await _own(Unavailable("the platform's database does not answer; try again soon"))
+    return Unavailable("the platform's database does not answer; try again soon")
 
 
 async def _unexpected(error: Exception) -> Response:
     if isinstance(error, asyncio.CancelledError):
         raise error
-    if is_away(error):
-        return await _database_away(error)
+    if away := database_away(error):
+        return await _own(away)
     logger.error("unexpected error", exc_info=error)
     return problem(500, "Internal error", "the server failed; quote the request_id to its operators")

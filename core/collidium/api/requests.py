@@ -34,6 +34,10 @@ def install(app: Quart) -> None:
     @app.after_request
     async def end(response: Response) -> Response:
         response.headers["X-Request-ID"] = g.request_id
+        # Files that users sent, and text of theirs in JSON, are no pages of this origin.
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        if "caller" in g:
+            response.headers.setdefault("Cache-Control", "private, no-store")
         if logger.isEnabledFor(logging.INFO):
             milliseconds = (time.perf_counter() - g.started) * 1000
             method, path = request.method[:20], request.path[:LOGGED_PATH]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pydantic import ValidationError
 from quart import Blueprint, Response, request
 from quart_schema import (
@@ -21,19 +19,20 @@ from collidium import simulations
 from collidium.accounts import AccountView
 from collidium.api import metrics
 from collidium.api.answers import answer, answer_list, cut, id_cursor, page_of
-from collidium.api.authentication import bearer_token, caller, signed_in, token_is_read_only
+from collidium.api.authentication import caller, caller_token, signed_in, token_is_read_only
 from collidium.api.context import platform
 from collidium.api.schemas import (
+    ChannelBody,
     EstimateQuery,
     IdempotencyHeaders,
-    KnobsBody,
     PresetBody,
     RequestsQuery,
     SimulateBody,
 )
 from collidium.errors import InvalidInput
-from collidium.records import Estimate, Knobs, Preset, SimulationRequest
-from collidium.simulations import PRESETS, Order, State, Wishes
+from collidium.order import order_of
+from collidium.records import Estimate, OrderLimits, Preset, SimulationRequest
+from collidium.simulations import PRESETS, DeliveryOptions, Order, State
 
 blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
 
@@ -53,14 +52,14 @@ async def simulate() -> Response:
     """
     account = await caller()
     body = await _body()
-    wishes = Wishes(
-        token=bearer_token(),
+    delivery = DeliveryOptions(
+        token=await caller_token(),
         token_is_read_only=await token_is_read_only(),
         private=body.private,
         webhook_url=body.webhook_url,
         idempotency_key=request.headers.get("Idempotency-Key"),
     )
-    placed = await simulations.place(platform(), account, _order(body), wishes)
+    placed = await simulations.place(platform(), account, _order(body), delivery)
     metrics.SIMULATIONS.labels("cached" if placed.cached else "queued").inc()
     response = answer(placed, 200 if placed.cached else 202)
     response.headers["Location"] = f"/v1/requests/{placed.request_id}"
@@ -77,12 +76,12 @@ async def estimate(query_args: EstimateQuery) -> Response:
     return answer(simulations.estimate(order, platform().settings))
 
 
-@blueprint.get("/knobs")
+@blueprint.get("/limits")
 @tag(["simulation"])
-@document_response(Knobs)
-async def knobs() -> Response:
-    """The channels that can be ordered, and how far the other knobs of an order turn."""
-    return answer(simulations.knobs(platform().settings))
+@document_response(OrderLimits)
+async def limits() -> Response:
+    """The channels that can be ordered, and the limits of events, pileup and seed."""
+    return answer(simulations.limits(platform().settings))
 
 
 @blueprint.get("/presets")
@@ -156,25 +155,21 @@ def cancelling(request: SimulationRequest) -> Response:
 # -- what is ordered -----------------------------------------------------------------------------------
 
 
-async def _body() -> KnobsBody | PresetBody:
+async def _body() -> ChannelBody | PresetBody:
     """The body as the kind of order that it is; raises for everything that is wrong with its shape."""
     data = await request.get_json()
     if not isinstance(data, dict):
         raise InvalidInput("the body must be a JSON object with channel, events and pileup, or a preset")
     try:
-        return (PresetBody if "preset" in data else KnobsBody).model_validate(data)
+        return (PresetBody if "preset" in data else ChannelBody).model_validate(data)
     except ValidationError as error:
         raise RequestSchemaValidationError(error) from error
 
 
-def _order(body: KnobsBody | PresetBody) -> Order:
-    if isinstance(body, KnobsBody):
+def _order(body: ChannelBody | PresetBody) -> Order:
+    if isinstance(body, ChannelBody):
         return Order(body.channel, body.events, body.pileup, body.seed)
-    preset = PRESETS.get(body.preset)
-    if preset is None:
-        told = f"there is no preset {body.preset[:100]!r}; there are: {', '.join(PRESETS)}"
-        raise InvalidInput(told, errors=[{"field": "preset", "detail": told}])
-    return replace(preset, seed=body.seed)
+    return order_of(body.preset, None, None, None, body.seed)
 
 
 def _preset(name: str, order: Order) -> Preset | None:

@@ -10,7 +10,7 @@ from collidium.api.answers import cut, page_of
 from collidium.api.authentication import caller, signed_in
 from collidium.api.context import platform
 from collidium.api.schemas import MySubmissionsQuery
-from collidium.benchmarks.submissions import listing
+from collidium.benchmarks.submissions import reading
 from collidium.records import Submission
 
 blueprint = Blueprint("submissions", __name__, url_prefix="/v1")
@@ -31,7 +31,7 @@ async def listed(
     query: MySubmissionsQuery, account: AccountView | None, *, unverified: bool = False
 ) -> Response:
     """A page of one account's submissions, or of everybody's; for operators, too."""
-    found = await listing.list_submissions(
+    found = await reading.list_submissions(
         platform(),
         limit=query.limit + 1,
         task=query.task,

@@ -36,7 +36,8 @@ async def set_webhook(data: WebhookBody) -> Response:
     account = await caller()
     url = data.url
     if url is not None:
-        url = await outbox.require_url(url, platform().settings, account_id=account.id, field="url")
+        url = outbox.canonical_url(url, field="url")
+        await outbox.require_reachable(url, platform().settings, account_id=account.id, field="url")
     webhook = await outbox.register(
         account.id,
         platform().secrets,

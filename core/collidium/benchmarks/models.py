@@ -14,9 +14,9 @@ class ListedTask(Model):
 
     name = fields.CharField(max_length=64, primary_key=True)
     listed = fields.BooleanField(default=True)
-    #: The truth that submissions are scored against, None until one was imported.
+    # The truth that submissions are scored against, None until one was imported.
     truth_version = fields.CharField(max_length=64, null=True)
-    #: Counts the submissions kept: with the truth version, it names an edition of the leaderboard.
+    # Counts the submissions kept: with the truth version, it names an edition of the leaderboard.
     revision = fields.BigIntField(default=0)
     changed_at = fields.DatetimeField(auto_now=True)
 
@@ -49,21 +49,21 @@ class Submission(Model):
     size_bytes = fields.BigIntField()
     rows = fields.BigIntField()
     scores: Any = fields.JSONField()
-    #: Standard errors by metric. None for what was scored before there were any.
+    # Standard errors by metric. None for what was scored before there were any.
     uncertainties: Any = fields.JSONField(null=True)
-    #: The primary metric, larger is better: what the leaderboard sorts by.
+    # The primary metric, larger is better: what the leaderboard sorts by.
     rank_score = fields.FloatField(null=True)
     warnings: Any = fields.JSONField(default=list)
     credits_earned = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     model_repo = fields.CharField(max_length=200, null=True)
-    #: What is known of the submitter's claim to that repository. None: no model, or it was never checked.
+    # What is known of the submitter's claim to that repository. None: no model, or it was never checked.
     model_claim = fields.CharField(max_length=16, null=True)
     code_url = fields.CharField(max_length=500, null=True)
     paper_url = fields.CharField(max_length=500, null=True)
     scorer_version = fields.CharField(max_length=32)
     truth_version = fields.CharField(max_length=64)
     submitted_at = fields.DatetimeField()
-    #: When an operator verified what the submitter measured. None: nobody has.
+    # When an operator verified what the submitter measured. None: not verified.
     verified_at = fields.DatetimeField(null=True)
 
     class Meta(Model.Meta):
@@ -88,11 +88,11 @@ class Scoring(Model):
     truth_version = fields.CharField(max_length=64)
     scores: Any = fields.JSONField()
     uncertainties: Any = fields.JSONField(null=True)
-    #: Metrics of resampled events, by which gains are judged. Never shown.
+    # Metrics of resampled events, by which gains are judged. Never shown.
     replicates: Any = fields.JSONField(null=True)
     warnings: Any = fields.JSONField(default=list)
     scored_at = fields.DatetimeField()
-    #: When the scores became those of the submission. None: they were only tried.
+    # When the scores became those of the submission. None: they were only tried.
     applied_at = fields.DatetimeField(null=True)
 
     class Meta(Model.Meta):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from collidium import accounts
 from collidium.benchmarks.models import Best, Submission
-from collidium.benchmarks.quotas import reward_reference, rewards_today
 from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
 from collidium.scoring.parts import is_public
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RewardRules:
-    """What the platform's settings say about rewards."""
+    """The settings of rewards."""
 
     #: Credits for a new best, where the task has no number of its own.
     default: Decimal
@@ -50,6 +50,29 @@ def floor_of(metric: Metric, floors: Mapping[str, float]) -> float:
     return max(0.0, floors.get(metric.name, 0.0))
 
 
+async def _rewards_today(submission: Submission, metrics: Iterable[str]) -> dict[str, int]:
+    """Count the rewards for each metric of the task, of all that the account submitted that day."""
+    midnight = midnight_before(submission.submitted_at)
+    ids = await Submission.filter(
+        account_id=submission.account_id,
+        task=submission.task,
+        submitted_at__gte=midnight,
+        submitted_at__lt=midnight + timedelta(days=1),
+        credits_earned__gt=0,
+    ).values_list("id", flat=True)
+    return {
+        metric: await accounts.count_entries(
+            submission.account_id, "benchmark_best", [_reference(str(id_), metric) for id_ in ids]
+        )
+        for metric in metrics
+    }
+
+
+def _reference(submission_id: str, metric: str) -> str:
+    """Return what the ledger entry of a reward refers to."""
+    return f"{submission_id}:{metric}"
+
+
 async def reward_bests(
     card: Card,
     submission: Submission,
@@ -57,7 +80,7 @@ async def reward_bests(
     replicates: Replicates,
     rules: RewardRules,
 ) -> Decimal:
-    """Raise every best that the submission beats, pay for it as ``rules`` say, and return the credits earned.
+    """Raise every best that the submission beats, pay for it by ``rules``, and return the credits earned.
 
     A best is beaten by a strictly larger finite value, on a metric whose higher_is_better is true; where
     there is none yet, the task's floor (its naive baseline) must be beaten, and zero. A best that is not paid
@@ -68,7 +91,7 @@ async def reward_bests(
         return Decimal(0)
     believed = [m for m in card.metrics if not m.self_reported or submission.verified_at is not None]
     gains = [gain for metric in believed if (gain := await _raise_best(metric, submission, floors))]
-    paid_today = await rewards_today(submission, [gain.metric.name for gain in gains])
+    paid_today = await _rewards_today(submission, [gain.metric.name for gain in gains])
     earned = Decimal(0)
     for gain in gains:
         name = gain.metric.name
@@ -109,7 +132,7 @@ async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[st
 async def _is_significant(
     gain: _Gain, submission: Submission, replicates: Replicates, significance: float
 ) -> bool:
-    """Whether a gain is above so many of its standard errors; never, where these cannot be told."""
+    """Whether a gain is above so many of its standard errors; never where these are unknown."""
     if not significance:
         return True
     name = gain.metric.name
@@ -124,7 +147,7 @@ async def _is_significant(
 
 async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
     """Pay unless the submission was paid for this metric before; returns the credits."""
-    reference = reward_reference(submission.id, metric)
+    reference = _reference(submission.id, metric)
     if not reward or await accounts.count_entries(submission.account_id, "benchmark_best", [reference]):
         return Decimal(0)
     await accounts.post(
@@ -135,3 +158,8 @@ async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
         note=f"{submission.task}: best {metric}",
     )
     return reward
+
+
+def midnight_before(moment: datetime) -> datetime:
+    """Return the beginning of the UTC day."""
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

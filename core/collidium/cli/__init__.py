@@ -1,4 +1,4 @@
-"""The ``collidium`` command. Nothing heavy is imported here: each command brings what it needs."""
+"""The ``collidium`` command. Nothing heavy is imported here: each command imports what it needs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command and leave with its exit code: 0 done, 1 failed, 2 usage, 3 refused, 4 unreachable."""
+    """Run the command and exit: 0 done, 1 failed, 2 usage, 3 rejected by the server, 4 unreachable."""
     sys.exit(run(arguments))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the one place where its errors are shown."""
     session = Session()
-    # A broken plugin is told in a line by whoever needs it; its traceback is for the server's log.
+    # Commands show a broken plugin in a line; its traceback is for the server's log.
     logging.getLogger("collidium.plugins").setLevel(logging.CRITICAL)
     try:
         code = collidium.main(arguments, prog_name="collidium", standalone_mode=False, obj=session)
@@ -39,7 +39,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         show_error(error, as_json=session.as_json, checked=session.checks)
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read our output has enough; Python must not try to flush the rest.
+        # The reader has closed our output; Python must not try to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``collidium benchmark``: what operators decide about submissions and their scores."""
+"""``collidium benchmark``: decisions of operators about submissions and their scores."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.calling import client
-from collidium.cli.operate import on_platform
-from collidium.cli.output import cell, json_option, note, print_json, print_record, print_table
+from collidium.cli.context import client, on_platform
+from collidium.cli.options import json_option, key_option
+from collidium.cli.output import cell, note, print_json, print_table, show_record
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.replay import Change, Review
     from collidium.platform import Platform
 
-#: Who the audit log says it was.
+#: The actor in the audit log.
 ACTOR = "command"
 
 
@@ -26,40 +26,37 @@ def benchmark() -> None:
 
 @benchmark.command()
 @click.argument("submission_id")
+@key_option
 @json_option
-def verify(submission_id: str, as_json: bool) -> None:
-    """Believe what a submission reports of itself, so that it earns what it is worth; needs ADMIN_TOKEN.
+def verify(submission_id: str, idempotency_key: str | None, as_json: bool) -> None:
+    """Verify the self-reported metrics of a submission, so that it earns credits; needs ADMIN_TOKEN.
 
     \b
     collidium benchmark verify 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48
     """
     with client() as server:
-        verified = server.admin_verify(submission_id)
-    if as_json:
-        print_json(verified)
-        return
-    print_record(
-        {
-            "submission": verified.submission_id,
-            "task": verified.task,
-            "account": verified.hub_username,
-            "verified": verified.verified_at,
-            "credits earned": verified.credits_earned,
-        }
-    )
+        verified = server.admin_verify(submission_id, idempotency_key=idempotency_key)
+    rows = {
+        "submission": verified.submission_id,
+        "task": verified.task,
+        "account": verified.hub_username,
+        "verified": verified.verified_at,
+        "credits earned": verified.credits_earned,
+    }
+    show_record(verified, rows, as_json=as_json)
 
 
 @benchmark.command()
 @click.argument("task")
 @click.option(
-    "--apply/--preview", "apply", help="Put the new scores into force; default: only show what changes."
+    "--apply/--preview", "apply", help="Apply the new scores; default: only show what would change."
 )
 @json_option
 def rescore(task: str, apply: bool, as_json: bool) -> None:
-    """Score kept submissions to TASK again, with the scorer and the truth that it has now.
+    """Score the submissions to TASK again, with its current scorer and truth.
 
-    Works on the server's machine. Credits once earned stay, newly earned ones are paid; earlier scores are
-    kept with their versions. A run that was interrupted is gone on with.
+    Runs on the server's machine. Earned credits stay, newly earned ones are added; earlier scores are kept
+    with their versions. An interrupted run is resumed.
 
     \b
     collidium benchmark rescore tracking --preview
@@ -73,10 +70,7 @@ def rescore(task: str, apply: bool, as_json: bool) -> None:
             return await rescore(platform, task, apply=apply, actor=ACTOR, progress=progress)
 
     review = on_platform(run)
-    if as_json:
-        print_json(review)
-    else:
-        _show(review)
+    print_json(review) if as_json else _show(review)
 
 
 @benchmark.command()
@@ -86,9 +80,9 @@ def rescore(task: str, apply: bool, as_json: bool) -> None:
 )
 @json_option
 def split(task: str, percent: int, as_json: bool) -> None:
-    """Let the leaderboard of TASK go by a public part of its events, until its phase is closed.
+    """Score TASK on a public part of its events until the phase is closed.
 
-    Works on the server's machine, before anybody has submitted. Nothing is earned before the end.
+    Runs on the server's machine, before the first submission. Credits are earned when the phase is closed.
 
     \b
     collidium benchmark split tracking --public 30
@@ -108,15 +102,16 @@ def split(task: str, percent: int, as_json: bool) -> None:
 
 @benchmark.command()
 @click.argument("task")
+@key_option
 @json_option
-def close(task: str, as_json: bool) -> None:
-    """End the public phase of TASK: the rest of the events counts, and is paid; needs ADMIN_TOKEN.
+def close(task: str, idempotency_key: str | None, as_json: bool) -> None:
+    """End the public phase of TASK: score and reward the rest of the events; needs ADMIN_TOKEN.
 
     \b
     collidium benchmark close tracking
     """
     with client() as server:
-        closed = server.admin_close_phase(task)
+        closed = server.admin_close_phase(task, idempotency_key=idempotency_key)
     if as_json:
         print_json(closed)
     else:
@@ -135,7 +130,7 @@ def _show(review: Review) -> None:
     if review.applied:
         note(f"Task {review.task} now has the scores of {versions}.")
     else:
-        note(f"Nothing has changed. This is what {versions} would make of it; --apply does it.")
+        note(f"Nothing has changed. These are the scores of {versions}; --apply applies them.")
 
 
 def _change(change: Change, review: Review) -> tuple[object, ...]:

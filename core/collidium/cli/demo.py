@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 import click
 
-from collidium.cli.output import json_option, note, print_json, print_table
-from collidium.cli.text import short_reference
+from collidium.cli.options import DIRECTORY, json_option
+from collidium.cli.output import note, print_json, print_table, short_reference
 
 if TYPE_CHECKING:
     from collidium.demo.loop import Outcome
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.option(
     "--data-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="An empty directory, kept afterwards; default: a temporary one.",
+    type=DIRECTORY,
+    help="An empty directory, which is kept; default: a temporary one.",
 )
-@click.option("--keep", is_flag=True, help="Stay up afterwards, until Ctrl-C.")
+@click.option("--keep", is_flag=True, help="Keep the server running until Ctrl-C.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "local", "mock"]),
     default="auto",
     show_default=True,
-    help="What computes the events that are ordered; auto: this machine, where the extra sim is installed, "
-    "else the mock, which makes none.",
+    help="Runner of the ordered events; auto: this machine, if the extra sim is installed, else the mock, "
+    "which makes none.",
 )
 @json_option
 def demo(
@@ -50,7 +50,7 @@ def demo(
     runner: Literal["auto", "local", "mock"],
     as_json: bool,
 ) -> None:
-    """Show the whole loop on five real events, touching nothing else on this machine.
+    """Show the whole loop on five real events, isolated from other data on this machine.
 
     Starts a server with a local hub, publishes the events as a dataset, imports truth for two of them,
     reconstructs tracks from the hits alone, submits the results, orders more events and waits for them,
@@ -73,7 +73,7 @@ def demo(
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    """End the server, too, when the demo is told to end."""
+    """Exit normally on SIGTERM, so that the server ends too."""
     sys.exit(128 + number)
 
 

@@ -1,15 +1,16 @@
-"""``collidium estimate``, ``knobs`` and ``presets``: what can be ordered, and what it costs."""
+"""``collidium estimate``, ``limits`` and ``presets``: what can be ordered, and what it costs."""
 
 from __future__ import annotations
 
 import click
 
-from collidium.cli.calling import client
-from collidium.cli.output import json_option, print_json, print_record, print_table
+from collidium.cli.context import client
+from collidium.cli.options import json_option
+from collidium.cli.output import show_items, show_record
 
 
 @click.command()
-@click.option("--preset", help="An order by its name; `collidium presets` lists them.")
+@click.option("--preset", help="A named order; `collidium presets` lists them.")
 @click.option("--channel", help="Physics process.")
 @click.option("--events", type=int, help="Number of hard-scatter events.")
 @click.option("--pileup", type=int, help="Soft interactions overlaid per event.")
@@ -17,14 +18,13 @@ from collidium.cli.output import json_option, print_json, print_record, print_ta
 def estimate(
     preset: str | None, channel: str | None, events: int | None, pileup: int | None, as_json: bool
 ) -> None:
-    """Show what an order of events would cost. Nothing is ordered.
+    """Show what an order of events would cost, without ordering it.
 
     \b
     collidium estimate --channel ttbar --events 1000 --pileup 200
     collidium estimate --preset ttbar-standard
     """
-    knobs = (channel, events, pileup)
-    if preset is not None and knobs != (None, None, None):
+    if preset is not None and (channel, events, pileup) != (None, None, None):
         raise click.UsageError("a preset stands for channel, events and pileup: give one or the other")
     with client() as server:
         if preset is not None:
@@ -35,56 +35,49 @@ def estimate(
         if channel is None or events is None or pileup is None:
             raise click.UsageError("give --channel, --events and --pileup, or --preset")
         found = server.estimate(channel, events, pileup)
-    if as_json:
-        print_json(found)
-    else:
-        print_record(
-            {
-                "order": f"{found.events} events of {found.channel} at pileup {found.pileup}",
-                "credits": found.credits,
-                "node-hours": found.node_hours,
-                "on one node": f"{found.node_seconds:.0f} s",
-            }
-        )
+    rows = {
+        "order": f"{found.events} events of {found.channel} at pileup {found.pileup}",
+        "credits": found.credits,
+        "node-hours": found.node_hours,
+        "on one node": f"{found.node_seconds:.0f} s",
+    }
+    show_record(found, rows, as_json=as_json)
 
 
 @click.command()
 @json_option
-def knobs(as_json: bool) -> None:
-    """Show the channels that can be ordered, and how many events, how much pileup and which seeds.
+def limits(as_json: bool) -> None:
+    """Show the channels that can be ordered, and the limits of events, pileup and seed.
 
     \b
-    collidium knobs
+    collidium limits
     """
     with client() as server:
-        found = server.knobs()
-    if as_json:
-        print_json(found)
-    else:
-        print_record(
-            {
-                "channels": found.channels,
-                "events": f"{found.events.least} to {found.events.most}",
-                "pileup": f"{found.pileup.least} to {found.pileup.most}",
-                "seed": f"{found.seed.least} to {found.seed.most}; {found.default_seed} unless given",
-            }
-        )
+        found = server.limits()
+    rows = {
+        "channels": found.channels,
+        "events": f"{found.events.minimum} to {found.events.maximum}",
+        "pileup": f"{found.pileup.minimum} to {found.pileup.maximum}",
+        "seed": f"{found.seed.minimum} to {found.seed.maximum}; default: {found.default_seed}",
+    }
+    show_record(found, rows, as_json=as_json)
 
 
 @click.command()
 @json_option
 def presets(as_json: bool) -> None:
-    """List the orders that have a name, and what each costs.
+    """List the named orders and what each costs.
 
     \b
     collidium presets
     """
     with client() as server:
         found = server.presets().items
-    if as_json:
-        print_json(found)
-    else:
-        print_table(
-            ("preset", "channel", "events", "pileup", "credits"),
-            ((p.name, p.channel, p.events, p.pileup, p.credits) for p in found),
-        )
+    columns = {
+        "preset": "name",
+        "channel": "channel",
+        "events": "events",
+        "pileup": "pileup",
+        "credits": "credits",
+    }
+    show_items(found, columns, as_json=as_json)

@@ -1,7 +1,7 @@
-"""Commands that plugins bring through the hook ``collidium_commands``.
+"""Commands that plugins provide through the hook ``collidium_commands``.
 
-So that ``collidium --help`` can name them without importing anybody's plugin, a distribution declares them
-beside the plugin, command name = the plugin as it stands in group ``collidium``::
+So that ``collidium --help`` can list them without importing third-party plugins, a distribution declares
+them next to the plugin, command name = the plugin as in group ``collidium``::
 
     [project.entry-points.collidium]
     local_hub = "collidium_plugins.local_hub"
@@ -9,8 +9,7 @@ beside the plugin, command name = the plugin as it stands in group ``collidium``
     [project.entry-points."collidium.commands"]
     user = "collidium_plugins.local_hub"
 
-A command that is not declared works all the same; the help does not list it, and finding it loads every
-plugin.
+A command that is not declared works too, but the help does not list it, and finding it loads every plugin.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collidium.cli.calling import any_settings
+from collidium.cli.context import any_settings
 from collidium.cli.output import note
 from collidium.errors import ConfigurationError
 
@@ -35,7 +34,7 @@ DECLARED = "collidium.commands"
 
 
 def declared() -> dict[str, EntryPoint]:
-    """The plugin that brings each declared command."""
+    """The plugin of each declared command."""
     from collidium.plugins import GROUP
 
     plugins = {point.value: point for point in entry_points(group=GROUP)}
@@ -45,9 +44,9 @@ def declared() -> dict[str, EntryPoint]:
 
 
 def summaries() -> dict[str, str]:
-    """A line of help for each declared command: its own, or of a stranger's where it is from.
+    """A line of help for each declared command; of a third-party command its distribution.
 
-    Only the platform's own plugins are imported for it.
+    Imports the platform's own plugins only.
     """
     from collidium.plugins import Plugins, is_own
 
@@ -60,7 +59,7 @@ def summaries() -> dict[str, str]:
 
 
 def find(name: str) -> click.Command | None:
-    """The command, or None when no plugin brings it.
+    """The command, or None if no plugin provides it.
 
     Raises :class:`~collidium.errors.ConfigurationError` when the plugin that declares it does not load.
     """
@@ -69,7 +68,7 @@ def find(name: str) -> click.Command | None:
     blocked = _blocked()
     point = declared().get(name)
     if point is not None:
-        return _promised(plugins.Plugins([point], blocked), point, name)
+        return _declared_command(plugins.Plugins([point], blocked), point, name)
     loaded = plugins.load(blocked)
     command: click.Command | None = loaded.commands().things.get(name)
     if command is None:
@@ -78,9 +77,9 @@ def find(name: str) -> click.Command | None:
 
 
 def screens() -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
-    """Screens that other distributions bring to the operator's console, by label, and what is wrong with any.
+    """Screens of third-party plugins for the operator's console, by label, and the failures of their plugins.
 
-    Every plugin of theirs is imported for it, and none of the platform's own: the console has its screens.
+    Imports every third-party plugin, and none of the platform's own: the console has their screens.
     """
     from collidium import plugins
 
@@ -88,19 +87,19 @@ def screens() -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
         blocked = _blocked()
     except ConfigurationError as error:
         return {}, [error.detail]
-    strange = [point for point in entry_points(group=plugins.GROUP) if not plugins.is_own(point)]
-    loaded = plugins.Plugins(strange, blocked)
+    others = [point for point in entry_points(group=plugins.GROUP) if not plugins.is_own(point)]
+    loaded = plugins.Plugins(others, blocked)
     return loaded.screens().things, loaded.failures
 
 
 def warn_of(loaded: Plugins) -> None:
-    """Say which plugins are broken: what is missing may be theirs."""
+    """Warn of broken plugins, which may provide what is missing."""
     for failure in loaded.failures:
         note(f"Warning: {failure}")
 
 
 def _blocked() -> Sequence[str]:
-    """The plugins that the settings block; raises ConfigurationError when something is wrong with them."""
+    """The plugins that the settings block; raises ConfigurationError for invalid settings."""
     if not any_settings() and not Path(".env").is_file():
         return ()
     from collidium import settings
@@ -108,11 +107,11 @@ def _blocked() -> Sequence[str]:
     return settings.load().plugins_blocked
 
 
-def _promised(loaded: Plugins, point: EntryPoint, name: str) -> click.Command:
+def _declared_command(loaded: Plugins, point: EntryPoint, name: str) -> click.Command:
     command: click.Command | None = loaded.commands().things.get(name)
     if command is None:
         record = loaded.records[point.name]
-        reason = record.error or ("it is blocked" if record.state == "blocked" else "it does not bring it")
+        reason = record.error or ("it is blocked" if record.state == "blocked" else "it does not provide it")
         raise ConfigurationError(
             f"command {name!r} comes with plugin {point.name!r} of {record.distribution}: {reason}"
         )

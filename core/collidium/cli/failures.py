@@ -12,15 +12,15 @@ from typing import Any
 import click
 
 from collidium import errors
-from collidium.cli.text import printable, width_of, wrapped
+from collidium.cli.output import printable, width_of, wrapped
 
 #: What to do about an error, by its kind; the nearest kind counts.
 ADVICE: Mapping[type[errors.CollidiumError], str] = {
     errors.Unauthenticated: "log in with `collidium login`, or set HF_TOKEN",
-    errors.PaymentRequired: "`collidium me --transactions` shows where your credits went",
+    errors.PaymentRequired: "`collidium me --transactions` shows what your credits were spent on",
     errors.Forbidden: "ask the operators of the server",
 }
-#: How the server tells that a task is not there: by the call that lists them.
+#: In the server's message for a missing task: the call that lists tasks.
 TASKS_CALL = "/v1/benchmark/tasks"
 
 
@@ -38,7 +38,7 @@ def show_error(error: errors.CollidiumError, *, as_json: bool, checked: bool = F
 
 
 def show_os_error(error: OSError, *, as_json: bool) -> None:
-    """A file that cannot be read or written, a full disk: nothing of ours, still no traceback."""
+    """A file that cannot be read or written, or a full disk, without a traceback."""
     where = f"{error.filename}: " if error.filename else ""
     if data_dir := _data_dir_around(error.filename):
         where = f"PLATFORM_DATA_DIR: {data_dir} cannot be used: "
@@ -46,7 +46,7 @@ def show_os_error(error: OSError, *, as_json: bool) -> None:
 
 
 def _data_dir_around(filename: object) -> Path | None:
-    """The data directory, if the file lies in it or on the way to it."""
+    """The data directory, if the file is in it or is a parent of it."""
     from collidium import settings
 
     if not isinstance(filename, str | os.PathLike):
@@ -60,7 +60,7 @@ def _data_dir_around(filename: object) -> Path | None:
 
 
 def problem(error: errors.CollidiumError) -> dict[str, Any]:
-    """The error as the server would put it; without a status where no server spoke."""
+    """The error as a problem document; without a status if it is not of a server."""
     document: dict[str, Any] = {"type": "about:blank", "title": error.title, "detail": error.detail}
     if isinstance(error, errors.RefusedError):
         document["status"] = error.status
@@ -68,46 +68,51 @@ def problem(error: errors.CollidiumError) -> dict[str, Any]:
         document["errors"] = error.errors
     if error.request_id:
         document["request_id"] = error.request_id
+    if error.idempotency_key:
+        document["idempotency_key"] = error.idempotency_key
     return document
 
 
 def lines(error: errors.CollidiumError, *, checked: bool = False) -> Iterator[str]:
-    """The error for a person, line by line; nothing that the first line tells is told again."""
+    """The error for a person, line by line; without repeating the first line."""
     repeated = all(str(item.get("detail", "")) in error.detail for item in error.errors)
     if len(error.errors) == 1 and repeated:
         (item,) = error.errors
-        yield f"Error: {_told(item) if _place(item) else error.detail}"
+        yield f"Error: {_item_text(item) if _location(item) else error.detail}"
         yield from _examples(item)
     else:
         yield f"Error: {_heading(error) if error.errors and repeated else error.detail}"
         for item in error.errors:
-            yield f"  - {_told(item)}"
+            yield f"  - {_item_text(item)}"
             yield from _examples(item)
     if advice := _advice(error, checked=checked):
         yield f"What to do: {advice}."
+    if error.idempotency_key:
+        repeat = f"repeat the command with --idempotency-key {error.idempotency_key}: it is done at most once"
+        yield f"It is unknown whether it was done; {repeat}."
     if error.request_id:
-        yield f"The server's operators find it by the request id {error.request_id}."
+        yield f"Request id, for the server's operators: {error.request_id}."
 
 
 def _heading(error: errors.CollidiumError) -> str:
     """What stands before the first problem in a message that holds them all."""
     subject = error.detail.partition(str(error.errors[0].get("detail", "")))[0].rstrip(": ")
-    if subject == _place(error.errors[0]):
+    if subject == _location(error.errors[0]):
         subject = ""
     number = f"{len(error.errors)} problems"
     return f"{subject}: {number}" if subject else number
 
 
-def _told(item: Mapping[str, Any]) -> str:
-    place = _place(item)
+def _item_text(item: Mapping[str, Any]) -> str:
+    location = _location(item)
     count = item.get("count") or 1
     rows = f" ({count} rows)" if count != 1 else ""
-    return f"{place + ': ' if place else ''}{item.get('detail', '')}{rows}"
+    return f"{location + ': ' if location else ''}{item.get('detail', '')}{rows}"
 
 
-def _place(item: Mapping[str, Any]) -> str:
-    places = [item.get("field"), _labelled(item, "column"), _labelled(item, "event_id", "event")]
-    return ", ".join(str(part) for part in places if part)
+def _location(item: Mapping[str, Any]) -> str:
+    parts = [item.get("field"), _labelled(item, "column"), _labelled(item, "event_id", "event")]
+    return ", ".join(str(part) for part in parts if part)
 
 
 def _examples(item: Mapping[str, Any]) -> Iterator[str]:
@@ -130,13 +135,13 @@ def _advice(error: errors.CollidiumError, *, checked: bool) -> str | None:
     if wait.isdecimal():  # a proxy may put a date there
         return f"try again in {wait} s"
     if any("column" in item for item in error.errors):
-        return None if checked else "mend the file; `collidium check TASK FILE` tries it and costs nothing"
+        return None if checked else "fix the file; `collidium check TASK FILE` checks it free of charge"
     if isinstance(error, errors.NotFound) and TASKS_CALL in error.detail:
         return "`collidium tasks` lists the tasks of the server"
     if isinstance(error, errors.ConfigurationError) and error.errors:
-        return "mend or unset that; `collidium settings list` then shows every setting"
+        return "correct or unset it; `collidium settings list` then shows every setting"
     if "collidium login" in error.detail:
         return None
     if error.headers.get("WWW-Authenticate") == "X-Admin-Token":
-        return "set ADMIN_TOKEN to the operators' secret; a server without one keeps it in its data directory"
+        return "set ADMIN_TOKEN to the operators' secret; by default it is in the server's data directory"
     return next((ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE), None)

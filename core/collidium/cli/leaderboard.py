@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.calling import client
-from collidium.cli.listing import limit_option
-from collidium.cli.output import cell, json_option, print_json, print_table
+from collidium.cli.context import client
+from collidium.cli.options import json_option, limit_option
+from collidium.cli.output import cell, print_json, print_table
 
 if TYPE_CHECKING:
     from collidium.client import BestStep, Place, Receipt, Submission, TaskCard
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task")
-@limit_option("places")
-@click.option(
-    "--pareto", is_flag=True, help="Only the Pareto front, of a task that trades two metrics for each other."
-)
-@click.option("--user", metavar="NAME", help="Only the places of this account.")
-@click.option("--model", metavar="NAMESPACE/NAME", help="Only the places of this hub model.")
-@click.option("--history", is_flag=True, help="How the best came about, instead of the places.")
-@click.option("--metric", metavar="METRIC", help="Whose history; the primary metric if not told.")
+@limit_option("ranks")
+@click.option("--pareto", is_flag=True, help="Only the Pareto front, of a task with two competing metrics.")
+@click.option("--user", metavar="NAME", help="Only ranks of this account.")
+@click.option("--model", metavar="NAMESPACE/NAME", help="Only ranks of this hub model.")
+@click.option("--history", is_flag=True, help="Show the successive best scores instead of the ranks.")
+@click.option("--metric", metavar="METRIC", help="With --history: the metric; default: the primary one.")
 @json_option
 def leaderboard(
     task: str,
@@ -46,9 +44,9 @@ def leaderboard(
     collidium leaderboard tracking_small --history --metric physics_eff_pt1
     """
     if history and (pareto or user or model):
-        raise click.UsageError("--history is that of the whole leaderboard: no --pareto, --user or --model")
+        raise click.UsageError("--history covers the whole leaderboard: not with --pareto, --user or --model")
     if metric and not history:
-        raise click.UsageError("--metric says whose history; add --history")
+        raise click.UsageError("--metric needs --history")
     with client() as server:
         if history:
             steps = server.leaderboard_history(task, metric, limit=limit)
@@ -59,7 +57,7 @@ def leaderboard(
 
 
 def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep]) -> None:
-    """Who was the best, and since when, as a table."""
+    """The successive best scores as a table."""
     shown = next(m for m in card.metrics if m.name == (metric or card.primary_metric))
     verified = ("verified",) if shown.self_reported else ()
     print_table(
@@ -103,15 +101,15 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
 
 
 def score_cell(scored: Place | Submission, metric: str) -> str:
-    """The score of a metric, empty where there is none."""
+    """The score of a metric with its standard error; "-" where there is none."""
     return value_cell(scored.scores.get(metric), scored.uncertainties.get(metric))
 
 
 def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
-    """The model with what is known of the claim to it; None where there is no model."""
+    """The model and whether the account's claim to it is verified; None without a model."""
     return linked.model_repo and f"{linked.model_repo} ({linked.model_claim})"
 
 
 def value_cell(score: float | None, error: float | None) -> str:
-    """A score and its standard error, of which two digits say enough."""
+    """A score and its standard error, which is shown with two digits."""
     return cell(score) if score is None or error is None else f"{cell(score)} ± {error:.2g}"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.operate import on_platform
-from collidium.cli.output import json_option, print_json, print_table
+from collidium.cli.context import on_platform
+from collidium.cli.options import json_option
+from collidium.cli.output import print_items, print_json
 
 if TYPE_CHECKING:
     from collidium.accounts import Mismatch
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def ledger() -> None:
-    """Prove the credit ledger, and what is counted beside it."""
+    """Audit the credit ledger and the running totals."""
 
 
 @ledger.command()
 @json_option
 @click.pass_context
 def audit(ctx: click.Context, as_json: bool) -> None:
-    """Prove that every balance and every running total is what it is made of; ends with 1 if one is not.
+    """Check every balance and every running total; ends with 1 if one is wrong.
 
     Balances are compared with their ledger entries, totals of usage with the simulation requests.
 
@@ -48,13 +49,11 @@ def audit(ctx: click.Context, as_json: bool) -> None:
 
 def _show(balances: Sequence[Mismatch], totals: Sequence[TotalMismatch]) -> None:
     if balances:
-        print_table(
-            ("account", "balance", "sum of entries"),
-            ((m.hub_username, m.balance, m.entries_sum) for m in balances),
-        )
+        columns = {"account": "hub_username", "balance": "balance", "sum of entries": "entries_sum"}
+        print_items(balances, columns)
     else:
         click.echo("Every balance is the sum of its entries.")
     if totals:
-        print_table(("total", "kept", "counted anew"), ((t.total, t.kept, t.counted) for t in totals))
+        print_items(totals, {"total": "total", "stored": "kept", "recomputed": "counted"})
     else:
         click.echo("Every running total is the sum of its requests.")

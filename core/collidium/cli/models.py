@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import click
 
-from collidium.cli.calling import client
-from collidium.cli.listing import limit_option
-from collidium.cli.output import json_option, print_json, print_table
+from collidium.cli.context import client
+from collidium.cli.options import json_option, limit_option
+from collidium.cli.output import show_items
 
 
 @click.command()
-@click.option("--search", default="", metavar="TEXT", help="Only those with this in their name.")
-@click.option("--tag", default="", help="Only those with this tag.")
-@click.option("--task", default="", help="Only those that say they are for this benchmark task.")
+@click.option("--search", default="", metavar="TEXT", help="Only models with this text in their name.")
+@click.option("--tag", default="", help="Only models with this tag.")
+@click.option("--task", default="", help="Only models tagged with this benchmark task.")
 @limit_option("models")
 @json_option
 def models(search: str, tag: str, task: str, limit: int, as_json: bool) -> None:
-    """List models on the hub that carry the platform's tag, the latest first.
+    """List models on the hub that have the platform's tag, newest first.
 
     \b
     collidium models
@@ -24,13 +24,12 @@ def models(search: str, tag: str, task: str, limit: int, as_json: bool) -> None:
     """
     with client() as server:
         found = server.models(search=search, tag=tag, task=task, limit=limit).items
-    if as_json:
-        print_json(found)
-    else:
-        print_table(
-            ("model", "tasks", "tags", "downloads", "likes", "updated"),
-            (
-                (model.model_repo, model.tasks, model.tags, model.downloads, model.likes, model.updated_at)
-                for model in found
-            ),
-        )
+    columns = {
+        "model": "model_repo",
+        "tasks": "tasks",
+        "tags": "tags",
+        "downloads": "downloads",
+        "likes": "likes",
+        "updated": "updated_at",
+    }
+    show_items(found, columns, as_json=as_json)

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, TextIO
 
 import click
 
-from collidium.cli.text import printable, width_of, wrapped
 from collidium.records import Record
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+#: A column of a table: the name of a field, or what is shown of an item.
+ColumnSpec = str | Callable[[Any], object]
 
 #: From here on a number has four significant digits before its point.
 FOUR_DIGITS = 1000
-
-
-def json_option(command: Command) -> Command:
-    """Add ``--json``; errors become JSON too, on standard error."""
-
-    def remember(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
-        ctx.find_root().obj.as_json = value
-        return value
-
-    return click.option(
-        "--json", "as_json", is_flag=True, is_eager=True, callback=remember, help="Print plain JSON."
-    )(command)
 
 
 def print_json(value: object) -> None:
@@ -55,8 +46,43 @@ def plain(value: object) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
+def show_record(value: object, rows: Mapping[str, object], *, as_json: bool) -> None:
+    """The value as JSON, or ``rows``: names and values, a line each."""
+    if as_json:
+        print_json(value)
+    else:
+        print_record(rows)
+
+
+def show_items(items: Sequence[object], columns: Mapping[str, ColumnSpec], *, as_json: bool) -> None:
+    """The items as JSON, or as a table with these headings."""
+    if as_json:
+        print_json(items)
+    else:
+        print_items(items, columns)
+
+
+def show_message(value: object, message: str, *, as_json: bool) -> None:
+    """The value as JSON, or a sentence for people on standard output."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(message)
+
+
+def print_items(
+    items: Iterable[object], columns: Mapping[str, ColumnSpec], *, title: str | None = None
+) -> None:
+    """A table with a row for each item."""
+    print_table(columns, ([_of(item, column) for column in columns.values()] for item in items), title=title)
+
+
+def _of(item: object, column: ColumnSpec) -> object:
+    return getattr(item, column) if isinstance(column, str) else column(item)
+
+
 def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None
+    columns: Iterable[str], rows: Iterable[Sequence[object]], *, title: str | None = None
 ) -> None:
     """A table on standard output; on a terminal that is too narrow for it, a small record for each row."""
     if title is not None:
@@ -96,7 +122,7 @@ def cell(value: object) -> str:
 
 
 def moment(text: str | None) -> datetime | str | None:
-    """The time that a hub tells as text, for `cell`; what is no time stays as it is."""
+    """A hub's time, which is text, for `cell`; any other text is returned unchanged."""
     try:
         return datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -104,7 +130,7 @@ def moment(text: str | None) -> datetime | str | None:
 
 
 def note(message: str) -> None:
-    """Something for a person beside the data: standard error, a paragraph as wide as the terminal."""
+    """A message for people, next to the data: on standard error, as wide as the terminal."""
     text = printable(message)
     indent = text[: len(text) - len(text.lstrip("* "))]
     click.echo(
@@ -134,8 +160,44 @@ def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]], width: in
 
 
 def record_lines(record: Mapping[str, str], width: int | None) -> Iterator[str]:
-    """Names and values, a line each; a long value goes on below where it began."""
+    """Names and values, a line each; a long value continues below its beginning."""
     size = max(map(len, record), default=0)
     for name, value in record.items():
         label = f"{name:<{size}}{GAP}"
         yield from wrapped(value, width, first=label, rest=" " * len(label)).splitlines()
+
+
+def printable(text: str) -> str:
+    """The text without control characters: what comes from a server or a file must not drive a terminal."""
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
+
+
+def short_reference(reference: str) -> str:
+    """A ledger entry's reference with its long ids shortened; ``--json`` has them whole."""
+    return re.sub(r"\b([0-9a-f]{8})[0-9a-f]{24}\b", r"\1", reference)
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Columns of the terminal behind the stream; None if it is not a terminal."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def wrapped(text: str, width: int | None, *, first: str = "", rest: str = "") -> str:
+    """One paragraph in lines of at most ``width`` columns, broken between words only.
+
+    ``first`` stands before the first line and ``rest`` before each other one. A word that is longer than a
+    line stays whole: a name that is cut cannot be copied.
+    """
+    if width is None:
+        return first + text
+    lines = textwrap.wrap(
+        text,
+        max(width, len(rest) + 20),
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines) or first.rstrip()

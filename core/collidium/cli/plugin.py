@@ -1,4 +1,4 @@
-"""``collidium plugin``: what is plugged in."""
+"""``collidium plugin``: the installed plugins."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidium.cli.operate import quiet_settings
-from collidium.cli.output import json_option, note, plain, print_json, print_table
+from collidium.cli.context import quiet_settings
+from collidium.cli.options import json_option
+from collidium.cli.output import note, plain, print_json, print_table
 
 if TYPE_CHECKING:
     from collidium.plugins import Provided
@@ -21,9 +22,9 @@ def plugin() -> None:
 @plugin.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """List every plugin with what it brings, or why it does not load.
+    """List every plugin with what it provides, or why it does not load.
 
-    Ends with 0 also when a plugin is broken: the platform runs without it.
+    Ends with 0 even if a plugin is broken: the platform runs without it.
 
     \b
     collidium plugin list
@@ -55,7 +56,7 @@ def list_(as_json: bool) -> None:
         print_json({"plugins": records, "clashes": loaded.clashes})
         return
     print_table(
-        ("plugin", "from", "version", "state", "brings"),
+        ("plugin", "from", "version", "state", "provides"),
         (
             (r.name, r.distribution, r.version, r.state, r.error or brings[r.name])
             for r in loaded.records.values()

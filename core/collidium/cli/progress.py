@@ -1,4 +1,4 @@
-"""Progress bars and status lines: on standard error, and only where somebody watches."""
+"""Progress bars and status lines: on standard error, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
-from collidium.cli.output import note
-from collidium.cli.text import printable
+from collidium.cli.output import note, printable
 
-#: Called with what is done and what there is in all.
+#: Called with the amount done and the total.
 Progress = Callable[[int, int], None]
 
 
 @contextmanager
 def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -> Iterator[Progress | None]:
-    """A bar that is told how far things are; when all is done it shows ``after``.
+    """A bar with ``label``, and ``after`` when all is done; gives None without a terminal.
 
-    ``sizes`` shows bytes, speed and the time that is left. Gives None where nobody watches.
+    ``sizes`` shows bytes, speed and remaining time.
     """
     if not sys.stderr.isatty():
         yield None
@@ -48,7 +47,7 @@ def progress_bars(steps: Mapping[str, tuple[str, bool]]) -> Iterator[Callable[[s
     with ExitStack() as stack:
         bars: dict[str, Progress | None] = {}
 
-        def tell(step: str, done: int, total: int) -> None:
+        def update(step: str, done: int, total: int) -> None:
             if step not in bars:
                 stack.close()
                 label, sizes = steps[step]
@@ -56,33 +55,33 @@ def progress_bars(steps: Mapping[str, tuple[str, bool]]) -> Iterator[Callable[[s
             if show := bars[step]:
                 show(done, total)
 
-        yield tell
+        yield update
 
 
 @contextmanager
 def status_line() -> Iterator[Callable[[str], None]]:
-    """A line on standard error that is told what goes on, with the time that has passed.
+    """A line on standard error with the last message and the elapsed time.
 
-    Where nobody watches, each new message is a line of its own.
+    Without a terminal each new message is a line of its own.
     """
     if not sys.stderr.isatty():
-        told = ""
+        last = ""
 
-        def say(message: str) -> None:
-            nonlocal told
-            if message != told:
-                told = message
+        def write(message: str) -> None:
+            nonlocal last
+            if message != last:
+                last = message
                 note(message)
 
-        yield say
+        yield write
         return
     from rich import progress
     from rich.console import Console
 
-    columns = [progress.SpinnerColumn(), progress.TextColumn("{task.fields[told]}", markup=False)]
+    columns = [progress.SpinnerColumn(), progress.TextColumn("{task.fields[message]}", markup=False)]
     line = progress.Progress(
         *columns, progress.TimeElapsedColumn(), console=Console(stderr=True), transient=True
     )
     with line:
-        task = line.add_task("", total=None, told="")
-        yield lambda message: line.update(task, told=printable(message))
+        task = line.add_task("", total=None, message="")
+        yield lambda message: line.update(task, message=printable(message))

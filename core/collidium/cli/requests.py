@@ -1,15 +1,15 @@
-"""``collidium status``, ``cancel`` and ``requests``: simulation requests and what becomes of them."""
+"""``collidium status``, ``cancel`` and ``requests``: simulation requests and their states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.calling import client
-from collidium.cli.listing import limit_option
-from collidium.cli.output import cell, json_option, note, print_json, print_record, print_table
+from collidium.cli.context import client
+from collidium.cli.options import json_option, limit_option
+from collidium.cli.output import ColumnSpec, cell, note, print_items, print_json, print_record, show_items
 
 if TYPE_CHECKING:
     from collidium.client import SimulationRequest
@@ -23,34 +23,28 @@ state_option = click.option("--state", type=click.Choice(STATES), help="Only req
 @click.argument("request_id", metavar="REQUEST")
 @json_option
 def status(request_id: str, as_json: bool) -> None:
-    """Show a simulation request and what happened to it so far.
+    """Show a simulation request with its timeline.
 
     \b
     collidium status 0c62a9ba44bd4ff18f0f73a8de5c3c2d
     """
     with client() as server:
         request = server.request(request_id)
-    if as_json:
-        print_json(request)
-    else:
-        show(request)
+    print_json(request) if as_json else show(request)
 
 
 @click.command()
 @click.argument("request_id", metavar="REQUEST")
 @json_option
 def cancel(request_id: str, as_json: bool) -> None:
-    """Cancel a simulation request; what its job did not use is refunded.
+    """Cancel a simulation request; the unused part is refunded.
 
     \b
     collidium cancel 0c62a9ba44bd4ff18f0f73a8de5c3c2d
     """
     with client() as server:
         request = server.cancel(request_id)
-    if as_json:
-        print_json(request)
-    else:
-        tell_of_cancellation(request)
+    print_json(request) if as_json else _show_cancellation(request)
 
 
 @click.command()
@@ -66,22 +60,19 @@ def requests(state: str | None, limit: int, as_json: bool) -> None:
     """
     with client() as server:
         found = server.requests(state=state, limit=limit).items
-    if as_json:
-        print_json(found)
-    else:
-        show_list(found)
+    show_requests(found, as_json=as_json)
 
 
 def show(request: SimulationRequest) -> None:
     """One request with its timeline."""
     refunded = f", {cell(request.credits_refunded)} refunded" if request.credits_refunded else ""
-    mock = " (a mock: there is nothing)" if request.output_is_mock else ""
+    mock = " (mock: no events)" if request.output_is_mock else ""
     order = f"{request.events} events of {request.channel} at pileup {request.pileup}, seed {request.seed}"
     print_record(
         {
             "request": request.request_id,
             "order": order,
-            "state": told_state(request),
+            "state": state_text(request),
             "reason": request.reason,
             "credits": f"{cell(request.credits_charged)} charged{refunded}",
             "node-hours": request.node_hours,
@@ -89,44 +80,34 @@ def show(request: SimulationRequest) -> None:
         }
     )
     if request.timeline:
-        print_table(
-            ("when", "state", "what happened"),
-            ((moment.at, moment.state, moment.reason) for moment in request.timeline),
-            title="Timeline",
-        )
+        columns = {"when": "at", "state": "state", "what happened": "reason"}
+        print_items(request.timeline, columns, title="Timeline")
 
 
-def show_list(requests: Iterable[SimulationRequest], *, of_everybody: bool = False) -> None:
-    """Requests as a table; of everybody with the account of each."""
-    whose = ("account",) if of_everybody else ()
-    print_table(
-        ("request", *whose, "state", "channel", "events", "pileup", "credits", "ordered"),
-        (
-            (
-                request.request_id,
-                *((request.hub_username,) if of_everybody else ()),
-                told_state(request),
-                request.channel,
-                request.events,
-                request.pileup,
-                request.credits_charged,
-                request.created_at,
-            )
-            for request in requests
-        ),
-    )
+def show_requests(requests: Sequence[SimulationRequest], *, accounts: bool = False, as_json: bool) -> None:
+    """Requests as a table, with the account of each if ``accounts``, or as JSON."""
+    columns: dict[str, ColumnSpec] = {
+        "request": "request_id",
+        **({"account": "hub_username"} if accounts else {}),
+        "state": state_text,
+        "channel": "channel",
+        "events": "events",
+        "pileup": "pileup",
+        "credits": "credits_charged",
+        "ordered": "created_at",
+    }
+    show_items(requests, columns, as_json=as_json)
 
 
-def told_state(request: SimulationRequest) -> str:
-    """The state, and that it is about to change where that was asked for."""
+def state_text(request: SimulationRequest) -> str:
+    """The state, and whether cancellation is pending."""
     stopping = request.cancel_requested and not request.has_ended
     return f"{request.state} (being cancelled)" if stopping else request.state
 
 
-def tell_of_cancellation(request: SimulationRequest) -> None:
-    """What became of a cancellation so far."""
+def _show_cancellation(request: SimulationRequest) -> None:
     if request.has_ended:
         click.echo(f"Request {request.request_id} is {request.state}.")
     else:
         click.echo(f"Request {request.request_id} is being cancelled.")
-        note(f"`collidium status {request.request_id}` tells when it is.")
+        note(f"`collidium status {request.request_id}` shows when it is done.")

@@ -1,50 +1,105 @@
-"""The root of the command: what it can do, and nothing of how."""
+"""The root of the command: which commands there are, each imported when it is used."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from collidium import __version__
-from collidium.cli.lazy import LazyGroup
+from collidium.cli import extensions
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-#: Command -> module:attribute, of what asks a server over the network or needs none.
-FOR_EVERYBODY = {
+
+class LazyGroup(click.Group):
+    """The root group: its own commands by address, then those of plugins."""
+
+    def __init__(
+        self, *args: Any, sections: Mapping[str, Mapping[str, str]] | None = None, **kwargs: Any
+    ) -> None:
+        """``sections``: title -> command -> ``module:attribute``, as the help shows them."""
+        super().__init__(*args, **kwargs)
+        self._sections = dict(sections or {})
+        self._commands_at = {
+            name: at for commands in self._sections.values() for name, at in commands.items()
+        }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._commands_at | extensions.declared())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        address = self._commands_at.get(cmd_name)
+        if address is None:
+            return extensions.find(cmd_name)
+        module, _, attribute = address.partition(":")
+        return cast(click.Command, getattr(import_module(module), attribute))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            # Click knows only commands that are imported already.
+            close = get_close_matches(args[0], self.list_commands(ctx))
+            if not close:
+                raise
+            meant = " or ".join(f"`collidium {name}`" for name in close)
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant}?")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections = {
+            title: {name: self._summary(ctx, name) for name in commands}
+            for title, commands in self._sections.items()
+        }
+        if of_plugins := extensions.summaries():
+            sections["Commands of plugins"] = of_plugins
+        for title, lines in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(sorted(lines.items()))
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(limit=80) if command else ""
+
+
+#: Command -> module:attribute, of commands that call a server over the network or need none.
+FOR_USERS = {
     "bench": "collidium.cli.bench:bench",
     "cancel": "collidium.cli.requests:cancel",
-    "check": "collidium.cli.submit:check",
+    "check": "collidium.cli.submissions:check",
     "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
     "estimate": "collidium.cli.estimate:estimate",
-    "knobs": "collidium.cli.estimate:knobs",
+    "limits": "collidium.cli.estimate:limits",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
-    "link": "collidium.cli.link:link",
-    "login": "collidium.cli.login:login",
-    "me": "collidium.cli.me:me",
+    "link": "collidium.cli.submissions:link",
+    "login": "collidium.cli.account:login",
+    "me": "collidium.cli.account:me",
     "models": "collidium.cli.models:models",
     "presets": "collidium.cli.estimate:presets",
     "requests": "collidium.cli.requests:requests",
     "simulate": "collidium.cli.simulate:simulate",
     "status": "collidium.cli.requests:status",
     "submissions": "collidium.cli.submissions:submissions",
-    "submit": "collidium.cli.submit:submit",
+    "submit": "collidium.cli.submissions:submit",
     "tasks": "collidium.cli.tasks:tasks",
     "webhook": "collidium.cli.webhook:webhook",
 }
-#: The same, of what asks a server with the operators' secret.
+#: The same, of commands that need the operators' secret.
 FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
     "benchmark": "collidium.cli.benchmark:benchmark",
 }
-#: The same, of what works on the server's own settings, database and files.
+#: The same, of commands that use the server's own settings, database and files.
 ON_THE_SERVER = {
-    "db": "collidium.cli.db:db",
+    "db": "collidium.cli.serve:db",
     "ledger": "collidium.cli.ledger:ledger",
     "plugin": "collidium.cli.plugin:plugin",
     "serve": "collidium.cli.serve:serve",
@@ -53,9 +108,9 @@ ON_THE_SERVER = {
     "truth": "collidium.cli.truth:truth",
     "worker": "collidium.cli.serve:worker",
 }
-COMMANDS = FOR_EVERYBODY | FOR_OPERATORS | ON_THE_SERVER
+COMMANDS = FOR_USERS | FOR_OPERATORS | ON_THE_SERVER
 SECTIONS = {
-    "Commands for everybody": FOR_EVERYBODY,
+    "Commands for users": FOR_USERS,
     "Commands for operators": FOR_OPERATORS,
     "Commands on the server's machine": ON_THE_SERVER,
 }
@@ -63,14 +118,14 @@ SECTIONS = {
 
 @dataclass(slots=True)
 class Session:
-    """What all commands of one call share."""
+    """State that all commands of one call share."""
 
     as_json: bool = False
-    #: Whether the call checks a file of predictions, which needs no advice to check it.
+    #: Whether the call is `collidium check`, which needs no advice to check the file.
     checks: bool = False
 
     def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
-        """Screens that plugins bring to the operator's console, by label, and what is wrong with any."""
+        """Screens of plugins for the operator's console, by label, and the reasons why any is missing."""
         from collidium.cli.extensions import screens
 
         return screens()
@@ -82,14 +137,14 @@ def collidium() -> None:
     """Share simulated collider events, order new ones, and compare reconstruction models on benchmarks.
 
     \b
-    See it all at work:        collidium demo
-    See what is asked:         collidium tasks
+    See the whole loop:        collidium demo
+    List benchmark tasks:      collidium tasks
     Run a server:              collidium serve
-    Make events here:          collidium simulate --preset ttbar-quick
+    Simulate events here:      collidium simulate --preset ttbar-quick
     Order them from a server:  collidium simulate --remote --preset ttbar-quick --wait
-    Send predictions:          collidium submit tracking predictions.parquet
-    See who leads:             collidium leaderboard tracking
+    Submit predictions:        collidium submit tracking predictions.parquet
+    Show the leaderboard:      collidium leaderboard tracking
 
     Clients find the server by PLATFORM_BACKEND (default http://127.0.0.1:8000) and your token by HF_TOKEN
-    or `collidium login`. `collidium settings list` shows what a server can be told.
+    or `collidium login`. `collidium settings list` shows the settings of a server.
     """

@@ -1,10 +1,15 @@
-"""``collidium serve``: run the platform's server."""
+"""``collidium serve``, ``worker`` and ``db``: the processes of the platform, and their database's schema."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import click
+
+from collidium.cli.context import quiet_settings
+from collidium.cli.options import DIRECTORY, json_option
+from collidium.cli.output import note, print_json, printable
 
 
 @click.command()
@@ -15,12 +20,12 @@ import click
     help="Port; 0 takes a free one. Default: PLATFORM_PORT, else 8000.",
 )
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes that share the port.")
-@click.option("--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for all files.")
+@click.option("--data-dir", type=DIRECTORY, help="Directory for all files.")
 def serve(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> None:
-    """Run the server until SIGTERM or Ctrl-C; requests in flight are finished first.
+    """Run the server until SIGTERM or Ctrl-C; running requests are finished first.
 
-    Prints its address when it is ready. On a fresh machine it makes its database and an admin token, and
-    says where the token is.
+    Prints its address when it is ready. On first start it creates its database and an admin token, and
+    prints where the token is.
 
     \b
     collidium serve
@@ -34,18 +39,57 @@ def serve(host: str | None, port: int | None, workers: int | None, data_dir: Pat
 
 
 @click.command()
-@click.option("--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for all files.")
+@click.option("--data-dir", type=DIRECTORY, help="Directory for all files.")
 def worker(data_dir: Path | None) -> None:
-    """Follow simulation requests and deliver webhooks until SIGTERM or Ctrl-C; serves nobody.
+    """Follow simulation requests and deliver webhooks until SIGTERM or Ctrl-C, without serving.
 
-    Any number of workers and servers share the work, if they share settings and database.
+    Any number of workers and servers share the work, with the same settings and database.
 
     \b
     collidium worker
     PLATFORM_DATABASE_URL=postgres://collidium@db/collidium collidium worker
     """
     from collidium import settings
-    from collidium.server.following import follow
+    from collidium.server.worker import follow
 
     given = {} if data_dir is None else {"data_dir": data_dir.absolute()}
     follow(settings.load(**given), lambda: click.echo("Following requests."))
+
+
+@click.group()
+def db() -> None:
+    """Migrate or check the database's schema."""
+
+
+@db.command()
+def migrate() -> None:
+    """Migrate the schema of PLATFORM_DATABASE_URL to this release. Safe to repeat.
+
+    `collidium serve` itself migrates the SQLite file that is used without that setting.
+
+    \b
+    collidium db migrate
+    """
+    from collidium import database
+
+    asyncio.run(database.migrate(quiet_settings().database))
+    note("The database has the schema of this release.")
+
+
+@db.command()
+@json_option
+@click.pass_context
+def check(ctx: click.Context, as_json: bool) -> None:
+    """List problems of the schema; ends with 1 if there are any.
+
+    \b
+    collidium db check
+    """
+    from collidium import database
+
+    problems = asyncio.run(database.check(quiet_settings().database))
+    if as_json:
+        print_json({"problems": problems})
+    else:
+        click.echo("\n".join(map(printable, problems)) or "The database has the schema of this release.")
+    ctx.exit(1 if problems else 0)

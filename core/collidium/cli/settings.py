@@ -1,4 +1,4 @@
-"""``collidium settings``: what can be set, what is, and where that comes from."""
+"""``collidium settings``: every setting, its value and where that comes from."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import click
 
-from collidium.cli.operate import quiet_settings
-from collidium.cli.output import json_option, print_json, print_table
+from collidium.cli.context import quiet_settings
+from collidium.cli.options import json_option
+from collidium.cli.output import ColumnSpec, show_items
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 MASK = "********"
 
-#: What only clients read.
+#: Settings that only clients read.
 CLIENT_SETTINGS = {
     "PLATFORM_BACKEND": ("http://127.0.0.1:8000", "Address of the server that clients call."),
     "HF_TOKEN": (None, "The user's hub token; default: the one kept by `collidium login`."),
@@ -39,28 +40,25 @@ class SettingStatus:
 
 @click.group()
 def settings() -> None:
-    """See what the platform can be told, in the environment or a `.env` file."""
+    """Show the settings, read from the environment or a `.env` file."""
 
 
 @settings.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """List every setting with its value, where that comes from, its default and what it is for.
+    """List every setting with its value, source, default and meaning.
 
     \b
     collidium settings list
     """
-    statuses = [*_of_server(), *_of_clients()]
-    if as_json:
-        print_json(statuses)
-    else:
-        print_table(
-            ("setting", "value", "from", "default", "what it is for"),
-            (
-                (s.name, _readable(s.name, s.value), s.origin, _readable(s.name, s.default), s.help)
-                for s in statuses
-            ),
-        )
+    columns: dict[str, ColumnSpec] = {
+        "setting": "name",
+        "value": lambda status: _readable(status.name, status.value),
+        "from": "origin",
+        "default": lambda status: _readable(status.name, status.default),
+        "meaning": "help",
+    }
+    show_items([*_of_server(), *_of_clients()], columns, as_json=as_json)
 
 
 def _of_server() -> Iterator[SettingStatus]:
@@ -106,7 +104,7 @@ def _shown(value: object) -> object:
 
 
 def _readable(name: str, value: object) -> object:
-    """Bytes in the largest unit that holds them exactly."""
+    """Bytes in the largest unit that gives a whole number."""
     if not name.endswith("_BYTES") or not isinstance(value, int):
         return value
     power = next(power for power in (3, 2, 1, 0) if power == 0 or value % 1024**power == 0)
@@ -114,7 +112,7 @@ def _readable(name: str, value: object) -> object:
 
 
 def _without_password(text: str) -> str:
-    """A URL with its password masked, wherever it stands in it; any other text as it is."""
+    """A URL with its password masked in any part of it; any other text unchanged."""
     try:
         url = urlsplit(text)
         secrets = [url.password, *parse_qs(url.query).get("password", [])]

@@ -1,13 +1,29 @@
-"""``collidium submissions``: what an account has submitted."""
+"""``collidium submit``, ``check``, ``submissions`` and ``link``: predictions and what is stored of them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from collidium.cli.calling import client
+from collidium.cli.context import client
 from collidium.cli.leaderboard import model_cell, score_cell
-from collidium.cli.listing import limit_option
-from collidium.cli.output import json_option, print_json, print_table
+from collidium.cli.options import EXISTING_FILE, json_option, limit_option
+from collidium.cli.output import (
+    ColumnSpec,
+    note,
+    print_json,
+    print_record,
+    print_table,
+    show_items,
+    show_record,
+)
+from collidium.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collidium.client import Receipt
+    from collidium.client.calls import Links
 
 
 @click.command()
@@ -23,20 +39,120 @@ def submissions(task: str | None, limit: int, as_json: bool) -> None:
     """
     with client() as server:
         found = server.submissions(task=task, limit=limit).items
-    if as_json:
-        print_json(found)
-        return
+    columns: dict[str, ColumnSpec] = {
+        "submission": "submission_id",
+        "task": "task",
+        "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
+        "credits": "credits_earned",
+        "model": model_cell,
+        "submitted": "submitted_at",
+    }
+    show_items(found, columns, as_json=as_json)
+
+
+@click.command()
+@click.argument("task")
+@click.argument("file", type=EXISTING_FILE)
+@click.option("--model-repo", metavar="NAMESPACE/NAME", help="The model's repository on the hub.")
+@json_option
+def submit(task: str, file: Path, model_repo: str | None, as_json: bool) -> None:
+    """Send FILE, a parquet file of predictions, to be scored for TASK.
+
+    Sending the same file again returns the first result, and links the model if none was linked.
+    `collidium link` changes links later. `collidium check` checks a file without submitting it.
+
+    \b
+    collidium submit tracking predictions.parquet
+    collidium submit tracking predictions.parquet --model-repo alice/helix
+    """
+    with client() as server, progress_bar(f"Sending {file.name}", "Scoring", sizes=True) as progress:
+        receipt = server.submit(task, file, model_repo, progress)
+    print_json(receipt) if as_json else _show(receipt)
+
+
+def _show(receipt: Receipt) -> None:
+    errors = receipt.uncertainties
     print_table(
-        ("submission", "task", "scores", "credits", "model", "submitted"),
-        (
-            (
-                submission.submission_id,
-                submission.task,
-                [f"{metric} {score_cell(submission, metric)}" for metric in submission.scores],
-                submission.credits_earned,
-                model_cell(submission),
-                submission.submitted_at,
-            )
-            for submission in found
-        ),
+        ("metric", "score", "standard error"),
+        ((metric, score, errors.get(metric)) for metric, score in receipt.scores.items()),
     )
+    print_record(
+        {
+            "submission": receipt.submission_id,
+            "model": model_cell(receipt),
+            "credits earned": receipt.credits_earned,
+            "rows": receipt.rows,
+            "scorer, truth": (receipt.scorer_version, receipt.truth_version),
+        }
+    )
+    if receipt.deduplicated:
+        note("You submitted this file before; this is its result.")
+    for warning in receipt.warnings:
+        note(f"Warning: {warning}")
+
+
+@click.command()
+@click.argument("task")
+@click.argument("file", type=EXISTING_FILE)
+@json_option
+def check(task: str, file: Path, as_json: bool) -> None:
+    """Check FILE, a parquet file of predictions, for TASK on the server, without submitting it.
+
+    Lists every problem with column, event and example rows.
+
+    \b
+    collidium check tracking predictions.parquet
+    """
+    click.get_current_context().find_root().obj.checks = True
+    with client() as server, progress_bar(f"Sending {file.name}", "Checking", sizes=True) as progress:
+        checked = server.check(task, file, progress)
+    if as_json:
+        print_json(checked)
+    else:
+        click.echo(f"{file.name} is valid: {checked.rows} rows.")
+        for warning in checked.warnings:
+            note(f"Warning: {warning}")
+
+
+#: What `--remove` names, and the field.
+_FIELDS = {"model": "model_repo", "code": "code_url", "paper": "paper_url"}
+
+
+@click.command()
+@click.argument("submission")
+@click.option("--model-repo", metavar="NAMESPACE/NAME", help="The model's repository on the hub.")
+@click.option("--code-url", metavar="URL", help="HTTPS address of the code.")
+@click.option("--paper-url", metavar="URL", help="HTTPS address of the paper.")
+@click.option("--remove", multiple=True, type=click.Choice(list(_FIELDS)), help="Remove a link; repeatable.")
+@json_option
+def link(
+    submission: str,
+    model_repo: str | None,
+    code_url: str | None,
+    paper_url: str | None,
+    remove: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Set the links of your SUBMISSION; links that are not given stay.
+
+    The server asks the hub with your token whether the model's repository belongs to you or your
+    organisation (verified), to another account (unverified), or is not visible to you (missing). Setting
+    a link again checks it again.
+
+    \b
+    collidium link 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --model-repo alice/helix
+    collidium link 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --code-url https://github.com/alice/helix --json
+    collidium link 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --remove paper
+    """
+    given = {"model_repo": model_repo, "code_url": code_url, "paper_url": paper_url}
+    links: Links = {name: value for name, value in given.items() if value is not None}  # type: ignore[assignment]  # by these names
+    for name in remove:
+        if _FIELDS[name] in links:
+            raise click.UsageError(f"the {name} cannot be both set and removed")
+    links |= dict.fromkeys(_FIELDS[name] for name in remove)  # type: ignore[typeddict-item]  # by these names
+    if not links:
+        raise click.UsageError("nothing to change: give a link, or --remove one")
+    with client() as server:
+        kept = server.set_links(submission, **links)
+    rows = {"model": model_cell(kept), "code": kept.code_url, "paper": kept.paper_url}
+    show_record(kept, rows, as_json=as_json)

@@ -1,4 +1,4 @@
-"""``collidium task``: the backend's task list, and what helps to write a task."""
+"""``collidium task``: the task list of the server, and tools for task authors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidium.cli.cards import print_card
-from collidium.cli.operate import on_platform
-from collidium.cli.output import json_option, note, print_json, print_record, print_table
+from collidium.cli.context import on_platform
+from collidium.cli.options import json_option
+from collidium.cli.output import ColumnSpec, note, print_json, print_record, show_items
 from collidium.cli.task_kit import check, new
+from collidium.cli.tasks import print_card
 from collidium.errors import NotFound
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def task() -> None:
-    """Say which benchmark tasks the server offers; write one of your own.
+    """Choose the benchmark tasks of the server; write a task.
 
-    A task is installed when a plugin brings it, and listed when it is on the task list. Only listed tasks
-    that have truth take submissions.
+    A task is installed when a plugin provides it, and listed when it is on the task list. Only listed tasks
+    with truth accept submissions.
     """
 
 
@@ -38,44 +39,35 @@ def list_(as_json: bool) -> None:
     \b
     collidium task list
     """
-    from collidium.benchmarks.tasks.tasklist import list_tasks
+    from collidium.benchmarks.tasklist import list_tasks
 
-    statuses = on_platform(list_tasks)
-    if as_json:
-        print_json(statuses)
-        return
-    print_table(
-        ("task", "installed", "listed", "from", "scorer", "truth", "takes submissions"),
-        (
-            (
-                s.name,
-                s.installed,
-                s.listed,
-                s.distribution,
-                s.scorer_version,
-                s.truth_version,
-                s.reason or "yes",
-            )
-            for s in statuses
-        ),
-    )
+    statuses = on_platform(lambda platform: list_tasks(platform.tasks))
+    columns: dict[str, ColumnSpec] = {
+        "task": "name",
+        "installed": "installed",
+        "listed": "listed",
+        "from": "distribution",
+        "scorer": "scorer_version",
+        "truth": "truth_version",
+        "accepts submissions": lambda status: status.reason or "yes",
+    }
+    show_items(statuses, columns, as_json=as_json)
 
 
 @task.command()
 @click.argument("name")
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Show what task NAME asks for, how it is scored and paid, and why it takes no submissions.
+    """Show the card of task NAME, and why it accepts no submissions.
 
     \b
     collidium task show tracking
     """
 
     async def find(platform: Platform) -> dict[str, Any]:
-        from collidium.benchmarks.tasks.cards import card_of
-        from collidium.benchmarks.tasks.tasklist import list_tasks
+        from collidium.benchmarks.tasklist import card_of, list_tasks
 
-        statuses = {status.name: status for status in await list_tasks(platform)}
+        statuses = {status.name: status for status in await list_tasks(platform.tasks)}
         if name not in statuses:
             raise NotFound(f"there is no task {name!r} (there are: {', '.join(statuses) or 'none'})")
         status = statuses[name]
@@ -97,23 +89,23 @@ def add(name: str, as_json: bool) -> None:
     \b
     collidium task add tracking
     """
-    from collidium.benchmarks.tasks.tasklist import add_task
+    from collidium.benchmarks.tasklist import add_task
 
-    _print_status(on_platform(lambda platform: add_task(platform, name)), as_json)
+    _print_status(on_platform(lambda platform: add_task(platform.tasks, name)), as_json)
 
 
 @task.command()
 @click.argument("name")
 @json_option
 def remove(name: str, as_json: bool) -> None:
-    """Take task NAME off the task list; its submissions, scores and credits stay.
+    """Remove task NAME from the task list; its submissions, scores and credits stay.
 
     \b
     collidium task remove tracking
     """
-    from collidium.benchmarks.tasks.tasklist import remove_task
+    from collidium.benchmarks.tasklist import remove_task
 
-    _print_status(on_platform(lambda platform: remove_task(platform, name)), as_json)
+    _print_status(on_platform(lambda platform: remove_task(platform.tasks, name)), as_json)
 
 
 def _print_status(status: TaskStatus, as_json: bool) -> None:
@@ -122,9 +114,9 @@ def _print_status(status: TaskStatus, as_json: bool) -> None:
         return
     note(f"Task {status.name} is {'listed' if status.listed else 'not listed any more'}.")
     if status.listed:
-        note("A server that was running before its plugin was installed must be started again to see it.")
+        note("Restart a server that was started before the plugin was installed.")
     if status.listed and status.reason:
-        note(f"It takes no submissions yet: {status.reason}.")
+        note(f"It accepts no submissions yet: {status.reason}.")
 
 
 def _print_card(status: TaskStatus, card: TaskCard | None) -> None:
@@ -135,6 +127,6 @@ def _print_card(status: TaskStatus, card: TaskCard | None) -> None:
         "truth": status.truth_version,
     }
     if card is None:
-        print_record({"task": status.name, **more, "takes submissions": f"no: {status.reason}"})
+        print_record({"task": status.name, **more, "accepts submissions": f"no: {status.reason}"})
     else:
         print_card(card, more, status.reason)

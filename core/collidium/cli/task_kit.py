@@ -1,4 +1,4 @@
-"""``collidium task new`` and ``collidium task check``: for whoever writes a task."""
+"""``collidium task new`` and ``collidium task check``: for task authors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.output import json_option, note, print_json, print_table
+from collidium.cli.options import DIRECTORY, EXISTING_FILE, json_option
+from collidium.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collidium.testing.task_suite.suite import Outcome
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command()
@@ -26,11 +24,11 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
     "--directory",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where to write it; default: collidium-task-NAME.",
+    help="Directory of the package; default: collidium-task-NAME.",
 )
 @json_option
 def new(name: str, directory: Path | None, as_json: bool) -> None:
-    """Write a package with task NAME that can be installed, and whose own tests pass at once.
+    """Create an installable package with task NAME and passing tests.
 
     \b
     collidium task new vertexing
@@ -38,9 +36,7 @@ def new(name: str, directory: Path | None, as_json: bool) -> None:
     from collidium import plugins
     from collidium.testing.task_template import default_directory, write_package
 
-    loaded = plugins.load()
-    tasks = loaded.tasks()
-    taken = {task: loaded.distribution_of(origin) for task, origin in tasks.origins.items()}
+    taken = plugins.load().tasks().distributions
     directory = directory or default_directory(name)
     written = write_package(name, directory, taken)
     if as_json:
@@ -48,17 +44,20 @@ def new(name: str, directory: Path | None, as_json: bool) -> None:
         return
     for path in written:
         click.echo(path)
-    note(f"Now: cd {directory}, pip install -e '.[test]', pytest. Its README tells what to change.")
+    note(f"Now: cd {directory}, pip install -e '.[test]', pytest. Its README explains what to change.")
 
 
 @click.command()
 @click.argument("name")
 @click.option(
-    "--from", "source", type=_DIRECTORY, metavar="DIR", help="Dataset; default: five events of ours."
+    "--from", "source", type=DIRECTORY, metavar="DIR", help="Dataset; default: the five built-in events."
 )
 @click.option("--config", metavar="NAME", help="Dataset config, for example ttbar_pu200.")
 @click.option(
-    "--predictions", type=_FILE, metavar="FILE", help="Valid predictions, for a task without baseline."
+    "--predictions",
+    type=EXISTING_FILE,
+    metavar="FILE",
+    help="Valid predictions, for tasks without baseline.",
 )
 @json_option
 @click.pass_context
@@ -70,10 +69,10 @@ def check(
     predictions: Path | None,
     as_json: bool,
 ) -> None:
-    """Check that the installed task NAME keeps its contract; ends with 1 if it does not.
+    """Check that the installed task NAME satisfies its contract; ends with 1 if it does not.
 
-    Its card, truth, scoring, merging, problems, memory and behaviour on hostile predictions are tried on
-    the first events of a dataset. Needs hypothesis (pip install hypothesis).
+    Checks card, truth, scoring, merging, problems, memory and hostile predictions on the first events of a
+    dataset. Needs hypothesis (pip install hypothesis).
 
     \b
     collidium task check tracking
@@ -82,7 +81,7 @@ def check(
 
     suite = installed_suite(name, directory=source, config=config, predictions=predictions)
     with tempfile.TemporaryDirectory(prefix="collidium-check-") as scratch:
-        # hypothesis leaves a directory wherever it is used.
+        # hypothesis creates a directory wherever it is used.
         os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", scratch)
         outcomes = list(suite)
     broken = [outcome for outcome in outcomes if outcome.state == "broken"]
@@ -120,7 +119,7 @@ def _show(name: str, outcomes: Sequence[Outcome]) -> None:
         note(f"\N{BULLET} {outcome.check.name}: {outcome.detail}")
     if broken:
         unchecked = sum(outcome.state == "not checked" for outcome in outcomes)
-        more = f", and {unchecked} cannot be checked before that is mended" if unchecked else ""
+        more = f", and {unchecked} cannot be checked until that is fixed" if unchecked else ""
         note(f"Task {name} breaks {len(broken)} of {len(outcomes)} promises{more}.")
     else:
         note(f"Task {name} keeps all {len(outcomes)} promises.")

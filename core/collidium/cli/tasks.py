@@ -1,19 +1,45 @@
-"""``collidium tasks``: what the server asks for."""
+"""``collidium tasks``: the benchmark tasks of the server, and a task's card for people."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import TYPE_CHECKING, Final
+
 import click
 
-from collidium.cli.calling import client
-from collidium.cli.cards import print_card
-from collidium.cli.output import json_option, print_json, print_table
+from collidium.cli.context import client
+from collidium.cli.options import json_option
+from collidium.cli.output import (
+    ColumnSpec,
+    print_json,
+    print_paragraph,
+    print_record,
+    print_table,
+    show_items,
+)
+from collidium.contracts.bounds import in_digits
+
+if TYPE_CHECKING:
+    from collidium.client import Metric, PredictionColumn, TaskCard
+    from collidium.contracts.task import Column
+
+
+_COLUMNS: Final[Mapping[str, ColumnSpec]] = {
+    "task": "name",
+    "title": "title",
+    "dataset": "dataset",
+    "events": lambda task: f"{task.eval_events.start}:{task.eval_events.stop}",
+    "primary metric": "primary_metric",
+    "accepts submissions": "accepts_submissions",
+}
 
 
 @click.command()
 @click.argument("name", required=False)
 @json_option
 def tasks(name: str | None, as_json: bool) -> None:
-    """List the tasks of the server, or show what task NAME asks for and how it is scored.
+    """List the tasks of the server, or show the card of task NAME: what to predict and how it is scored.
 
     \b
     collidium tasks
@@ -21,23 +47,72 @@ def tasks(name: str | None, as_json: bool) -> None:
     """
     with client() as server:
         found = server.tasks().items if name is None else server.task(name)
-    if as_json:
+    if isinstance(found, tuple):
+        show_items(found, _COLUMNS, as_json=as_json)
+    elif as_json:
         print_json(found)
-    elif isinstance(found, tuple):
-        print_table(
-            ("task", "title", "dataset", "events", "primary metric", "takes submissions"),
-            (
-                (
-                    task.name,
-                    task.title,
-                    task.dataset,
-                    f"{task.eval_events.start}:{task.eval_events.stop}",
-                    task.primary_metric,
-                    task.accepts_submissions,
-                )
-                for task in found
-            ),
-        )
     else:
         reason = None if found.accepts_submissions else "the server has no truth for it yet"
         print_card(found, {"scorer": found.scorer_version, "truth": found.truth_version}, reason)
+
+
+def print_card(card: TaskCard, more: Mapping[str, object], reason: str | None) -> None:
+    """The card with ``more`` rows; ``reason`` is why the task accepts no submissions."""
+    print_record(
+        {
+            "task": card.name,
+            "title": card.title,
+            "dataset": card.dataset,
+            "events": f"{card.eval_events.start}:{card.eval_events.stop}",
+            "inputs": card.inputs,
+            **({"phase": f"{card.phase}, {card.public_percent} % are public"} if card.phase else {}),
+            **more,
+            "accepts submissions": "yes" if reason is None else f"no: {reason}",
+        }
+    )
+    print_paragraph(card.description)
+    click.echo("Predict one table with these columns:\n")
+    print_table(("column", "kind", "meaning"), map(column_cells, card.columns))
+    click.echo()
+    print_table(
+        ("metric", "better", "reward", "floor", "meaning"),
+        (_metric(metric, primary=metric.name == card.primary_metric) for metric in card.metrics),
+    )
+    formulas = {metric.name: _formula(metric) for metric in card.metrics if metric.formula}
+    if formulas:
+        click.echo()
+        print_record(formulas)
+    print_paragraph(" ".join(_sentences(card)))
+
+
+def _sentences(card: TaskCard) -> Iterator[str]:
+    if card.left_out:
+        yield card.left_out
+    yield f"The leaderboard ranks by {card.primary_metric}. A new best above the floor earns the reward."
+    for metric in card.metrics:
+        if metric.missing_when:
+            yield f"{metric.name} is undefined when {metric.missing_when}."
+    if card.pareto:
+        yield f"The leaderboard marks the Pareto front of {card.pareto[0]} and {card.pareto[1]}."
+
+
+def column_cells(column: PredictionColumn | Column) -> tuple[str, str, str]:
+    """Name, kind with its bounds, and meaning."""
+    lowest, highest = column.bounds
+    kind = column.kind
+    if lowest is not None and isfinite(lowest):
+        kind += f" from {in_digits(lowest)}"
+    if highest is not None and isfinite(highest):
+        kind += f" to {in_digits(highest)}"
+    return column.name, f"{kind}, one per {column.one_per}" if column.one_per else kind, column.description
+
+
+def _formula(metric: Metric) -> str:
+    return f"{metric.formula} ({metric.source})" if metric.source else metric.formula
+
+
+def _metric(metric: Metric, *, primary: bool) -> tuple[object, ...]:
+    marks = [mark for mark, holds in (("primary", primary), ("self-reported", metric.self_reported)) if holds]
+    name = f"{metric.name} ({', '.join(marks)})" if marks else metric.name
+    earns = (metric.reward, metric.floor) if metric.reward else (None, None)
+    return name, "higher" if metric.higher_is_better else "lower", *earns, metric.description

@@ -1,13 +1,14 @@
-"""``collidium truth``: what submissions are scored against."""
+"""``collidium truth``: the truth that submissions are scored against."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.operate import on_platform
-from collidium.cli.output import json_option, note, print_json, print_record, print_table
+from collidium.cli.context import on_platform
+from collidium.cli.options import EVENTS, json_option
+from collidium.cli.output import note, show_items, show_record
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -15,7 +16,15 @@ if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
     from collidium.platform import Platform
 
-COLUMNS = ("task", "truth", "current", "dataset", "revision", "events", "imported")
+COLUMNS: Final = {
+    "task": "task",
+    "truth": "version",
+    "current": "current",
+    "dataset": "dataset",
+    "revision": "revision",
+    "events": "events",
+    "imported": "imported_at",
+}
 
 
 @click.group()
@@ -27,9 +36,11 @@ def truth() -> None:
 @click.argument("task")
 @click.option("--from", "source", required=True, metavar="DIR|REPO", help="Directory, or dataset on the hub.")
 @click.option("--config", metavar="NAME", help="Dataset config, for example ttbar_pu200.")
-@click.option("--events", metavar="START:STOP", help="Events to score; default: those of the task.")
+@click.option(
+    "--events", type=EVENTS, metavar="START:STOP", help="Events to score; default: those of the task."
+)
 @json_option
-def import_(task: str, source: str, config: str | None, events: str | None, as_json: bool) -> None:
+def import_(task: str, source: str, config: str | None, events: EventRange | None, as_json: bool) -> None:
     """Prepare truth for TASK from a dataset and make it the current version.
 
     A private repository is read with your token: HF_TOKEN, or that of `collidium login`.
@@ -38,7 +49,6 @@ def import_(task: str, source: str, config: str | None, events: str | None, as_j
     collidium truth import tracking --from ./ttbar --events 90000:100000
     collidium truth import tracking --from alice/odd-ttbar --config ttbar_pu200
     """
-    wanted = _event_range(events)
 
     async def run(platform: Platform) -> TruthRecord:
         from collidium.benchmarks.truth.truth_versions import import_truth
@@ -47,14 +57,12 @@ def import_(task: str, source: str, config: str | None, events: str | None, as_j
         token = find_hub(platform.settings.hub).token
         with progress_bar("Preparing truth (events)") as progress:
             return await import_truth(
-                platform, task, source, config=config, events=wanted, token=token, progress=progress
+                platform, task, source, config=config, events=events, token=token, progress=progress
             )
 
     record = on_platform(run)
-    if as_json:
-        print_json(record)
-    else:
-        print_record(_row(record))
+    show_record(record, {name: getattr(record, field) for name, field in COLUMNS.items()}, as_json=as_json)
+    if not as_json:
         note(f"Task {record.task} is now scored against truth {record.version}.")
 
 
@@ -69,29 +77,4 @@ def list_(as_json: bool) -> None:
     from collidium.benchmarks.truth.truth_versions import list_truths
 
     records = on_platform(list_truths)
-    if as_json:
-        print_json(records)
-    else:
-        print_table(COLUMNS, ([*_row(record).values()] for record in records))
-
-
-def _event_range(text: str | None) -> EventRange | None:
-    from collidium.contracts.task import EventRange
-
-    try:
-        return None if text is None else EventRange.parse(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--events") from None
-
-
-def _row(record: TruthRecord) -> dict[str, object]:
-    values = (
-        record.task,
-        record.version,
-        record.current,
-        record.dataset,
-        record.revision,
-        record.events,
-        record.imported_at,
-    )
-    return dict(zip(COLUMNS, values, strict=True))
+    show_items(records, COLUMNS, as_json=as_json)

@@ -1,25 +1,25 @@
-"""``collidium webhook``: where an account is told that its requests have ended."""
+"""``collidium webhook``: where an account is notified that its requests have ended."""
 
 from __future__ import annotations
 
 import click
 
-from collidium.cli.calling import client
-from collidium.cli.listing import limit_option
-from collidium.cli.output import json_option, note, print_json, print_record, print_table
+from collidium.cli.context import client
+from collidium.cli.options import json_option, limit_option
+from collidium.cli.output import ColumnSpec, note, print_json, print_record, show_items, show_record
 
 
 @click.group()
 def webhook() -> None:
-    """Be told at an HTTPS address when a simulation request ends."""
+    """Get notified at an HTTPS address when a simulation request ends."""
 
 
 @webhook.command("set")
 @click.argument("url", required=False)
-@click.option("--rotate-secret", is_flag=True, help="Make a new signing secret; the old one ends at once.")
+@click.option("--rotate-secret", is_flag=True, help="Replace the signing secret at once.")
 @json_option
 def set_(url: str | None, rotate_secret: bool, as_json: bool) -> None:
-    """Send what happens to URL; without it only the signing secret is made, or made anew.
+    """Send notifications to URL; without URL, only create or rotate the signing secret.
 
     \b
     collidium webhook set https://receiver.example/collidium
@@ -38,23 +38,21 @@ def set_(url: str | None, rotate_secret: bool, as_json: bool) -> None:
 @webhook.command()
 @json_option
 def show(as_json: bool) -> None:
-    """Show where you are told.
+    """Show your webhook.
 
     \b
     collidium webhook show
     """
     with client() as server:
         hook = server.webhook()
-    if as_json:
-        print_json({"url": hook.url, "created_at": hook.created_at})
-    else:
-        print_record({"url": hook.url, "since": hook.created_at})
+    value = {"url": hook.url, "created_at": hook.created_at}
+    show_record(value, {"url": hook.url, "since": hook.created_at}, as_json=as_json)
 
 
 @webhook.command()
 @json_option
 def remove(as_json: bool) -> None:
-    """Be told nothing more; the secret is forgotten, what is still to be delivered is given up.
+    """Remove the webhook with its secret; pending deliveries are dropped.
 
     \b
     collidium webhook remove
@@ -64,35 +62,27 @@ def remove(as_json: bool) -> None:
     if as_json:
         print_json(answer)
     else:
-        note("You are told nothing more." if answer.removed else "There was no webhook.")
+        note("The webhook is removed." if answer.removed else "There was no webhook.")
 
 
 @webhook.command()
 @limit_option("deliveries")
 @json_option
 def deliveries(limit: int, as_json: bool) -> None:
-    """List what was told to you, or was not and why, newest first.
+    """List deliveries, with the reason if one failed, newest first.
 
     \b
     collidium webhook deliveries --limit 100
     """
     with client() as server:
         log = server.webhook_deliveries(limit=limit)
-    if as_json:
-        print_json(log.items)
-        return
-    print_table(
-        ("when", "request", "state", "attempts", "answer", "next attempt", "url"),
-        (
-            (
-                d.created_at,
-                d.request_id,
-                d.state,
-                d.attempts,
-                d.last_error or d.last_status,
-                d.next_attempt_at,
-                d.url,
-            )
-            for d in log
-        ),
-    )
+    columns: dict[str, ColumnSpec] = {
+        "when": "created_at",
+        "request": "request_id",
+        "state": "state",
+        "attempts": "attempts",
+        "response": lambda delivery: delivery.last_error or delivery.last_status,
+        "next attempt": "next_attempt_at",
+        "url": "url",
+    }
+    show_items(log.items, columns, as_json=as_json)

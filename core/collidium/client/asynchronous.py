@@ -115,7 +115,7 @@ class AsyncClient:
 
     cancel = sends_async(calls.cancel)
     estimate = sends_async(calls.estimate)
-    knobs = sends_async(calls.knobs)
+    limits = sends_async(calls.limits)
     presets = sends_async(calls.presets)
 
     # -- webhooks -------------------------------------------------------------------------------------

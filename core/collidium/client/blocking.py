@@ -105,7 +105,7 @@ class Client:
 
     cancel = sends(calls.cancel)
     estimate = sends(calls.estimate)
-    knobs = sends(calls.knobs)
+    limits = sends(calls.limits)
     presets = sends(calls.presets)
 
     # -- webhooks -------------------------------------------------------------------------------------

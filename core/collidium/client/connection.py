@@ -5,16 +5,19 @@ from __future__ import annotations
 import ipaddress
 import os
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
 from collidium import __version__
-from collidium.client.answers import Answer
+from collidium.client.answers import PROBLEM, Answer
 from collidium.client.calls import PARQUET, Call, Credential
+from collidium.client.calls.call import IDEMPOTENCY_KEY
 from collidium.client.uploads import Upload
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
 from collidium.hub.saved_login import DEFAULT_BACKEND, saved_token, sendable
+
+Result = TypeVar("Result")
 
 #: Scoring answers when it is done; a large submission takes its time.
 SCORING_TIMEOUT_SECONDS = 3600.0
@@ -94,15 +97,21 @@ class Connection:
             return httpx.Timeout(self.timeout)
         return httpx.Timeout(self.timeout, read=max(self.timeout, SCORING_TIMEOUT_SECONDS))
 
-    def answer(self, response: httpx.Response, content: bytes) -> Answer:
-        """A response and its body, without httpx."""
-        return Answer(
+    def read(self, call: Call[Result], response: httpx.Response, content: bytes) -> Result:
+        """The call's result from a response and its body; raises CollidiumError."""
+        answer = Answer(
             self.backend,
             response.status_code,
             {name.lower(): value for name, value in response.headers.items()},
             content,
             response.links.get("next", {}).get("url"),
         )
+        try:
+            return call.read(answer)
+        except CollidiumError as error:
+            if answer.status == 500 or (answer.status > 500 and answer.media_type != PROBLEM):
+                error.idempotency_key = call.headers.get(IDEMPOTENCY_KEY)
+            raise
 
     def refuse_endless(self, size: int) -> None:
         """Raise UpstreamError when this many bytes of a body are more than an answer has."""
@@ -114,6 +123,12 @@ class Connection:
 
     def failure(self, error: httpx.RequestError, call: Call[Any]) -> CollidiumError:
         """What a failed exchange means to the caller."""
+        failed = self._failure(error, call)
+        if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+            failed.idempotency_key = call.headers.get(IDEMPOTENCY_KEY)
+        return failed
+
+    def _failure(self, error: httpx.RequestError, call: Call[Any]) -> CollidiumError:
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return Unreachable(
                 f"cannot reach {self.backend}: {_reason(error)}. Is the server running (`collidium serve`), "

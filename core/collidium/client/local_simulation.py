@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from collidium.order import DEFAULT_SEED, UnknownOrder, order_of
 from collidium.pipelines.choice import installed
-from collidium.pipelines.errors import CannotSimulate, StageFailed, UnknownOrder
-from collidium.pipelines.progress import Progress
-from collidium.pipelines.simulating import Simulated, Wishes, order_of
+from collidium.pipelines.production import CannotSimulate, StageFailed
+from collidium.pipelines.simulating import RunOptions, Simulated
 from collidium.pipelines.simulating import simulate as _simulate
+from collidium.pipelines.stages import Progress
 
 __all__ = ["CannotSimulate", "Progress", "Simulated", "StageFailed", "UnknownOrder", "simulate"]
 
@@ -41,13 +42,13 @@ def simulate(
     Raises UnknownOrder with all that is wrong with the order, CannotSimulate, StageFailed, and
     ConfigurationError for a pipeline that is not installed.
     """
-    order = order_of(preset, channel, events, pileup, seed)
+    order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed)
     return _simulate(
         order,
         Path(output if output is not None else order.config),
-        Wishes(pipeline, runtime, processes, time_limit, flat),
+        RunOptions(pipeline, runtime, processes, time_limit, flat),
         get=installed().get,
-        tell=progress or (lambda _: None),
+        report=progress or (lambda _: None),
         note=note or (lambda _: None),
         first_event=first_event,
     )

@@ -60,7 +60,7 @@ class BlockingTransport:
                 if tries and worth_another_try(call, error):
                     continue
                 raise self._connection.failure(error, call) from error
-            return call.read(self._connection.answer(response, content))
+            return self._connection.read(call, response, content)
 
     def _body(self, response: httpx.Response) -> bytes:
         content = bytearray()
@@ -119,7 +119,7 @@ class AsyncTransport:
                 if tries and worth_another_try(call, error):
                     continue
                 raise self._connection.failure(error, call) from error
-            return call.read(self._connection.answer(response, content))
+            return self._connection.read(call, response, content)
 
     async def _body(self, response: httpx.Response) -> bytes:
         content = bytearray()

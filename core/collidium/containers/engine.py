@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
-from collidium.containers.states import Container, ContainerState, container_of
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
 from collidium.runtime import subprocesses
-from collidium.runtime.text import last_line, one_line
+from collidium.runtime.text import last_line, single_line
 
 #: Tried in this order.
 PROGRAMS: Final = ("docker", "podman")
@@ -25,8 +26,8 @@ _ANSWER_SECONDS: Final = 60
 _PROBE_SECONDS: Final = 10
 _LOG_LINES: Final = 20
 _MISSING: Final = re.compile("no such (object|container)", re.IGNORECASE)
-#: Where each tells whether its containers are those of an unprivileged account, and how it says so. A program
-#: called docker may be podman, so both are asked.
+#: Templates that show whether an engine runs as an unprivileged account, and the text of that answer. A
+#: program called docker may be podman, so both are asked.
 _ROOTLESS: Final = {
     "rootless={{.Host.Security.Rootless}}": "rootless=true",
     "{{json .SecurityOptions}}": "name=rootless",
@@ -116,13 +117,15 @@ class Engine:
         answer = _run([self.program, "logs", "--tail", str(_LOG_LINES), name], _ANSWER_SECONDS)
         if answer.returncode:
             return []
-        return [one_line(line) for line in f"{answer.stdout}\n{answer.stderr}".splitlines() if line.strip()]
+        return [
+            single_line(line) for line in f"{answer.stdout}\n{answer.stderr}".splitlines() if line.strip()
+        ]
 
     def _ask(self, *words: str, cwd: Path | None = None) -> str:
         answer = _run([self.program, *words], _ANSWER_SECONDS, cwd)
         if answer.returncode == 0:
             return answer.stdout
-        # It said no, or nobody is there who could say anything.
+        # Refused, or no engine answers.
         _require_answer(self.program)
         raise EngineRefused(f"{self.program} {words[0]}: {last_line(answer.stderr)}")
 
@@ -142,7 +145,7 @@ class Engines:
         self._known: dict[str, Engine] = {}
 
     def choose(self) -> Engine:
-        """The engine of new jobs; raises :class:`EngineUnavailable` that says what is wrong with each."""
+        """The engine of new jobs; raises :class:`EngineUnavailable` with the problem of each."""
         problems = []
         for program in self._programs:
             try:
@@ -152,7 +155,7 @@ class Engines:
         raise EngineUnavailable("no container engine answers") from EngineError("; ".join(problems))
 
     def get(self, program: str) -> Engine:
-        """The engine that a job was given to, whatever the settings say by now."""
+        """The engine that a job was given to, whatever the settings are now."""
         if program not in self._known:
             self._known[program] = Engine.probe(program)
         return self._known[program]
@@ -186,14 +189,97 @@ def _run(words: Sequence[str], seconds: float, cwd: Path | None = None) -> subpr
         raise EngineUnavailable(f"{words[0]} cannot be run: {error.strerror}") from None
 
 
-def _containers(told: str) -> dict[str, Container]:
+def _containers(text: str) -> dict[str, Container]:
     try:
-        found: Iterable[ContainerState] = json.loads(told or "[]")
+        found: Iterable[ContainerState] = json.loads(text or "[]")
         return dict(container_of(one) for one in found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise EngineUnavailable("the container engine answered nonsense") from error
 
 
-def _is_missing(name: str, told: str) -> bool:
-    """Whether the engine says so of this container, rather than nothing of it."""
-    return any(_MISSING.search(line) and name in line for line in told.splitlines())
+def _is_missing(name: str, errors: str) -> bool:
+    """Whether the engine reports that there is no such container."""
+    return any(_MISSING.search(line) and name in line for line in errors.splitlines())
+
+
+#: States of containers that will not run any more, and of those that were made and do not run yet.
+_OVER: Final = frozenset({"exited", "stopped", "dead"})
+_NEW: Final = frozenset({"created", "configured", "initialized"})
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container, as seen once; times in seconds since 1970."""
+
+    #: Whether it was made and does not run yet.
+    is_new: bool
+    #: Whether it will not run any more.
+    is_over: bool
+    #: 0 to 255; above 128: the signal that ended it.
+    exit_code: int
+    out_of_memory: bool
+    started: float
+    finished: float
+
+
+class _State(TypedDict):
+    Status: str
+    ExitCode: int
+    OOMKilled: bool
+    StartedAt: str
+    FinishedAt: str
+
+
+class ContainerState(TypedDict):
+    """What docker and podman agree on in the answer of ``inspect``."""
+
+    Name: str
+    State: _State
+
+
+def container_of(found: ContainerState) -> tuple[str, Container]:
+    """Return a container with its name; raises ValueError, TypeError or KeyError for anything else."""
+    state = found["State"]
+    status = state["Status"].lower()
+    return found["Name"].lstrip("/"), Container(
+        is_new=status in _NEW,
+        is_over=status in _OVER,
+        exit_code=int(state["ExitCode"]) % 256,
+        out_of_memory=bool(state["OOMKilled"]),
+        started=datetime.fromisoformat(state["StartedAt"]).timestamp(),
+        finished=datetime.fromisoformat(state["FinishedAt"]).timestamp(),
+    )
+
+
+#: Engines hand these on from their own surroundings; an address in them may hold a password.
+_PROXIES: Final = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
+
+
+def confined(*, rootless: bool) -> list[str]:
+    """No network, no rights, never root outside; files that it makes belong to this account."""
+    # An engine that runs as this account calls this account root.
+    user = "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
+    return [
+        # Without an init no process handles the signal to stop.
+        "--init",
+        "--pull=never",
+        "--network=none",
+        f"--user={user}",
+        "--cap-drop=all",
+        # Folders of this account bear no label that SELinux would let a container use.
+        "--security-opt=no-new-privileges",
+        "--security-opt=label=disable",
+        *(f"--env={name}=" for proxy in _PROXIES for name in (proxy, proxy.upper())),
+    ]
+
+
+def bind(source: Path, target: str) -> str:
+    """A folder of this machine in a container. Raises ValueError for a path that engines cannot mount."""
+    if set(str(source)) & set(',"\n'):
+        raise ValueError("containers can mount no path with a comma or a quote")
+    return f"--mount=type=bind,source={source},target={target}"
+
+
+def options(words: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Each word with its option: ``--option=word``."""
+    return (f"{option}={word}" for option, of in words.items() for word in of)

@@ -174,7 +174,13 @@ class Runner(ABC):
 
     @abstractmethod
     async def cancel(self, handle: str) -> None:
-        """Stop a job; no effect if it has ended or the handle is unknown."""
+        """Stop a job; no effect if it has ended or the handle is unknown.
+
+        Parameters
+        ----------
+        handle : str
+            As :meth:`submit` returned it.
+        """
 
     @abstractmethod
     async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:

@@ -74,11 +74,25 @@ class Storage(ABC):
 
     @abstractmethod
     async def exists(self, key: str) -> bool:
-        """Return whether a complete file is stored under ``key``."""
+        """Return whether a complete file is stored.
+
+        Parameters
+        ----------
+        key : str
+
+        Returns
+        -------
+        bool
+        """
 
     @abstractmethod
     async def delete(self, key: str) -> None:
-        """Delete the file, if there is one."""
+        """Delete the file, if there is one.
+
+        Parameters
+        ----------
+        key : str
+        """
 
     @abstractmethod
     async def close(self) -> None:

@@ -1,8 +1,9 @@
-"""From dataset tables, with one row per event and list columns, to tables with one row per hit."""
+"""Conversion between dataset tables, one row per event with list columns, and tables with one row per hit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +67,31 @@ def flatten(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     events = np.repeat(np.asarray(table.column("event_id")), lengths)
     flat = {name: pc.list_flatten(table.column(name)) for name in columns}
     return pa.table({"event_id": events, **flat})
+
+
+def nested(lengths: npt.ArrayLike, values: Any) -> pa.Array[Any]:
+    """Group values into lists, as the columns of dataset tables have them.
+
+    Parameters
+    ----------
+    lengths : array_like of int, shape (lists,)
+        The length of each list.
+    values : pyarrow.Array or numpy.ndarray, shape (sum of the lengths,)
+        The elements of all lists.
+
+    Returns
+    -------
+    pyarrow.ListArray, shape (lists,)
+        The lists.
+
+    Examples
+    --------
+    >>> nested([2, 0, 1], np.array([1, 2, 3])).to_pylist()
+    [[1, 2], [], [3]]
+    """
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    elements = values if isinstance(values, pa.Array) else pa.array(values)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), elements)
 
 
 def positions_in_event(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -336,7 +336,17 @@ class Task(ABC):
         return []
 
     def warnings(self, tally: Tally) -> list[str]:
-        """Return warnings for a valid submission, from the tally of all events."""
+        """Return warnings for a valid submission.
+
+        Parameters
+        ----------
+        tally : Tally
+            That of all events.
+
+        Returns
+        -------
+        list of str
+        """
         return []
 
     def baselines(self) -> Mapping[str, Reconstruction]:

@@ -1,8 +1,16 @@
 """The database: connections and dialects, transactions, the schema and its migrations."""
 
-from collidium.database.connections import APP, config, connected, connection, ping, rows_of
-from collidium.database.schema import check, migrate, require_known_schema
-from collidium.database.transactions import on_commit, transactional
+from collidium.database.connections import (
+    APP,
+    config,
+    connected,
+    connection,
+    on_commit,
+    ping,
+    rows_of,
+    transactional,
+)
+from collidium.database.schema import check, migrate, opened, require_known_schema
 
 __all__ = [
     "APP",
@@ -12,6 +20,7 @@ __all__ = [
     "connection",
     "migrate",
     "on_commit",
+    "opened",
     "ping",
     "require_known_schema",
     "rows_of",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from tortoise import Tortoise
@@ -16,11 +19,14 @@ from tortoise.backends.base.client import BaseDBAsyncClient
 from tortoise.backends.base.config_generator import expand_db_url
 from tortoise.backends.base.executor import EXECUTOR_CACHE
 from tortoise.backends.sqlite.client import SqliteClient
-from tortoise.connection import get_connection
+from tortoise.connection import get_connection, get_connections
+from tortoise.models import Model
+from tortoise.transactions import in_transaction
 
-from collidium.database import transactions
+from collidium import database
+from collidium.database.sqlite import ImmediateSqliteClient
 from collidium.errors import ConfigurationError
-from collidium.files.write_ahead_log import use_write_ahead_log
+from collidium.files.locks import use_write_ahead_log
 from collidium.settings import sqlite_path
 
 APP = "collidium"
@@ -53,6 +59,7 @@ def config(url: str) -> dict[str, Any]:
                     "collidium.operations.models",
                     "collidium.simulations.models",
                     "collidium.outbox.models",
+                    "collidium.sessions.models",
                 ],
                 "migrations": MIGRATIONS,
                 "default_connection": "default",
@@ -79,7 +86,7 @@ async def connected(url: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await transactions.settled()
+        await settled()
         await Tortoise.close_connections()
 
 
@@ -101,3 +108,108 @@ async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:
         query = re.sub(r"\?", lambda _: f"${next(number)}", query)
     _, rows = await client.execute_query(query, list(values))
     return rows
+
+
+M = TypeVar("M", bound=Model)
+
+
+class RowByKey(Generic[M]):
+    """Reads the row with a unique text in ``column``, as the database has it now.
+
+    The statement is made once: Tortoise would build the same one for every read, which takes longer than
+    the read. On SQLite, outside of transactions, no thread is asked.
+    """
+
+    def __init__(self, model: type[M], column: str) -> None:
+        self._model = model
+        self._column = column
+        self._statements: dict[str, str] = {}
+
+    async def get_or_none(self, key: str) -> M | None:
+        """The row, or None where there is none."""
+        client = database.connection()
+        if isinstance(client, ImmediateSqliteClient):
+            client = client.at_once
+        executor = client.executor_class(self._model, client)
+        rows: list[M] = await executor.execute_select(self._statement(client), [key])
+        return rows[0] if rows else None
+
+    def _statement(self, client: BaseDBAsyncClient) -> str:
+        dialect = client.capabilities.dialect
+        if dialect not in self._statements:
+            query = self._model.filter(**{self._column: ""}).using_db(client)
+            self._statements[dialect] = query.sql()
+        return self._statements[dialect]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(slots=True)
+class _Transaction:
+    """A transaction that may have ended: tasks started inside it inherit this, and may outlive it."""
+
+    #: The connection that it was begun on.
+    outside: BaseDBAsyncClient
+    open: bool = True
+    committed: list[Callable[[], object]] = field(default_factory=list)
+
+
+_transaction: ContextVar[_Transaction | None] = ContextVar("transaction", default=None)
+
+#: Transactions under way, so that the connection stays open until they have ended.
+_running: set[asyncio.Future[Any]] = set()
+
+
+def transactional(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """Run ``function`` in one transaction, or in the caller's when one is under way.
+
+    The transaction lives in a task of its own: a caller who is cancelled (a client that hangs up) neither
+    tears it nor leaves a connection behind; it commits or rolls back as if the caller had waited.
+    """
+
+    async def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        transaction = _Transaction(get_connection("default"))
+        _transaction.set(transaction)
+        try:
+            async with in_transaction():
+                result = await function(*args, **kwargs)
+        finally:
+            transaction.open = False
+        for callback in transaction.committed:
+            callback()
+        return result
+
+    @functools.wraps(function)
+    async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        outer = _transaction.get()
+        if outer is not None and outer.open:
+            return await function(*args, **kwargs)
+        context = copy_context()
+        if outer is not None:
+            context.run(get_connections().set, "default", outer.outside)
+        task = asyncio.get_running_loop().create_task(run(*args, **kwargs), context=context)
+        _running.add(task)
+        task.add_done_callback(_running.discard)
+        return await asyncio.shield(task)
+
+    return wrapper
+
+
+def on_commit(callback: Callable[[], object]) -> None:
+    """Call ``callback`` once the transaction under way has committed; never when it rolls back.
+
+    For what others in this process should hear soon. It must be quick and must not raise; outside of a
+    transaction it is called at once.
+    """
+    transaction = _transaction.get()
+    if transaction is not None and transaction.open:
+        transaction.committed.append(callback)
+    else:
+        callback()
+
+
+async def settled() -> None:
+    """Wait until the transactions under way have ended, however they end."""
+    await asyncio.gather(*_running, return_exceptions=True)

@@ -1,7 +1,7 @@
 """What a query or a transaction raises when it is the database that cannot do its work now.
 
-A database that ends says so in many ways, depending on the moment: its last words, a connection that breaks,
-a protocol that is out of step with what has just been read, a connection that is closed already when the
+A database that ends shows it in many ways, depending on the moment: an error message, a connection that
+breaks, a protocol that is out of step with what has just been read, a connection that is closed when the
 transaction is to be rolled back.
 """
 
@@ -34,8 +34,8 @@ _POSTGRESQL_STATES: Final = (
 #: After these the session is over, whatever it was about.
 _ENDS_THE_SESSION: Final = frozenset({"FATAL", "PANIC"})
 
-#: asyncpg's own errors that are about what was asked, among those that tell of a connection's state.
-_ABOUT_THE_QUESTION: Final = (
+#: asyncpg's own errors that are about what was asked, among those about a connection's state.
+_ABOUT_THE_QUERY: Final = (
     ValueError,  # arguments and options
     asyncpg.UnsupportedClientFeatureError,
     asyncpg.UnsupportedServerFeatureError,
@@ -61,7 +61,7 @@ _SQLITE_CODES: Final = frozenset(
 def is_away(error: BaseException) -> bool:
     """Whether the database cannot do its work now; False for what is wrong with the question, and for bugs.
 
-    What was asked may have been done all the same: nobody knows of a COMMIT that was never answered.
+    What was asked may have been done all the same: the fate of a COMMIT that was never answered is unknown.
     """
     if isinstance(error, DBConnectionError):
         return True
@@ -71,9 +71,9 @@ def is_away(error: BaseException) -> bool:
     if isinstance(error, asyncpg.PostgresError):
         return _is_no_answer(error)
     if isinstance(error, (asyncpg.InterfaceError, asyncpg.InternalClientError)):
-        return not isinstance(error, _ABOUT_THE_QUESTION)
+        return not isinstance(error, _ABOUT_THE_QUERY)
     if isinstance(error, sqlite3.Error):
-        # The low byte is the kind, the rest tells more of it.
+        # The low byte is the kind, the rest is the detail.
         return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF in _SQLITE_CODES
     return isinstance(error, OSError) and _comes_from_driver(error)
 
@@ -88,6 +88,6 @@ def _is_no_answer(error: asyncpg.PostgresError) -> bool:
 
 
 def _comes_from_driver(error: OSError) -> bool:
-    """asyncpg passes on what a socket raises: refused, reset, timed out, a name that nobody resolves."""
+    """asyncpg passes on what a socket raises: refused, reset, timed out, a name that does not resolve."""
     modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
     return any(module.partition(".")[0] in _DRIVERS for module in modules)

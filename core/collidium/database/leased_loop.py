@@ -10,8 +10,7 @@ from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from collidium.database.errors import is_away
-from collidium.runtime.backoff import Backoff
-from collidium.runtime.wake_signal import Waiter, WakeSignal
+from collidium.runtime.waiting import Backoff, Waiter, WakeSignal
 
 Work = TypeVar("Work")
 
@@ -55,7 +54,7 @@ class LeasedLoop(ABC, Generic[Work]):
                         self._waiter.wake()
                     failures, pause = 0, self._idle_seconds
                 except Exception as error:
-                    # Whatever it is, nobody would look any more if this ended.
+                    # Whatever it is, the loop must go on.
                     failures += 1
                     pause = RECOVERY.pause(failures).total_seconds()
                     logger.warning(

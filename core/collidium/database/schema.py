@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.exceptions import BaseORMException
@@ -18,6 +19,9 @@ from collidium.database.connections import APP, config, connected, connection, p
 from collidium.database.errors import is_away
 from collidium.errors import ConfigurationError
 from collidium.files.locks import lock
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
 
 #: Tortoise's table of the migrations that were applied.
 RECORDS = "tortoise_migrations"
@@ -40,7 +44,25 @@ async def migrate(url: str) -> None:
             # would abort: the executor looks for the table, and a failed look is an error.
             await _executor().migrate(targets=[])
             async with in_transaction():
+                guards = await _triggers()
                 await _executor().migrate()
+                if lost := guards - await _triggers():
+                    # SQLite alters a column by another table, which takes the old one's place.
+                    raise ConfigurationError(f"a migration dropped triggers: {', '.join(sorted(lost))}")
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[None]:
+    """Connect to the database of the settings, which has to have this release's schema.
+
+    The embedded SQLite database is brought up to it; any other is its operator's to migrate. Raises
+    ConfigurationError.
+    """
+    if not settings.database_url:
+        await migrate(settings.database)
+    async with connected(settings.database):
+        await require_known_schema()
+        yield
 
 
 async def check(url: str) -> list[str]:
@@ -131,6 +153,13 @@ async def _schema() -> _Schema:
         unrecorded=sorted(tables & created),
         place=f"the file {client.filename}" if isinstance(client, SqliteClient) else "its tables",
     )
+
+
+async def _triggers() -> set[str]:
+    """The triggers of SQLite; PostgreSQL keeps a table's when it is altered."""
+    if not isinstance(connection(), SqliteClient):
+        return set()
+    return await _names("SELECT name FROM sqlite_master WHERE type = 'trigger'")
 
 
 async def _names(query: str) -> set[str]:

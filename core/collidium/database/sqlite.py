@@ -88,7 +88,7 @@ class ImmediateSqliteClient(SqliteClient):
 class ReadsAtOnce(SqliteClient):
     """The same database through a connection of its own, asked on the event loop.
 
-    With a write-ahead log nobody who writes keeps a reader waiting. Where something does, as the recovery
+    With a write-ahead log no writer keeps a reader waiting. Where something does, as the recovery
     of the log after a power cut, the read is left to the thread.
     """
 

@@ -1,4 +1,4 @@
-"""Ways to a dataset, on a hub or in a directory: what there is, and the shards that are needed."""
+"""Lists and downloads of datasets, on a hub or in a directory."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.datasets.fetching.catalogue import (
-    Catalogue,
-    ConfigEntry,
-    HubCatalogue,
-    LocalCatalogue,
-    TableEntry,
-)
-from collidium.datasets.fetching.downloads import PARALLEL, Progress, receive
-from collidium.datasets.fetching.shelves import Cache, Folder, Shelf, default_cache
+from collidium.datasets.catalogue import Catalogue, ConfigEntry, HubCatalogue, LocalCatalogue, TableEntry
 from collidium.errors import InvalidInput
+from collidium.hub.download_store import Cache, DownloadStore, Folder, default_cache
+from collidium.hub.downloads import PARALLEL, Progress, download_missing
 from collidium.hub.repository import Repository, tagged
 from collidium.hub.sources import HubDataset, find_hub, locate
 
@@ -45,7 +39,7 @@ class Fetched:
     revision: str
     #: Table -> paths below the directory, those that may hold events of the range.
     shards: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    #: Those that were not there before, and their size.
+    #: Those that were not there before, and their size in bytes.
     downloaded: tuple[str, ...] = ()
     downloaded_bytes: int = 0
 
@@ -53,9 +47,22 @@ class Fetched:
 def list_configs(
     source: Source, *, endpoint: str | None = None, revision: str | None = None, token: str | None = None
 ) -> list[ConfigEntry]:
-    """The dataset configs of a repository or a directory, with their tables, shards and bytes.
+    """List the configs of a dataset, with their tables, shards and bytes.
 
-    Raises what :func:`download` raises.
+    Parameters
+    ----------
+    source, endpoint, revision, token
+        As for :func:`download`.
+
+    Returns
+    -------
+    list of ConfigEntry
+        Sorted by name.
+
+    Raises
+    ------
+    CollidiumError
+        As :func:`download`.
     """
     place = locate(source, endpoint=endpoint, revision=revision, token=token)
     with catalogue(place) as found:
@@ -72,9 +79,22 @@ def list_tables(
     token: str | None = None,
     cache: Path | None = None,
 ) -> list[TableEntry]:
-    """The tables of a config with columns, shards and events, from the footers of the shards alone.
+    """List the tables of a config with columns, shards and events, from the footers of the shards alone.
 
-    Raises what :func:`download` raises.
+    Parameters
+    ----------
+    source, config, tables, endpoint, revision, token, cache
+        As for :func:`download`.
+
+    Returns
+    -------
+    list of TableEntry
+        In the order of ``tables``, else sorted by name.
+
+    Raises
+    ------
+    CollidiumError
+        As :func:`download`.
     """
     place = locate(source, endpoint=endpoint, revision=revision, token=token)
     with catalogue(place, cache) as found:
@@ -84,9 +104,26 @@ def list_tables(
 def list_repositories(
     *, endpoint: str | None = None, token: str | None = None, tag: str = TAG, limit: int = 100
 ) -> list[dict[str, Any]]:
-    """The dataset repositories of a hub with the platform's tag, the latest first.
+    """List the dataset repositories of a hub with the platform's tag, the latest first.
 
-    Raises Unreachable, Unavailable and UpstreamError.
+    Parameters
+    ----------
+    endpoint, token
+        As for :func:`download`.
+    tag
+        Repositories with this tag are listed.
+    limit
+        Maximum number of repositories.
+
+    Returns
+    -------
+    list of dict
+        ``repo``, ``last_modified`` (RFC 3339) and ``private`` of each.
+
+    Raises
+    ------
+    Unreachable, Unavailable, UpstreamError
+        When the hub does not respond as it should.
     """
     from collidium.hub.reader import HubReader
 
@@ -110,17 +147,51 @@ def download(
     parallel: int = PARALLEL,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Download the shards that hold ``events`` of ``tables``; what is there already is not sent again.
+    """Download the shards that hold some events of some tables.
 
-    ``config`` may be left out where there is only one, ``tables`` for all of them. Shards go to ``output``,
-    a directory of their own, or else into the cache. An interrupted download goes on where it stopped, within
-    a file too. Each shard is checked against the hash that the hub gives; with ``verify`` so are those that
-    are there already. ``progress`` is told bytes that have come and bytes that there are.
+    Files that are there already are not downloaded again, and an interrupted download resumes, also within a
+    file. Each shard is checked against the hash that the hub gives.
 
-    Raises NotFound without such a repository, Unauthenticated or Forbidden for one that may not be read,
-    UnusableDataset for an unknown config or table, for events that are not there and for a shard that is
-    damaged on the hub, :class:`~collidium.datasets.NoRoom` when the disk is full, Unreachable without a hub,
-    and Unavailable or UpstreamError for anything else that goes wrong with it.
+    Parameters
+    ----------
+    source
+        A directory, ``NAMESPACE/NAME`` on the hub, or the address of a repository.
+    config
+        Name of a config; may be left out where there is only one.
+    tables
+        One table or several; all of the config by default.
+    events
+        For example ``"0:1000"`` or ``range(0, 1000)``, the end exclusive; all by default.
+    output
+        Directory for the shards, in the repository's layout; the cache by default.
+    cache
+        Directory of the cache; ``collidium/datasets`` in ``XDG_CACHE_HOME`` or ``~/.cache`` by default.
+    endpoint, token
+        Address of the hub and access token; by default those of the environment and of the saved login.
+    revision
+        A branch, tag or commit; ``main`` by default.
+    verify
+        Also check the files that are there already against their hashes.
+    parallel
+        Files downloaded at once.
+    progress
+        Called with the bytes received so far, and those of the whole download.
+
+    Returns
+    -------
+    Fetched
+        The directory with the shards, and the commit.
+
+    Raises
+    ------
+    NotFound, Unauthenticated, Forbidden
+        Without such a repository, or one that the token's owner may read.
+    UnusableDataset
+        For an unknown config or table, events that are missing, and a shard that is damaged on the hub.
+    NoRoom
+        When the disk is full.
+    Unreachable, Unavailable, UpstreamError
+        When the hub does not respond as it should.
     """
     place = locate(source, endpoint=endpoint, revision=revision, token=token)
     names, wanted = table_names(tables), event_range(events)
@@ -129,15 +200,14 @@ def download(
             raise InvalidInput(f"{place}: is on this machine already, there is nothing to download")
         with catalogue(place) as found:
             return Fetched(place, "local", _choose(found, config, names, wanted))
-    with _opened(place, output, cache, parallel) as (hub, repository, shelf):
-        chosen = _choose(HubCatalogue(hub, repository, shelf), config, names, wanted)
+    with _opened(place, output, cache, parallel) as (hub, repository, store):
+        chosen = _choose(HubCatalogue(hub, repository, store), config, names, wanted)
         files = [repository.files[path] for paths in chosen.values() for path in paths]
-        came = receive(
-            hub, repository, shelf, files, verify=verify, parallel=parallel, progress=progress
-        )  # fmt: skip
-        paths = tuple(file.path for file in came)
-        size = sum(file.size for file in came)
-        return Fetched(shelf.directory, repository.commit, chosen, paths, size)
+        new = download_missing(
+            hub, repository, store, files, verify=verify, parallel=parallel, progress=progress
+        )
+        paths = tuple(file.path for file in new)
+        return Fetched(store.directory, repository.commit, chosen, paths, sum(file.size for file in new))
 
 
 async def fetch(
@@ -148,35 +218,35 @@ async def fetch(
     config: str | None = None,
     events: EventRange | None = None,
 ) -> Fetched:
-    """:func:`download` into ``cache`` from within an event loop; a thread does the work."""
+    """Await :func:`download` into ``cache``; a thread does the work."""
     return await asyncio.to_thread(download, source, config, tables, events, cache=cache)
 
 
 @contextmanager
 def catalogue(place: Path | HubDataset, cache: Path | None = None) -> Iterator[Catalogue]:
-    """What the dataset at a place has. Raises what :func:`download` raises."""
+    """Open the catalogue of the dataset at a place. Raises what :func:`download` raises."""
     if isinstance(place, Path):
         yield LocalCatalogue(place)
         return
-    with _opened(place, None, cache, PARALLEL) as (hub, repository, shelf):
-        yield HubCatalogue(hub, repository, shelf)
+    with _opened(place, None, cache, PARALLEL) as (hub, repository, store):
+        yield HubCatalogue(hub, repository, store)
 
 
 @contextmanager
 def _opened(
     place: HubDataset, output: Path | None, cache: Path | None, parallel: int
-) -> Iterator[tuple[HubReader, Repository, Shelf]]:
+) -> Iterator[tuple[HubReader, Repository, DownloadStore]]:
     from collidium.hub.reader import HubReader
 
     with HubReader(place.endpoint, place.token, connections=max(parallel, PARALLEL)) as hub:
         repository = Repository.read(hub, place)
-        shelf: Shelf
+        store: DownloadStore
         if output is None:
-            shelf = Cache(cache or default_cache(), repository)
+            store = Cache(cache or default_cache(), repository)
         else:
             output.mkdir(parents=True, exist_ok=True)
-            shelf = Folder(output, repository)
-        yield hub, repository, shelf
+            store = Folder(output, repository)
+        yield hub, repository, store
 
 
 def _choose(
@@ -193,7 +263,7 @@ def table_names(tables: str | Sequence[str] | None) -> Sequence[str] | None:
 
 
 def event_range(events: Events) -> EventRange | None:
-    """The events that are meant. Raises InvalidInput."""
+    """Parse a range of events. Raises InvalidInput."""
     try:
         if isinstance(events, str):
             return EventRange.parse(events)

@@ -1,19 +1,19 @@
-"""The ``README.md`` of a dataset repository: front matter that a hub reads, then words for people."""
+"""The metadata of a published dataset: a card for people and hubs, and a manifest for programs."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-import yaml
-
-from collidium.datasets.manifest import DatasetFile
-
 CARD: Final = "README.md"
+#: The file with the manifest, by which the platform also knows what it has published.
+MANIFEST: Final = "collidium.json"
 LICENSE: Final = "cc-by-4.0"
-#: Further ones are told by the manifest alone.
+#: Further ones are listed in the manifest alone.
 FILES_SHOWN: Final = 100
 #: In the hub's words for how many rows a dataset has.
 _SIZES: Final = (
@@ -26,10 +26,33 @@ _SIZES: Final = (
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~$&])")
 
 
+@dataclass(frozen=True, slots=True)
+class DatasetFile:
+    """A parquet file of a published dataset."""
+
+    #: Where it lies in the repository.
+    path: str
+    sha256: str
+    size_bytes: int
+    #: Events in it.
+    rows: int
+
+
+def sha256_of(path: Path) -> str:
+    """The checksum of a file, in hexadecimal. Blocks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_bytes(content: bytes) -> str:
+    """The checksum of bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def front_matter(
     title: str, tags: Sequence[str], events: int, files: Iterable[DatasetFile]
 ) -> dict[str, Any]:
-    """What a hub reads of a dataset: its title, licence, tags, size, and a config for each table."""
+    """The front matter of a card: title, licence, tags, size, and a config for each table."""
     return {
         "pretty_name": one_line(title),
         "license": LICENSE,
@@ -42,6 +65,8 @@ def front_matter(
 
 def card(matter: Mapping[str, Any], body: str) -> str:
     """A whole card; values of the front matter have one line each, so that none can end it."""
+    import yaml
+
     text = yaml.safe_dump(
         dict(matter), sort_keys=False, allow_unicode=True, default_flow_style=False, width=float("inf")
     )
@@ -49,7 +74,7 @@ def card(matter: Mapping[str, Any], body: str) -> str:
 
 
 def configs(files: Iterable[DatasetFile]) -> list[dict[str, Any]]:
-    """The configs of the front matter: each table is one, called as its folder."""
+    """The configs of the front matter: one for each table, named as its folder."""
     return [
         {"config_name": folder.name, "data_files": [{"split": "train", "path": f"{folder}/*.parquet"}]}
         for folder in folders(files)
@@ -62,7 +87,7 @@ def folders(files: Iterable[DatasetFile]) -> list[PurePosixPath]:
 
 
 def size_category(events: int) -> str:
-    """The hub's word for that many rows."""
+    """The hub's category for that many rows."""
     return next((name for limit, name in _SIZES if events < limit), "n>10M")
 
 

@@ -80,7 +80,7 @@ def shards(paths: Collection[str], table: str, config: str | None = None) -> lis
 
 
 def _absent(there: Mapping[str, Sequence[str]], table: str, config: str | None) -> str:
-    """What to say where no file holds the table."""
+    """The message where no file holds the table."""
     made = f" ({_MADE_BY[table]})" if table in _MADE_BY else ""
     message = f"there are no parquet files of table {table}{made}"
     if config and config not in there and there:

@@ -1,4 +1,4 @@
-"""Events as tables in memory: fetched if need be, without reading what is not asked for."""
+"""Loads events as tables in memory, downloaded if necessary; only requested columns are read."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import Events, Fetched, Source, download, event_range
-from collidium.datasets.fetching.downloads import Progress
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.flattening import PLACES, flat
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput
+from collidium.hub.downloads import Progress
 
 #: Canonical names of columns, of the one table that is loaded or by table.
 Columns = Sequence[str] | Mapping[str, Sequence[str]] | None
 
 
 class Options(TypedDict, total=False):
-    """What :func:`load` takes by name beside which events it loads."""
+    """Keyword arguments of :func:`load`."""
 
     columns: Columns
     rows: Literal["events", "flat"]
@@ -88,19 +88,49 @@ def load(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """Events of a dataset on a hub or in a directory, in memory; a hub's shards are downloaded if need be.
+    """Load events of a dataset, on a hub or in a directory, into memory.
 
-    ``config`` may be left out where there is only one. One table by its name gives a table; a list of names,
-    or None for all, gives a mapping of tables by name. A table has one row per event, sorted by event, with
-    a list over all hits, particles or tracks in each other column; ``rows="flat"`` has one row for each of
-    them (:func:`~collidium.datasets.flat`). Lengths are in mm, energies and momenta in GeV, times in ns,
-    angles in rad, charges in e. Columns have their canonical names whatever the release calls them;
-    ``columns`` reads those alone, and what tells rows apart. ``to`` gives frames of polars or pandas, or
-    arrays of awkward.
+    Shards of a hub are downloaded if necessary. Lengths are in mm, energies and momenta in GeV, times in ns,
+    angles in rad, charges in e. Columns have their canonical names whatever the release calls them.
 
-    Raises what :func:`~collidium.datasets.download` raises, UnusableDataset for a column that is not there
-    and for events that are missing, InvalidInput for arguments that contradict themselves, and ImportError
-    where what ``to`` names is not installed.
+    Parameters
+    ----------
+    source, config, events, endpoint, revision, token, cache, progress
+        As for :func:`~collidium.datasets.download`.
+    tables
+        The name of one table, a list of names, or None for all tables.
+    columns
+        Canonical names of the columns to read, for several tables by table. The columns that identify a row
+        are read in any case.
+    rows
+        ``"events"``: one row per event, sorted by event, with a list over all hits, particles or tracks in
+        each other column. ``"flat"``: one row for each of them (:func:`~collidium.datasets.flat`).
+    to
+        ``"arrow"``, ``"polars"``, ``"pandas"`` or ``"awkward"``.
+
+    Returns
+    -------
+    pyarrow.Table, polars.DataFrame, pandas.DataFrame or awkward.Array
+        For one table by its name; a dict of them by table otherwise.
+
+    Raises
+    ------
+    UnusableDataset
+        For a column or events that are missing.
+    InvalidInput
+        For arguments that contradict each other.
+    ImportError
+        Where the library that ``to`` names is not installed.
+    CollidiumError
+        As :func:`~collidium.datasets.download`.
+
+    Examples
+    --------
+    >>> from collidium import datasets
+    >>> from collidium.demo import EVENTS_DIRECTORY
+    >>> hits = datasets.load(EVENTS_DIRECTORY, tables="tracker_hits", events="0:2", columns=["x", "y"])
+    >>> hits.column_names, hits.num_rows
+    (['event_id', 'x', 'y'], 2)
     """
     of_tables = _columns_of(columns, tables)
     wanted = event_range(events)
@@ -136,7 +166,7 @@ def _load(
 
 
 def _load_flat(table: EventTable, events: EventRange | None, columns: Sequence[str] | None) -> pa.Table:
-    """One row per hit, particle or track; what tells a row from others of its event is there in any case."""
+    """One row per hit, particle or track, with the columns that identify it in any case."""
     if columns is None:
         return flat(table.load(events), table.name)
     place = PLACES.get(table.name)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.manifest import DatasetFile, sha256_of
+from collidium.datasets.cards import DatasetFile, sha256_of
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import folder, shard_name
@@ -155,9 +155,9 @@ def _tables(paths: Iterable[Path]) -> dict[str, list[Path]]:
     for table, shards in found.items():
         shards.sort()
         if [(number, count) for number, count, _ in shards] != [(n, len(shards)) for n in range(len(shards))]:
-            told = ", ".join(path.name for *_, path in shards[:5])
+            names = ", ".join(path.name for *_, path in shards[:5])
             raise UnusableDataset(
-                f"table {table}: the output lacks shards, or has some twice (it has {told})"
+                f"table {table}: the output lacks shards, or has some twice (it has {names})"
             )
     return {table: [path for *_, path in shards] for table, shards in found.items()}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-#: A parquet file for each table; the README beside it tells source and licence.
+#: A parquet file for each table; the README there has source and licence.
 DIRECTORY: Final = Path(__file__).parents[1] / "demo" / "data" / "odd-ttbar-pu0"
 CONFIG: Final = "ttbar_pu0"
 LICENSE: Final = "CC-BY-4.0"
 SOURCE: Final = "CERN/ColliderML-Release-1, arXiv:2512.15230"
-#: Along z. With 2 T, as the tracker's own description has it, hits of the long strips lie 56 mm beside their
+#: Along z. With 2 T, as the tracker's own description has it, hits of the long strips lie 56 mm off their
 #: tracks in the median; with 3 T, 1 mm.
 FIELD_TESLA: Final = 3.0

@@ -12,13 +12,13 @@ from typing import Final
 
 import pyarrow as pa
 
-#: Events in a shard, by the least pileup it holds for: a shard stays near some hundred MB.
+#: Events in a shard, by the lowest pileup it holds for: a shard stays near some hundred MB.
 _EVENTS_PER_SHARD: Final = ((100, 100), (0, 1000))
 
 
 def events_per_shard(pileup: int) -> int:
     """How many events a shard of a dataset of that pileup holds; the last may hold fewer."""
-    return next(events for least, events in _EVENTS_PER_SHARD if pileup >= least)
+    return next(events for minimum, events in _EVENTS_PER_SHARD if pileup >= minimum)
 
 
 def _schema(**columns: tuple[pa.DataType, str]) -> pa.Schema:
@@ -100,7 +100,7 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
 
 
 def without_notes(schema: pa.Schema) -> pa.Schema:
-    """Names, types and units: a file's own notes may tell how its events were made."""
+    """Names, types and units: a file's own metadata may reveal how its events were made."""
     fields = []
     for field in schema:
         unit = (field.metadata or {}).get(b"unit")

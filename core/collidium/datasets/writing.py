@@ -89,7 +89,7 @@ class ShardWriter:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None and not self._partial:
-                self._begin()  # a table without events has one shard that says so
+                self._begin()  # a table without events has one empty shard
             self._end()
             if kind is None:
                 self._publish()

@@ -1,6 +1,6 @@
 """The whole loop on five real events and events that are ordered, on one machine: ``collidium demo``.
 
-``data/`` holds the events; its README tells their source and licence.
+``data/`` holds the events; its README names their source and licence.
 """
 
 from collidium.datasets import sample

@@ -17,7 +17,7 @@ from collidium.runtime import subprocesses
 START_SECONDS = 60.0
 STOP_SECONDS = 45.0
 
-#: Settings, tokens and caches of whoever runs the demo stay out of it.
+#: Settings, tokens and caches of the user stay out of the demo.
 _PRIVATE = ("PLATFORM_", "HF_", "HUGGING")
 _LOOPBACK = "127.0.0.1,localhost"
 
@@ -98,10 +98,10 @@ def _urls(process: subprocess.Popen[bytes], log: Path) -> tuple[str, str]:
 
 
 def _reason(log: Path) -> str:
-    """What the server says was wrong, or else the last that it said at all."""
-    said = log.read_text(errors="replace").strip().splitlines()
-    told = [line.removeprefix("Error: ") for line in said if line.startswith("Error: ")]
-    return (told or said or ["it said nothing"])[-1]
+    """Return the error in the server's log, or else its last line."""
+    lines = log.read_text(errors="replace").strip().splitlines()
+    errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
+    return (errors or lines or ["its log is empty"])[-1]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

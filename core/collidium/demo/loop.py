@@ -16,12 +16,11 @@ from collidium import plugins
 from collidium.client import Account, Client, Page, Place, Receipt, TaskCard, Transaction, write_predictions
 from collidium.contracts.task import EventRange, Task
 from collidium.datasets import Dataset, HubDataset, fetch
-from collidium.datasets.publishing.publication import Publication, Withholding
+from collidium.datasets.publishing.preparing import Publication, Withholding
 from collidium.datasets.publishing.publication import publish as publish_dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.demo.child import Machine
-from collidium.demo.computing import choose
-from collidium.demo.orders import Ordered, order_events
+from collidium.demo.orders import Ordered, choose, order_events
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium.hub import client as hub_client
 from collidium.hub.client import Hub
@@ -31,7 +30,7 @@ REPO = "collidium/odd-ttbar"
 CONFIG = "ttbar_pu0"
 EVALUATION = EventRange(3, 5)
 
-#: Told what happens next.
+#: Called with what happens next.
 Say = Callable[[str], None]
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from collidium.client import Client, SimulationRequest
-from collidium.demo.computing import PRESET, Computing
-from collidium.errors import CollidiumError
+from collidium.errors import CollidiumError, ConfigurationError
+from collidium.order import PRESETS
+from collidium.pipelines import choice
+from collidium.pipelines.choice import BUILT_IN, NONE
+from collidium.plugins import Plugins
 
 #: Larger, so that there is something to give back.
 CANCELLED_PRESET: Final = "ttbar-standard"
@@ -28,7 +32,7 @@ def order_events(
 ) -> tuple[Ordered, ...]:
     """Order events and wait for them. Raises CollidiumError where one ends otherwise."""
     with Client(url, tokens["alice"]) as alice, Client(url, tokens["collidium"]) as other:
-        say(f"Ordering events as alice: preset {PRESET}, {computing.told}")
+        say(f"Ordering events as alice: preset {PRESET}, {computing.description}")
         first = _ended("completed", alice, alice.simulate(preset=PRESET), say, computing)
         say("Ordering the same as collidium, to whom it is answered at once")
         again = other.simulate(preset=PRESET)
@@ -51,16 +55,66 @@ def _ended(
     say: Callable[[str], None],
     computing: Computing,
 ) -> SimulationRequest:
-    """The request once it has ended, its states told as they come."""
-    told = []
+    """Wait for a request to end, showing its states as they come."""
+    seen_states = []
 
-    def tell(seen: SimulationRequest) -> None:
-        if seen.state not in told:
-            told.append(seen.state)
+    def show(seen: SimulationRequest) -> None:
+        if seen.state not in seen_states:
+            seen_states.append(seen.state)
             say(f"Request {seen.request_id} is {seen.state}")
 
-    tell(request)
-    ended = client.wait(request.request_id, timeout=computing.patience_seconds, on_change=tell)
+    show(request)
+    ended = client.wait(request.request_id, timeout=computing.patience_seconds, on_change=show)
     if ended.state != expected:
         raise CollidiumError(f"request {ended.request_id} is {ended.state}, not {expected}: {ended.reason}")
     return ended
+
+
+#: What is computed.
+PRESET: Final = "ttbar-quick"
+
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """A runner, as the demo uses it."""
+
+    runner: str
+    #: Of the server.
+    settings: Mapping[str, str]
+    #: Where orders go, in a sentence.
+    description: str
+    #: How long one may take.
+    patience_seconds: float
+
+
+#: Many times what it takes for a job.
+MOCK: Final = Computing("mock", {}, "from the mock runner", 60.0)
+#: The user waits, so its jobs get full priority.
+LOCAL: Final = Computing(
+    "local",
+    {"PLATFORM_RUN_MODE": "real", "PLATFORM_RUNNER": "local", "PLATFORM_LOCAL_NICENESS": "0"},
+    f"computed on this machine by the pipeline {BUILT_IN}",
+    600.0,
+)
+
+
+def choose(runner: Literal["auto", "local", "mock"], loaded: Plugins) -> Computing:
+    """The runner that was asked for; ``auto``: the local one if it can run here.
+
+    Raises CollidiumError where the local one was asked for and cannot.
+    """
+    if runner == "mock":
+        return MOCK
+    try:
+        _require_pipeline(loaded)
+    except CollidiumError:
+        if runner == "local":
+            raise
+        return MOCK
+    return LOCAL
+
+
+def _require_pipeline(loaded: Plugins) -> None:
+    if sys.platform != "linux":
+        raise ConfigurationError("the runner local needs Linux")
+    choice.choose(BUILT_IN, NONE, PRESETS[PRESET], loaded.pipelines().get, lambda _: None)

@@ -1,4 +1,4 @@
-"""What anybody may look at: the public datasets of the hub, and single events of them.
+"""What everyone may see: the public datasets of the hub, and single events of them.
 
 Nothing is copied here but answers, for a while: of a repository only the bytes are read that hold the event.
 """

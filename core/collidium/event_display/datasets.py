@@ -33,14 +33,14 @@ from collidium.records import DatasetEntry
 SAMPLE: Final = "sample"
 #: Repositories that are listed, the latest.
 LISTED: Final = 200
-#: How long it is believed what the hub said of a repository, and of which there are.
+#: How long the hub's answers about repositories are kept.
 KEPT_SECONDS: Final = 30.0
 #: Time for a list: repositories that are not reached in it are left for the next one, the latest come first.
 LISTING_SECONDS: Final = 10.0
 #: Shards of a repository whose footers are read for a list; configs beyond are listed without their events.
 _SHARDS_LOOKED_INTO: Final = 512
-#: Which table tells what events there are: the first of these that is there.
-_TELLING: Final = tuple(sorted(SHOWN, key=lambda name: (name != "tracker_hits", name)))
+#: The table by which events are counted: the first of these that is there.
+_COUNTED: Final = tuple(sorted(SHOWN, key=lambda name: (name != "tracker_hits", name)))
 #: Connections to the hub, and threads that ask it for a list.
 _CONNECTIONS: Final = 8
 _PARALLEL: Final = 4
@@ -60,7 +60,7 @@ _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 
 
 class _HastyReader(HubReader):
-    """Somebody waits for a page: a hub that does not answer soon is away."""
+    """A reader with short timeouts: a caller waits for the page."""
 
     read_seconds: ClassVar[float] = 10.0
     attempts: ClassVar[int] = 2
@@ -74,7 +74,7 @@ class _HastyReader(HubReader):
 
 
 class PublicDatasets:
-    """The datasets of a hub with a tag, as somebody without a token sees them. Its methods block."""
+    """The datasets of a hub with a tag, as seen without a token. Its methods block."""
 
     def __init__(self, hub: str, tag: str, read_outline: OutlineReader) -> None:
         self._endpoint = hub
@@ -142,7 +142,7 @@ class PublicDatasets:
         ]
 
     def repository(self, repo: str, revision: str) -> Repository:
-        """A repository that everybody may look at.
+        """A public repository.
 
         Raises NotFound, Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
         """
@@ -188,7 +188,7 @@ class PublicDatasets:
         left = _SHARDS_LOOKED_INTO
         for name in names[:_CONFIGS]:
             shards = self.shards(repository, name)
-            left -= len(_telling(shards))
+            left -= len(_counted(shards))
             yield self._config(repository, shards, looked_into=left >= 0)
 
     def _config(self, repository: Repository, shards: Shards, *, looked_into: bool) -> DatasetEntry:
@@ -197,7 +197,7 @@ class PublicDatasets:
         try:
             numbers = _events(shards) if tables and looked_into else (None, None, None)
         except (UnusableDataset, UpstreamError, NotFound, TooLarge, Unauthenticated, Forbidden):
-            # Shown all the same: whoever opens it is told what is wrong.
+            # Listed all the same: opening it reports what is wrong.
             numbers = (None, None, None)
         return DatasetEntry(
             repository.repo,
@@ -212,7 +212,7 @@ class PublicDatasets:
 
 def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:
     """How many events there are, the first and the last, by the table that draws most."""
-    outlines = [shards.outline(path) for path in _telling(shards)]
+    outlines = [shards.outline(path) for path in _counted(shards)]
     count = sum(outline.rows for outline in outlines)
     spans = [outline.events for outline in outlines if outline.rows]
     known = [span for span in spans if span is not None]
@@ -221,9 +221,9 @@ def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:
     return count, min(span.start for span in known), max(span.stop for span in known) - 1
 
 
-def _telling(shards: Shards) -> list[str]:
-    """The shards by which it is told what events there are."""
-    table = next((name for name in _TELLING if name in shards.tables()), None)
+def _counted(shards: Shards) -> list[str]:
+    """The shards by which events are counted."""
+    table = next((name for name in _COUNTED if name in shards.tables()), None)
     return [] if table is None else shards.paths(table)
 
 
@@ -238,8 +238,8 @@ def _moment(text: str | None) -> datetime | None:
 class _Locked(LRUCache[str, Outline]):
     """Outlines in bounded memory, for several threads."""
 
-    def __init__(self, most_bytes: int) -> None:
-        super().__init__(most_bytes, _bytes_of)
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(max_bytes, _bytes_of)
         self._lock = threading.Lock()
 
     def get(self, key: str, default: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Makes one event of parquet files, for a process of its own: what strangers wrote is decoded here alone."""
+"""Makes one event of parquet files, for a process of its own: untrusted files are decoded here alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from collidium.event_display.tables import SHOWN, shown
 
 Format = Literal["arrow", "phoenix"]
 
-#: Bytes of a row group that are decoded at once, as its footer tells, unless one event has more.
+#: Bytes of a row group that are decoded at once, by its footer, unless one event has more.
 _BATCH_BYTES: Final = 4 * 1024**2
 
 
@@ -44,9 +44,9 @@ class EventJob:
     pieces: Mapping[str, Piece]
     #: Tables that are asked for.
     tables: tuple[str, ...]
-    #: What each table tells of itself.
+    #: Metadata of each table.
     about: Mapping[str, str]
-    #: Whether its truth is not for anybody to see.
+    #: Whether its truth is withheld.
     withheld: bool
     format: Format
     #: Most bytes that may be made.
@@ -86,7 +86,7 @@ def _public(name: str, table: pa.Table) -> list[str]:
 
 
 def _in_public_order(rows: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
-    """Rows in an order that does not tell what made them; events without truth were published in it."""
+    """Rows in an order that does not reveal truth; events without truth were published in it."""
     present = {name: row for name, row in rows.items() if row.num_rows}
     hits = present.get("tracker_hits")
     if hits is not None and ("particle_id" not in hits.column_names or hits["particle_id"].null_count):
@@ -137,7 +137,7 @@ def _at(file: pq.ParquetFile, group: int, columns: list[str], place: int) -> pa.
         if place < batch.num_rows:
             return pa.table(batch.slice(place, 1))
         place -= batch.num_rows
-    raise UnusableDataset(f"row group {group} has fewer rows than it says")
+    raise UnusableDataset(f"row group {group} has fewer rows than its footer claims")
 
 
 def _batches(file: pq.ParquetFile, group: int, columns: list[str], rows: int) -> Iterator[Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,9 +14,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from cachetools import LRUCache, TTLCache
 
-from collidium.contracts.executor import Executor
+from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
 from collidium.datasets import sample
 from collidium.errors import (
+    CollidiumError,
     Conflict,
     Forbidden,
     InvalidInput,
@@ -22,15 +25,15 @@ from collidium.errors import (
     Unauthenticated,
     Unavailable,
     Unreachable,
+    UnusableDataset,
 )
 from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
 from collidium.event_display.decoding import EventJob, Format, Piece
-from collidium.event_display.finding import find, told_range
-from collidium.event_display.shards import LocalShards, Shards
+from collidium.event_display.outline import Outline, of_ending
+from collidium.event_display.shards import LocalShards, Shards, find, range_in_words
 from collidium.event_display.tables import SHOWN
-from collidium.event_display.workers import Workers
 from collidium.files.durable import is_full
 from collidium.files.held import held_directory
 from collidium.records import DatasetEntry
@@ -144,7 +147,7 @@ class EventDisplay:
             )
         if len(repos) > 1:
             raise Conflict(
-                f"several datasets have a config {config}: say which one by repo=",
+                f"several datasets have a config {config}: choose one with repo=",
                 errors=[{"field": "repo", "detail": repo} for repo in repos],
             )
         return repos[0]
@@ -188,7 +191,7 @@ class EventDisplay:
         if not any(table in pieces for table in tables):
             raise NotFound(
                 f"{key.repo}, config {wanted.config}, has no event {wanted.event_id} "
-                f"({told_range(shards, tables[0])})"
+                f"({range_in_words(shards, tables[0])})"
             )
         return EventJob(
             event_id=wanted.event_id,
@@ -208,14 +211,14 @@ class EventDisplay:
         return self._datasets.shards(self._datasets.repository(key.repo, key.commit), key.wanted.config)
 
     async def _blocking(self, work: Callable[[], Result]) -> Result:
-        """What ``work`` returns, in a thread; the hub's refusals as whoever looks at a page is told them."""
+        """Run ``work`` in a thread; errors of the hub become those of a page's reader."""
         try:
             async with self._threads:
                 return await in_thread(work, "event-display")
         except Unreachable as error:
             raise Unavailable(f"the hub that has the datasets does not answer: {error.detail}") from error
         except (Unauthenticated, Forbidden) as error:
-            raise NotFound("there is no such dataset, or not everybody may read it") from error
+            raise NotFound("there is no such public dataset") from error
 
 
 def _tables(shards: Shards, wanted: Wanted) -> tuple[str, ...]:
@@ -254,3 +257,47 @@ def _about(key: _Key) -> dict[str, str]:
     if key.repo == SAMPLE:
         about["field_tesla"] = str(sample.FIELD_TESLA)
     return about | ({"withheld": "evaluated"} if key.withheld else {})
+
+
+logger = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
+
+
+#: Time in which something must be read.
+SECONDS: Final = 30.0
+#: How long a thread waits for its turn and for what becomes of it.
+_PATIENCE_SECONDS: Final = 120.0
+
+
+class Workers:
+    """An executor, as the event display uses it; belongs to the event loop in which it is made."""
+
+    def __init__(self, executor: Executor, memory_bytes: int) -> None:
+        self._executor = executor
+        self._limits = Limits(memory_bytes, SECONDS)
+        self._loop = asyncio.get_running_loop()
+
+    async def run(self, function: Callable[[Item], Result], item: Item, what: str) -> Result:
+        """``function(item)``; ``what`` is read, for messages. Raises UnusableDataset, and what it raises."""
+        try:
+            async with aclosing(self._executor.map(function, [item], self._limits)) as made:
+                return await anext(made)
+        except (OverLimit, WorkerDied) as error:
+            raise UnusableDataset(
+                f"{what} cannot be shown: decoding it takes too much, or its file is damaged"
+            ) from error
+        except CollidiumError:
+            raise
+        except Exception as error:  # whatever a reader raises over untrusted input
+            logger.exception("%s cannot be decoded", what)
+            raise UnusableDataset(f"{what} cannot be decoded") from error
+
+    def outline(self, name: str, size: int, tail: bytes) -> Outline:
+        """Read the outline of a shard from its end. Blocks. Raises UnusableDataset and Unavailable."""
+        reading = asyncio.run_coroutine_threadsafe(self.run(of_ending, (name, size, tail), name), self._loop)
+        try:
+            return reading.result(_PATIENCE_SECONDS)
+        except TimeoutError:
+            reading.cancel()
+            raise Unavailable("all who read files are busy just now; try again in a moment") from None

@@ -11,12 +11,12 @@ from typing import Any, BinaryIO, Final
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import catalogue, download
-from collidium.datasets.fetching.downloads import NoRoom, Progress
 from collidium.datasets.reading.dataset import Dataset
 from collidium.errors import UnusableDataset
 from collidium.event_display import phoenix
 from collidium.event_display.tables import shown
 from collidium.files.durable import is_full, replacing
+from collidium.hub.downloads import NoRoom, Progress
 from collidium.hub.sources import HubDataset
 
 #: Bytes of a table that are in memory at once, unless one event has more.
@@ -45,7 +45,7 @@ def export(
 ) -> Exported:
     """Write the events to ``file``, in place of one that is there; shards are fetched if need be.
 
-    ``progress`` is told events that are written and events that there are. Raises what
+    ``progress`` is called with the events written and the events in all. Raises what
     :func:`~collidium.datasets.download` raises, UnusableDataset for tables that cannot be read, and
     :class:`~collidium.datasets.NoRoom` when the disk is full.
     """
@@ -71,8 +71,8 @@ def _tables(place: Path | HubDataset, config: str | None) -> tuple[str, list[str
     meant = [name for name in configs if config in (None, name) or name == ""]
     if len(meant) != 1:
         there = ", ".join(configs) or "none"
-        told = f"there is no config {config}" if config else "there are several configs, or none"
-        raise UnusableDataset(f"{told}: choose one of: {there}")
+        problem = f"there is no config {config}" if config else "there are several configs, or none"
+        raise UnusableDataset(f"{problem}: choose one of: {there}")
     names = [table for table in phoenix.TABLES if table in configs[meant[0]]]
     if not names:
         raise UnusableDataset(f"there are none of the tables that are drawn: {', '.join(phoenix.TABLES)}")
@@ -88,7 +88,7 @@ def _events(dataset: Dataset, names: list[str], events: EventRange) -> Iterator[
 
 @contextmanager
 def _whole(file: Path) -> Iterator[BinaryIO]:
-    """A file beside ``file`` that gets its name in the end; gone where something goes wrong before."""
+    """A file next to ``file`` that gets its name in the end; gone where something goes wrong before."""
     try:
         with replacing(file) as output:
             yield output

@@ -1,4 +1,4 @@
-"""What the footer of a shard says of its row groups: which events each has, and where its columns lie."""
+"""Outlines of shards, from their footers: which events each row group has, and where its columns lie."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from collidium.contracts.task import EventRange
 from collidium.errors import UnusableDataset
 
 _EVENT_ID: Final = "event_id"
-#: To ask a hub once more costs more than so many bytes that nobody needs.
+#: A further request costs more than so many unneeded bytes.
 _GAP: Final = 64 * 1024
 #: Columns of row groups, all together: no shard of events needs as many.
-_MOST_CHUNKS: Final = 50_000
+_MAX_CHUNKS: Final = 50_000
 
 #: Bytes of a file, the second end not included.
 Span = tuple[int, int]
@@ -27,7 +27,7 @@ class Group:
     """A row group."""
 
     rows: int
-    #: The least and the greatest event; None where the file does not tell.
+    #: From the smallest to the largest event id; None where the footer has no statistics.
     events: EventRange | None
     #: Where each column lies, by its stored name.
     spans: dict[str, Span]
@@ -38,7 +38,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A shard, told by its footer."""
+    """A shard, as its footer describes it."""
 
     #: Bytes of the file.
     size: int
@@ -49,21 +49,21 @@ class Outline:
 
     @classmethod
     def of(cls, name: str, size: int, tail: bytes) -> Self:
-        """What the end of a file of ``size`` bytes says. Raises UnusableDataset for what cannot be.
+        """Read the outline from the end of a file of ``size`` bytes; raises UnusableDataset.
 
-        Over what strangers wrote the reader may also end the process, or swell: :func:`of_ending` is for
-        another one.
+        Over untrusted input the reader may also crash or use all memory: :func:`of_ending` is for another
+        process.
         """
         try:
             metadata = pq.read_metadata(pa.BufferReader(tail))
             chunks = (metadata.row_group(number).num_columns + 1 for number in range(metadata.num_row_groups))
-            if sum(chunks) + metadata.num_columns > _MOST_CHUNKS:
+            if sum(chunks) + metadata.num_columns > _MAX_CHUNKS:
                 raise UnusableDataset(f"{name}: has too many columns and row groups")
             groups = [_group(metadata.row_group(number)) for number in range(metadata.num_row_groups)]
             columns = tuple(metadata.schema.to_arrow_schema().names)
         except UnusableDataset:
             raise
-        except Exception as error:  # whatever a reader raises over what strangers wrote
+        except Exception as error:  # whatever a reader raises over untrusted input
             raise UnusableDataset(f"{name}: cannot be read as parquet: {error}") from error
         spans = [span for group in groups for span in group.spans.values()]
         if any(not 0 <= start < stop <= size for start, stop in spans):
@@ -76,7 +76,7 @@ class Outline:
 
     @property
     def events(self) -> EventRange | None:
-        """From the least to the greatest event; None where the file is empty or does not tell."""
+        """From the smallest to the largest event id; None where the file is empty or has no statistics."""
         filled = [group.events for group in self.groups if group.rows]
         known = [events for events in filled if events is not None]
         if not known or len(known) < len(filled):

@@ -29,10 +29,10 @@ _MEV: Final = 1000.0
 _ETA_STEP: Final = 0.1
 _PHI_STEP: Final = 2 * np.pi / 64
 #: Towers with less than this share of the hardest one's energy are left out: there are thousands.
-_LEAST_SHARE: Final = 0.001
+_MINIMUM_SHARE: Final = 0.001
 #: Radius of the jets that the platform makes.
 _CONE: Final = 0.4
-#: Of detector volumes, in their order; the colours that are told apart with any kind of sight.
+#: Of detector volumes, in their order; colours that are distinct for colour-blind readers, too.
 _COLOURS: Final = ("0x0072b2", "0xe69f00", "0x009e73", "0xcc79a7", "0x56b4e9", "0xd55e00", "0xf0e442")
 
 
@@ -171,7 +171,7 @@ def _tower_entries(cells: Floats) -> Entries:
             "radius": round(float(distance[row]), 1),
         }
         for row, tower in enumerate(towers)
-        if energy[row] > _LEAST_SHARE * energy.max()
+        if energy[row] > _MINIMUM_SHARE * energy.max()
     ]
 
 

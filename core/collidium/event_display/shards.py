@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, MutableMapping
-from functools import partial
+from collections.abc import Collection, MutableMapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.datasets import layout
-from collidium.datasets.fetching.footers import fetch_tail
+from collidium.datasets.footers import fetch_tail
 from collidium.datasets.schemas import canonical
-from collidium.errors import TooLarge, UnusableDataset, UpstreamError
+from collidium.errors import TooLarge, UnusableDataset
 from collidium.event_display.decoding import Piece
 from collidium.event_display.outline import Outline, OutlineReader, Span
 from collidium.event_display.tables import SHOWN
@@ -22,44 +21,18 @@ if TYPE_CHECKING:
 
 #: No shard of events needs a longer footer.
 LONGEST_FOOTER: Final = 8 * 1024**2
-_PIECE_BYTES: Final = 1024**2
+#: Read by one request.
+_PIECE_BYTES: Final = 8 * 1024**2
 #: Most bytes of footers, and ranges of bytes of a table, for one look.
 _FOOTER_BYTES: Final = 256 * 1024**2
-_MOST_SPANS: Final = 256
+_MAX_SPANS: Final = 256
 
 #: Outlines of shards by the digests of their content: such never change.
 Outlines = MutableMapping[str, Outline]
 
 
-class Shards(ABC):
-    """The shards of one config. Its methods block."""
-
-    config: str
-
-    @abstractmethod
-    def tables(self) -> tuple[str, ...]:
-        """The names of its tables."""
-
-    @abstractmethod
-    def paths(self, table: str) -> list[str]:
-        """The shards of a table, in order of their names. Raises UnusableDataset."""
-
-    @abstractmethod
-    def outline(self, path: str) -> Outline:
-        """What the footer of a shard says. Raises UnusableDataset, and what :class:`HubReader` raises."""
-
-    @abstractmethod
-    def piece(
-        self, table: str, path: str, groups: tuple[int, ...], directory: Path, most_bytes: int
-    ) -> Piece:
-        """Row groups of a shard on this machine, if need be below ``directory``.
-
-        Raises TooLarge where they have more than ``most_bytes``, and what :class:`HubReader` raises.
-        """
-
-
-class LocalShards(Shards):
-    """A directory with a file for each table."""
+class LocalShards:
+    """The shards of one config: a directory with a file for each table. Its methods block."""
 
     def __init__(self, directory: Path, config: str) -> None:
         self.config = config
@@ -75,14 +48,12 @@ class LocalShards(Shards):
         content = (self._directory / path).read_bytes()
         return Outline.of(path, len(content), content)
 
-    def piece(
-        self, table: str, path: str, groups: tuple[int, ...], directory: Path, most_bytes: int
-    ) -> Piece:
+    def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
         return Piece(self._directory / path, groups)
 
 
-class HubShards(Shards):
-    """A config of a repository, read by ranges of bytes."""
+class HubShards:
+    """The shards of one config of a repository, read by ranges of bytes. Its methods block."""
 
     def __init__(
         self,
@@ -107,38 +78,40 @@ class HubShards(Shards):
             raise UnusableDataset(f"{repository.repo} has no config {config}")
 
     def tables(self) -> tuple[str, ...]:
+        """The names of its tables."""
         return layout.configs(self._paths)[self.config]
 
     def paths(self, table: str) -> list[str]:
+        """The shards of a table, in order of their names. Raises UnusableDataset."""
         return layout.shards(self._paths, table, self.config)
 
     def outline(self, path: str) -> Outline:
+        """Return the outline of a shard. Raises UnusableDataset, and what :class:`HubReader` raises."""
         file = self._repository.files[path]
-        known = self._outlines.get(file.content.digest)
+        known = self._outlines.get(file.digest)
         if known is None:
             tail = fetch_tail(self._hub, self._repository, file, LONGEST_FOOTER)
-            if tail is None:
-                raise _without_ranges(self._hub, path)
             self._footer_bytes_left -= len(tail)
             if self._footer_bytes_left < 0:
                 raise TooLarge(f"config {self.config} has too many and too long footers for a look")
             known = self._read_outline(path, file.size, tail)
-            self._outlines[file.content.digest] = known
+            self._outlines[file.digest] = known
         return known
 
-    def piece(
-        self, table: str, path: str, groups: tuple[int, ...], directory: Path, most_bytes: int
-    ) -> Piece:
-        """A file with holes: the footer and the wanted columns lie where they do in the shard."""
+    def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
+        """Copy row groups below ``directory``: a file with holes, all else at its place in the shard.
+
+        Raises TooLarge where they have more than ``max_bytes``, and what :class:`HubReader` raises.
+        """
         outline, file = self.outline(path), self._repository.files[path]
         stored = canonical(table, outline.columns)
         known = {old for column, old in stored.items() if column in (*SHOWN[table].names, "event_id")}
         spans = outline.spans(groups, known)
         size = sum(stop - start for start, stop in spans)
-        if size > most_bytes or len(spans) > _MOST_SPANS:
+        if size > max_bytes or len(spans) > _MAX_SPANS:
             raise TooLarge(
                 f"table {table} has {size:,} bytes in {len(spans):,} places to be read for this event, and "
-                f"{most_bytes:,} in {_MOST_SPANS:,} is the most for a look: ask for fewer tables, or load "
+                f"{max_bytes:,} in {_MAX_SPANS:,} is the most for a look: ask for fewer tables, or load "
                 "it with collidium.datasets"
             )
         place = directory / f"{table}.parquet"
@@ -150,25 +123,66 @@ class HubShards(Shards):
             copy.truncate(file.size)
             copy.seek(file.size - len(outline.tail))
             copy.write(outline.tail)
-        for span in spans:
-            self._hub.patiently(partial(self._fetch, file, span, place))
-
-    def _fetch(self, file: HubFile, span: Span, place: Path) -> None:
-        start, stop = span
-        wanted = f"{start}-{stop - 1}"
-        address = self._repository.address(file.path)
-        with (
-            self._hub.open(address, file.path, byte_range=wanted) as response,
-            place.open("r+b") as copy,
-        ):
-            if response.headers.get("Content-Range") != f"bytes {wanted}/{file.size}":
-                raise _without_ranges(self._hub, file.path)
-            copy.seek(start)
-            for content in response.iter_bytes(_PIECE_BYTES):
-                if copy.tell() + len(content) > stop:
-                    raise UpstreamError(f"{self._hub.endpoint} gave more of {file.path} than was asked for")
-                copy.write(content)
+            address = self._repository.address(file.path)
+            for span_start, span_stop in spans:
+                copy.seek(span_start)
+                for start in range(span_start, span_stop, _PIECE_BYTES):
+                    stop = min(start + _PIECE_BYTES, span_stop)
+                    copy.write(self._hub.read_range(address, file.path, start, stop)[0])
 
 
-def _without_ranges(hub: HubReader, path: str) -> UpstreamError:
-    return UpstreamError(f"{hub.endpoint} does not give {path} by ranges of bytes")
+Shards = LocalShards | HubShards
+
+#: Of more shards in disorder, reading all footers takes too long.
+MAX_SHARDS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The row groups of a shard, one of which may have the event."""
+
+    path: str
+    groups: tuple[int, ...]
+
+
+def find(shards: Shards, table: str, event_id: int) -> Place | None:
+    """Where the event lies; None where no shard can have it.
+
+    Shards mostly follow each other, so that few footers are read; where they do not, all of few shards are.
+    Blocks; raises as ``shards`` do.
+    """
+    paths = shards.paths(table)
+    path = _bisected(shards, paths, event_id)
+    if path is None and len(paths) > MAX_SHARDS:
+        return None
+    for candidate in paths if path is None else [path]:
+        if groups := shards.outline(candidate).holding(event_id):
+            return Place(candidate, groups)
+    return None
+
+
+def range_in_words(shards: Shards, table: str) -> str:
+    """Which events there are, in words. Blocks; raises as ``shards`` do."""
+    paths = shards.paths(table)
+    spans = [shards.outline(path).events for path in (paths if len(paths) <= MAX_SHARDS else ())]
+    known = [span for span in spans if span is not None]
+    if not known:
+        return "its footers record no event range"
+    return f"there are {min(span.start for span in known)} to {max(span.stop for span in known) - 1}"
+
+
+def _bisected(shards: Shards, paths: Sequence[str], event_id: int) -> str | None:
+    """The shard that has the event among its own, if they rise with the shards."""
+    first, stop = 0, len(paths)
+    while first < stop:
+        middle = (first + stop) // 2
+        outline: Outline = shards.outline(paths[middle])
+        if outline.events is None:
+            return None
+        if event_id < outline.events.start:
+            stop = middle
+        elif event_id >= outline.events.stop:
+            first = middle + 1
+        else:
+            return paths[middle] if outline.holding(event_id) else None
+    return None

@@ -11,12 +11,12 @@ from collidium.datasets.reading.flattening import flat
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
 
-#: Hosted columns that nobody draws: where hits truly were, and who gave a cell its energy.
+#: Hosted columns that are not drawn: true positions of hits, and contributions to cells.
 _LEFT_OUT: Final[Mapping[str, tuple[str, ...]]] = {
     "tracker_hits": ("true_x", "true_y", "true_z"),
     "calo_hits": ("contrib_particle_ids", "contrib_energies", "contrib_times"),
 }
-#: Columns that some releases have beside the hosted ones, with their units.
+#: Columns that some releases have in addition to the hosted ones, with their units.
 _MORE: Final[Mapping[str, tuple[tuple[str, pa.DataType, str], ...]]] = {
     "tracker_hits": (("hit_id", pa.uint32(), ""),),
     "calo_hits": (("particle_id", pa.uint64(), ""),),
@@ -90,12 +90,12 @@ MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 
 
 def write(tables: Mapping[str, pa.Table], about: Mapping[str, str]) -> bytes:
-    """The tables, uncompressed so that browsers use them as they come; each schema tells ``about`` itself."""
+    """Write the tables, uncompressed so that browsers use them as they are; ``about`` is schema metadata."""
     sink = pa.BufferOutputStream()
     for name, table in tables.items():
-        told = table.replace_schema_metadata({"table": name, **about}).combine_chunks()
-        with pa.ipc.new_stream(sink, told.schema) as writer:
-            writer.write_table(told)
+        described = table.replace_schema_metadata({"table": name, **about}).combine_chunks()
+        with pa.ipc.new_stream(sink, described.schema) as writer:
+            writer.write_table(described)
     return sink.getvalue().to_pybytes()
 
 

@@ -43,6 +43,11 @@ def _prepare(settings: Settings) -> None:
         _close_to_others(settings.data_dir / name)
     for directory in filter(Path.is_dir, (settings.data_dir / name for name in OF_RUNNERS)):
         _close_to_others(directory)
+    make_database_file(settings)
+
+
+def make_database_file(settings: Settings) -> None:
+    """Make the file of an SQLite database when absent, for its owner alone."""
     if path := settings.sqlite_file:
         make_private(path.parent)
         # SQLite gives its journal the mode of the database.

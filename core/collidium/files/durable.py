@@ -81,11 +81,11 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def bytes_taken(told: os.stat_result) -> int:
+def bytes_taken(status: os.stat_result) -> int:
     """Return how many bytes a file takes: what it holds, or what it has on disk if that is more."""
-    return max(told.st_size, _BLOCK_BYTES * told.st_blocks)
+    return max(status.st_size, _BLOCK_BYTES * status.st_blocks)
 
 
-def is_sparse(told: os.stat_result) -> bool:
+def is_sparse(status: os.stat_result) -> bool:
     """Return whether a file is mostly holes."""
-    return told.st_size > _SMALL + _COMPRESSION * _BLOCK_BYTES * told.st_blocks
+    return status.st_size > _SMALL + _COMPRESSION * _BLOCK_BYTES * status.st_blocks

@@ -1,7 +1,7 @@
 """Files and directories in use: held by a lock, and swept up when the process that held them was killed.
 
-Whoever grows something below a directory that outlives the process takes a :class:`HeldFile` or a
-:func:`held_directory` there; whoever starts calls :func:`sweep` on the same directory.
+Code that writes below a directory that outlives the process takes a :class:`HeldFile` or a
+:func:`held_directory` there; a process that starts calls :func:`sweep` on the same directory.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from collidium.files.locks import lock
 
 PREFIX: Final = "held-"
 FILE: Final = ".part"
-#: A directory stands beside the file whose lock holds it, under the same name but for this.
+#: A directory is next to the file whose lock holds it, under the same name but for this.
 DIRECTORY: Final = ".scratch"
 
 
 class HeldFile:
-    """A new file below ``directory``, hashed while it is written, that nobody sweeps while it is held.
+    """A new file below ``directory``, hashed while it is written, that is not swept while it is held.
 
     Writing and letting go may happen in different threads: a cancelled request lets go of its file while a
     thread may still be writing to it.
@@ -80,7 +80,7 @@ class HeldFile:
 
 @contextmanager
 def held_directory(directory: Path) -> Iterator[Path]:
-    """A new directory below ``directory``, for its owner alone, that nobody sweeps within the context.
+    """A new directory below ``directory``, for its owner alone, that is not swept within the context.
 
     It is deleted in the end, unless it was moved away.
     """
@@ -142,7 +142,7 @@ def _directory_of(file: Path) -> Path:
 def _delete(file: Path) -> bool:
     """Delete a file and its directory; whether both are gone.
 
-    Where somebody still writes to the directory both stay, for a later sweep.
+    Where a thread still writes to the directory both stay, for a later sweep.
     """
     directory = _directory_of(file)
     shutil.rmtree(directory, ignore_errors=True)

@@ -1,1 +1,1 @@
-"""The protocol of the hub as a client: lists, ranges, commits, model cards, the saved login."""
+"""The hub's protocol as a client: lists, ranges, downloads, commits, models, whoami, the saved login."""

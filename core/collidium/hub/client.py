@@ -1,4 +1,4 @@
-"""The hub's own client, made fit for a server: waits that end, errors of two kinds, no tokens on disk."""
+"""``huggingface_hub`` for a server: bounded waits, errors of two kinds, no tokens on disk."""
 
 from __future__ import annotations
 
@@ -7,29 +7,25 @@ import functools
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-from collidium.errors import Unavailable
-from collidium.runtime.http_client import past_proxies
-from collidium.runtime.threads import in_thread
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
-
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from collidium.errors import (
     CollidiumError,
     Conflict,
     Forbidden,
     Unauthenticated,
+    Unavailable,
     Unreachable,
     UpstreamError,
 )
+from collidium.runtime.http_client import past_proxies
+from collidium.runtime.threads import in_thread
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 T = TypeVar("T")
 
@@ -42,29 +38,29 @@ SLOWEST: Final = 1_000_000
 
 #: Too busy; waiting may help.
 _PASSING: Final = frozenset({408, 425, 429})
-#: Somebody else changed, removed or holds the same thing; waiting may help here, too.
+#: Another client changed, removed or holds the same thing; waiting may help here, too.
 _CONTESTED: Final = frozenset({404, 409, 412, 423})
-#: Setting up closes the client that there was, which nobody may be using.
+#: Setting up closes the client there was, which must not be in use.
 _preparing: Final = threading.Lock()
 
 
 class HubError(RuntimeError):
-    """The hub did not do what was asked; the message holds no secret."""
+    """A call to the hub failed; the message holds no secret."""
 
     #: What the hub answered with; None where it did not answer.
     status: int | None = None
 
 
 class HubUnavailable(HubError):
-    """The hub cannot be reached, is busy or answered nonsense: trying later may work."""
+    """The hub cannot be reached, is busy or gave an invalid response: trying later may work."""
 
 
 class HubContested(HubUnavailable):
-    """Somebody else changes or removes the same thing on the hub: trying later may work."""
+    """Another client changes or removes the same thing on the hub: trying later may work."""
 
 
 class HubRefused(HubError):
-    """The hub will not do this, now or later; the message says why, for whoever asked."""
+    """The hub refuses the call for good; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class Hub:
     token: str = field(repr=False)
 
     async def ask(self, function: Callable[[HfApi], T], seconds: float = CALL_SECONDS) -> T:
-        """What ``function`` returns, called with a client in a thread.
+        """Call ``function`` with a client in a thread and return its result.
 
         Raises :class:`HubUnavailable`, also after ``seconds``, and :class:`HubRefused`.
         """
@@ -125,7 +121,7 @@ def _prepare() -> None:
     from huggingface_hub import get_session, set_client_factory
     from huggingface_hub.utils import logging as its_logging
 
-    # Its warnings name signed addresses; what went wrong is told by its errors.
+    # Its warnings name signed addresses; what went wrong is in its errors.
     its_logging.set_verbosity(logging.ERROR)
     own = get_session()
     client, hooks = type(own), own.event_hooks
@@ -140,7 +136,7 @@ def _prepare() -> None:
 
 
 def _forget_waits(response: Any) -> None:
-    """The client would sleep as long as a hub tells it to; without these it waits some seconds at most."""
+    """Remove headers that make the client sleep; without them it waits at most some seconds."""
     for name in ("Retry-After", "RateLimit"):
         response.headers.pop(name, None)
 
@@ -166,10 +162,10 @@ def _kind(error: Exception, answered: Any, token: str) -> HubError:
         return HubContested(f"the hub answered {status}: the repository changes at the same time")
     if status == 401:
         return HubRefused("the hub does not take the token any more: sign in again")
-    told = _line(getattr(answered, "server_message", None) or "", token)
+    reason = _line(getattr(answered, "server_message", None) or "", token)
     if status == 403:
-        return HubRefused(f"the hub does not let the token's owner do this{told}")
-    return HubRefused(f"the hub refused it with {status}{told}")
+        return HubRefused(f"the hub does not let the token's owner do this{reason}")
+    return HubRefused(f"the hub refused it with {status}{reason}")
 
 
 def _answered(error: BaseException | None) -> Any:
@@ -180,7 +176,7 @@ def _answered(error: BaseException | None) -> Any:
 
 
 def _first(error: BaseException) -> BaseException:
-    """What an error began with; the hub's client wraps what goes wrong in an upload."""
+    """The first cause of an error; the hub's client wraps errors of uploads."""
     while error.__cause__ is not None:
         error = error.__cause__
     return error
@@ -193,10 +189,10 @@ def _line(message: str, token: str) -> str:
 
 @contextmanager
 def hub_failures(endpoint: str) -> Iterator[None]:
-    """Raise what the hub at ``endpoint`` does not do in the context as a CollidiumError.
+    """Raise errors of the hub at ``endpoint`` as a CollidiumError.
 
-    Unreachable where it does not answer, Unavailable where it cannot for now, Conflict where somebody else
-    was faster, Unauthenticated, Forbidden, and UpstreamError for every other refusal.
+    Unreachable where it does not answer, Unavailable where it cannot for now, Conflict where another
+    client was faster, Unauthenticated, Forbidden, and UpstreamError for every other refusal.
     """
     try:
         yield
@@ -204,11 +200,11 @@ def hub_failures(endpoint: str) -> Iterator[None]:
         raise _translated(error, f"{endpoint}: {error}") from None
 
 
-def _translated(error: HubError, told: str) -> CollidiumError:
+def _translated(error: HubError, detail: str) -> CollidiumError:
     if isinstance(error, HubContested):
-        return Conflict(f"{told}; try again")
+        return Conflict(f"{detail}; try again")
     if not isinstance(error, HubRefused):
-        return Unreachable(told) if error.status is None else Unavailable(told)
+        return Unreachable(detail) if error.status is None else Unavailable(detail)
     if error.status == 401:
-        return Unauthenticated(told)
-    return Forbidden(told) if error.status == 403 else UpstreamError(told)
+        return Unauthenticated(detail)
+    return Forbidden(detail) if error.status == 403 else UpstreamError(detail)

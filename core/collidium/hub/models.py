@@ -1,17 +1,21 @@
-"""Asks the hub which models there are, and remembers its answers for a moment."""
+"""Lists the hub's models, and caches its responses for some seconds."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from cachetools import TTLCache
 
+from collidium.contracts.identity import USERNAME
 from collidium.errors import Unavailable, UnknownCursor, UpstreamError
-from collidium.hub.model_cards import read_models, task_prefix
 from collidium.records import HubModel
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.limits import CallerLimits
@@ -20,53 +24,62 @@ from collidium.runtime.shared_calls import SharedCalls
 if TYPE_CHECKING:
     import httpx
 
-#: How long an answer is kept, and how many models in all.
+#: How long a page is kept, and how many models in all.
 KEPT_SECONDS: Final = 30.0
 KEPT_MODELS: Final = 10_000
 #: Calls to the hub at one time; further ones wait their turn until the timeout.
 CONNECTIONS: Final = 4
-#: Questions that the hub has to be asked: of one address at once and in a minute, of all in a minute.
-QUESTIONS_BURST, QUESTIONS_PER_MINUTE, QUESTIONS_IN_ALL = 60, 60, 300
-#: Seconds that an answer may take.
+#: Queries that go to the hub: of one address at once and in a minute, of all in a minute.
+QUERIES_BURST, QUERIES_PER_MINUTE, QUERIES_IN_ALL = 60, 60, 300
+#: Seconds that a response may take.
 TIMEOUT_SECONDS: Final = 10.0
-#: Models asked for at once; and more bytes than so many take.
+#: Models of one request; and more bytes than so many take.
 PAGE: Final = 200
-ANSWER_BYTES: Final = 8 * 1024 * 1024
-#: Characters of a cursor, at the most.
+RESPONSE_BYTES: Final = 8 * 1024 * 1024
+#: Maximum number of characters of a cursor.
 CURSOR_LENGTH: Final = 512
 
-#: What the hub is to tell of each; it leaves out the rest, such as all files.
-_TOLD: Final = (
+#: Characters of a tag or a library's name, of a description, and tags of one model; the rest is left out.
+TAG_LENGTH: Final = 100
+DESCRIPTION_LENGTH: Final = 300
+TAGS: Final = 50
+
+_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
+_TASK: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+#: Numbers beyond these lose digits in JSON.
+_LARGEST_COUNT: Final = 2**53
+#: Fields that the hub returns of each; others, such as all files, are left out.
+_FIELDS: Final = (
     *("cardData", "disabled", "downloads", "lastModified", "library_name", "likes", "private", "tags"),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """Which models are asked for; an empty text asks for all."""
+class ModelQuery:
+    """Which models to list; an empty text matches all."""
 
     #: Part of the repository's name.
     search: str = ""
     tag: str = ""
-    #: A benchmark task that they say they are for.
+    #: A benchmark task that they are tagged with.
     task: str = ""
     limit: int = 100
-    #: Where to go on, as the page before told.
+    #: The start of the page, from the page before.
     cursor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A page of models, the latest first, and where the next one begins."""
+class ModelPage:
+    """A page of models, the latest first, and the cursor of the next one."""
 
     models: tuple[HubModel, ...]
     cursor: str | None
 
 
 class ModelZoo:
-    """The hub's models with a tag, as somebody without a token sees them.
+    """The hub's public models with a tag.
 
-    However many ask the same at once, the hub is asked once.
+    Equal queries at the same time cause one request to the hub.
     """
 
     def __init__(self, hub: str, tag: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
@@ -74,79 +87,157 @@ class ModelZoo:
         self._hub = hub
         self._tag = tag
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
-        kept: TTLCache[Question, Found] = TTLCache[Question, Found](
+        kept: TTLCache[ModelQuery, ModelPage] = TTLCache[ModelQuery, ModelPage](
             KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight
         )
         self._pages = SharedCalls(kept)
         self._limits = CallerLimits(
-            "questions about models", QUESTIONS_BURST, QUESTIONS_PER_MINUTE, QUESTIONS_IN_ALL
+            "questions about models", QUERIES_BURST, QUERIES_PER_MINUTE, QUERIES_IN_ALL
         )
 
-    async def models(self, question: Question, address: str | None = None) -> Found:
+    async def models(self, query: ModelQuery, address: str | None = None) -> ModelPage:
         """A page of models; it may have fewer than asked for and still not be the last.
 
         ``address`` is the caller's: it is limited where the hub has to be asked. Raises TooManyRequests,
         Unavailable while the hub is away, UpstreamError for nonsense, UnknownCursor.
         """
-        if address is not None and question not in self._pages:
+        if address is not None and query not in self._pages:
             self._limits.take(address)
-        return await self._pages.run(question, lambda: self._ask(question))
+        return await self._pages.run(query, lambda: self._ask(query))
 
     async def close(self) -> None:
         """Give back connections. Idempotent."""
         await self._pages.close()
         await self._http.close()
 
-    async def _ask(self, question: Question) -> Found:
+    async def _ask(self, query: ModelQuery) -> ModelPage:
         try:
             response = await self._http.call(
-                "GET", f"{self._hub}/api/models", ANSWER_BYTES, params=self._query(question)
+                "GET", f"{self._hub}/api/models", RESPONSE_BYTES, params=self._query(query)
             )
         except NoResponse as error:
             raise Unavailable(f"the hub {self._hub} {error}: try again later") from None
-        self._refuse(response, question)
+        self._refuse(response, query)
         # Thousands of models are too many to be read between other requests.
         return await asyncio.to_thread(self._found, response)
 
-    def _query(self, question: Question) -> tuple[tuple[str, str], ...]:
-        tags = [self._tag, question.tag, question.task and task_prefix(self._tag) + question.task]
+    def _query(self, query: ModelQuery) -> tuple[tuple[str, str], ...]:
+        tags = [self._tag, query.tag, query.task and _task_prefix(self._tag) + query.task]
         return (
             *(("filter", tag) for tag in tags if tag),
-            *(("expand", name) for name in _TOLD),
-            *((name, text) for name in ("search", "cursor") if (text := getattr(question, name))),
+            *(("expand", name) for name in _FIELDS),
+            *((name, text) for name in ("search", "cursor") if (text := getattr(query, name))),
             ("sort", "lastModified"),
-            ("limit", str(min(question.limit, PAGE))),
+            ("limit", str(min(query.limit, PAGE))),
         )
 
-    def _refuse(self, response: httpx.Response, question: Question) -> None:
+    def _refuse(self, response: httpx.Response, query: ModelQuery) -> None:
         status = response.status_code
         if status == 200:
             return
-        if status == 400 and question.cursor:
+        if status == 400 and query.cursor:
             # All else that is asked for has a shape that every hub takes.
             raise UnknownCursor
-        told = f"the hub {self._hub} answered {status} about models"
+        detail = f"the hub {self._hub} answered {status} about models"
         if status in {408, 429} or status >= 500:
-            raise Unavailable(f"{told}: try again later")
-        raise UpstreamError(told)
+            raise Unavailable(f"{detail}: try again later")
+        raise UpstreamError(detail)
 
-    def _found(self, response: httpx.Response) -> Found:
+    def _found(self, response: httpx.Response) -> ModelPage:
         try:
-            models = read_models(json.loads(response.content), self._hub, self._tag)
+            models = _read_models(json.loads(response.content), self._hub, self._tag)
         except (ValueError, RecursionError) as error:
-            raise UpstreamError(f"the hub {self._hub} answered nonsense about models") from error
-        return Found(models, _cursor(response))
+            raise UpstreamError(f"the hub {self._hub} gave an invalid response about models") from error
+        return ModelPage(models, _cursor(response))
 
 
-def _weight(found: Found) -> int:
+def _weight(found: ModelPage) -> int:
     return 1 + len(found.models)
 
 
 def _cursor(response: httpx.Response) -> str | None:
-    """What to ask for the next page; the rest of the address that the hub gives is not to be trusted."""
+    """The cursor of the next page; the rest of the address that the hub gives is not trusted."""
     try:
         query = urlsplit(response.links.get("next", {}).get("url", "")).query
     except ValueError:
         return None
     cursor = next(iter(parse_qs(query).get("cursor", [])), None)
     return cursor if cursor and len(cursor) <= CURSOR_LENGTH else None
+
+
+# -- sanitised for display: the hub's users write it ---------------------------------------------------------
+
+
+def _read_models(items: object, hub: str, platform_tag: str) -> tuple[HubModel, ...]:
+    """The public models with the tag among those of a hub's list. Raises ValueError for what is no list."""
+    if not isinstance(items, list):
+        raise ValueError("no list")
+    found = (_model(item, hub, platform_tag) for item in items if isinstance(item, dict))
+    return tuple(model for model in found if model is not None)
+
+
+def _task_prefix(platform_tag: str) -> str:
+    """The prefix of the tags that name the benchmark tasks of a model."""
+    return f"{platform_tag}-task:"
+
+
+def _model(item: dict[str, Any], hub: str, platform_tag: str) -> HubModel | None:
+    repo, tags = item.get("id"), _tags(item.get("tags"))
+    # What the hub should not have listed is not shown either.
+    hidden = item.get("private") or item.get("disabled") or platform_tag not in tags
+    if hidden or not (isinstance(repo, str) and _REPO.fullmatch(repo)):
+        return None
+    card = item.get("cardData")
+    prefix = _task_prefix(platform_tag)
+    return HubModel(
+        model_repo=repo,
+        author=repo.partition("/")[0],
+        updated_at=_moment(item.get("lastModified")),
+        tags=tuple(tag for tag in tags if tag != platform_tag and not tag.startswith(prefix)),
+        tasks=tuple(_tasks(tags, prefix)),
+        description=_line(card.get("description"), DESCRIPTION_LENGTH) if isinstance(card, dict) else None,
+        library=_line(item.get("library_name"), TAG_LENGTH),
+        likes=_count(item.get("likes")),
+        downloads=_count(item.get("downloads")),
+        url=f"{hub}/{repo}",
+    )
+
+
+def _tags(value: object) -> Sequence[str]:
+    lines = (_line(tag, TAG_LENGTH) for tag in value) if isinstance(value, list) else ()
+    return list(dict.fromkeys(tag for tag in lines if tag))[:TAGS]
+
+
+def _tasks(tags: Sequence[str], prefix: str) -> Iterator[str]:
+    for tag in tags:
+        if tag.startswith(prefix) and _TASK.fullmatch(name := tag.removeprefix(prefix)):
+            yield name
+
+
+def _line(value: object, longest: int) -> str | None:
+    """Text in one line, without invisible characters."""
+    if not isinstance(value, str):
+        return None
+    # No more than could end up in the line is looked at: a card may be megabytes.
+    shown = (" " if c.isspace() else c for c in value[: 4 * longest] if c.isspace() or _is_shown(c))
+    line = " ".join("".join(shown).split())
+    return f"{line[: longest - 1]}…" if len(line) > longest else line or None
+
+
+def _is_shown(character: str) -> bool:
+    # Control characters, such that turn the direction of text, halves of characters, private ones.
+    return unicodedata.category(character)[0] != "C"
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return moment.astimezone(UTC) if moment and moment.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _count(value: object) -> int | None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value < _LARGEST_COUNT else None

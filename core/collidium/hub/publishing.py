@@ -1,4 +1,4 @@
-"""A dataset repository on a hub that is written whole: contents first, then one commit that shows them."""
+"""Writes a dataset repository on a hub whole: contents first, then one commit that shows them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from collidium.errors import Conflict
 from collidium.hub.client import CALL_SECONDS, Hub, HubUnavailable, transfer_seconds
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.hf_api import DatasetInfo
 
-#: What a hub itself puts into a new repository.
+#: Files that the hub itself puts into a new repository.
 OF_THE_HUB: Final = frozenset({".gitattributes"})
 
 #: Called with the bytes of a file that were sent so far.
@@ -42,7 +43,7 @@ def url_of(endpoint: str, repo: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a repository holds at its newest commit."""
+    """The contents of a repository at its newest commit."""
 
     #: That commit.
     head: str
@@ -54,7 +55,7 @@ class Contents:
 
 
 async def open_repository(target: Target, directory: Path, manifest: str, limit: int) -> Contents:
-    """See what the repository holds, made when absent; the file ``manifest`` of at most ``limit`` bytes
+    """Read what the repository holds, made when absent; the file ``manifest`` of at most ``limit`` bytes
     passes through ``directory``.
 
     Raises HubUnavailable and HubRefused.
@@ -130,11 +131,52 @@ async def commit(
     return await target.hub.ask(make)
 
 
+# -- tags: each is given once and stays where it is ---------------------------------------------------------
+
+
+async def tags_of(target: Target) -> dict[str, str]:
+    """The tags of a repository, each with its commit."""
+
+    def ask(api: HfApi) -> dict[str, str]:
+        refs = api.list_repo_refs(target.repo, repo_type="dataset")
+        return {tag.name: tag.target_commit for tag in refs.tags}
+
+    return await target.hub.ask(ask)
+
+
+async def refuse_tag_of_older(tag: str | None, there: Contents | None, target: Target) -> None:
+    """Raise Conflict where a version before the newest has the tag: before any work."""
+    if tag is not None and there is not None and (await tags_of(target)).get(tag, there.head) != there.head:
+        raise _taken(tag, target)
+
+
+async def refuse_known_tag(tag: str | None, there: Contents | None, target: Target) -> None:
+    """Raise Conflict where any version has the tag: before a new one is made."""
+    if tag is not None and there is not None and tag in await tags_of(target):
+        raise _taken(tag, target)
+
+
+async def put_tag(tag: str, revision: str, target: Target) -> None:
+    """Give a commit a tag, which it may have. Raises Conflict where another commit has it."""
+
+    def make(api: HfApi) -> None:
+        api.create_tag(target.repo, tag=tag, revision=revision, repo_type="dataset", exist_ok=True)
+
+    if tag not in await tags_of(target):
+        await target.hub.ask(make)
+    if (await tags_of(target)).get(tag) != revision:
+        raise _taken(tag, target)
+
+
+def _taken(tag: str, target: Target) -> Conflict:
+    return Conflict(f"{target.repo} has a tag {tag} already, of another version: choose another one")
+
+
 # -- in the hub's threads -----------------------------------------------------------------------------------
 
 
 class _Watched(io.BufferedReader):
-    """A file that tells how far it was read."""
+    """A file that reports how far it was read."""
 
     def __init__(self, path: Path, sent: Sent | None) -> None:
         super().__init__(io.FileIO(path))
@@ -160,7 +202,7 @@ def _contents(
     api: HfApi, target: Target, info: DatasetInfo, directory: Path, manifest: str, limit: int
 ) -> Contents:
     if info.sha is None:
-        raise HubUnavailable(f"the hub does not tell the head of {target.repo}")
+        raise HubUnavailable(f"the hub does not give the head of {target.repo}")
     files = {file.rfilename: file.size or 0 for file in info.siblings or []}
     content = None
     # The repository is its owner's, who may have put anything there; reading it takes memory.
@@ -179,5 +221,5 @@ def _info(api: HfApi, repo: str) -> DatasetInfo | None:
     try:
         return api.dataset_info(repo, files_metadata=True, timeout=CALL_SECONDS)
     except RepositoryNotFoundError:
-        # Or the token is refused, which making it tells.
+        # Or the token is refused, which shows when the repository is made.
         return None

@@ -1,17 +1,20 @@
 """Reads a hub over HTTP: documents, and files by ranges of bytes.
 
 The token goes to the hub alone: redirects to another host are followed without it, and the next page of a
-list is asked of the hub whatever address the last one gave.
+list is requested from the hub whatever address the last one gave.
 """
 
 from __future__ import annotations
 
+import io
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from collidium import __version__
 from collidium.errors import (
@@ -24,8 +27,8 @@ from collidium.errors import (
     UpstreamError,
 )
 from collidium.hub.saved_login import sendable
-from collidium.runtime.backoff import Backoff
 from collidium.runtime.http_client import past_proxies
+from collidium.runtime.waiting import Backoff
 
 if TYPE_CHECKING:
     import httpx
@@ -39,10 +42,15 @@ ATTEMPTS: Final = 5
 BACKOFF: Final = Backoff(first=timedelta(seconds=0.5), longest=timedelta(seconds=20))
 #: The hub may ask for a longer wait than ours, up to this many seconds.
 _LONGEST_WAIT: Final = 60
+_CONTENT_RANGE: Final = re.compile(r"bytes (\d{1,18}-\d{1,18})/(\d{1,18}|\*)")
+
+
+class NoRanges(UpstreamError):
+    """The hub does not give files by ranges of bytes."""
 
 
 class Passing(Exception):
-    """The hub did not answer for now; ``reason`` says why, for whoever gives up."""
+    """The hub did not answer for now; ``reason`` is raised when the last attempt failed, too."""
 
     def __init__(self, reason: CollidiumError, *, wait_seconds: float = 0, attempts: int = ATTEMPTS) -> None:
         super().__init__(reason.detail)
@@ -54,7 +62,7 @@ class Passing(Exception):
 
 
 class HubReader:
-    """A hub as the owner of a token, or nobody, sees it. For several threads; a context manager."""
+    """A hub as the owner of a token, or an anonymous user, sees it. Thread-safe; a context manager."""
 
     #: Seconds to wait for the next bytes.
     read_seconds: ClassVar[float] = 60.0
@@ -65,7 +73,7 @@ class HubReader:
     def __init__(
         self, endpoint: str, token: str | None = None, *, connections: int = 8, backoff: Backoff = BACKOFF
     ) -> None:
-        """Raises ConfigurationError for a token that is none."""
+        """Raises ConfigurationError for a malformed token."""
         import httpx
 
         headers = {"User-Agent": f"collidium/{__version__}", "Accept-Encoding": "identity"}
@@ -74,7 +82,7 @@ class HubReader:
         self.endpoint = endpoint
         self._signed_in = bool(token)
         self._backoff = backoff
-        #: Set by whoever wants all calls to end.
+        #: When set, all calls end.
         self.stopped = threading.Event()
         self._client = httpx.Client(
             headers=headers,
@@ -91,9 +99,9 @@ class HubReader:
         self._client.close()
 
     def document(self, path: str, subject: str, **query: str) -> Any:
-        """The JSON at ``path`` of the hub; ``subject`` is what it is about, for messages.
+        """The JSON at ``path`` of the hub; ``subject`` names what it is about, for messages.
 
-        Raises what :meth:`failure` tells, Unreachable, Unavailable and UpstreamError.
+        Raises what :meth:`failure` returns, Unreachable, Unavailable and UpstreamError.
         """
         return self._page(path, subject, query)[0]
 
@@ -122,8 +130,31 @@ class HubReader:
         except (ValueError, RecursionError) as error:
             raise UpstreamError(f"{self.endpoint} answered with no JSON about {subject}") from error
 
+    def read_range(self, path: str, name: str, start: int, stop: int) -> tuple[bytes, int | None]:
+        """Bytes ``start`` to ``stop``, exclusive, of the file ``name``, and its size if the hub gives it.
+
+        Raises as :meth:`document`, and NoRanges.
+        """
+        wanted = f"{start}-{stop - 1}"
+
+        def ask() -> tuple[bytes, int | None]:
+            content = bytearray()
+            with self.open(path, name, byte_range=wanted) as response:
+                found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+                if found is None or found[1] != wanted:
+                    raise NoRanges(f"{self.endpoint} does not give {name} by ranges of bytes")
+                for piece in response.iter_raw():
+                    content += piece
+                    if len(content) > stop - start:
+                        break
+            if len(content) != stop - start:
+                raise UpstreamError(f"{self.endpoint} gave another range of {name} than was asked for")
+            return bytes(content), None if found[2] == "*" else int(found[2])
+
+        return self.patiently(ask)
+
     def patiently(self, call: Callable[[], T]) -> T:
-        """What ``call`` returns, made again when it raises Passing. Raises its reason in the end."""
+        """What ``call`` returns; it is repeated when it raises Passing, whose reason is raised in the end."""
         attempts = 0
         while True:
             try:
@@ -139,7 +170,7 @@ class HubReader:
         """A response with status 200 or 206 whose body is still to be read, inside the context.
 
         Raises Passing where another attempt may bring more, also within the context, and otherwise what
-        :meth:`failure` tells.
+        :meth:`failure` returns.
         """
         import httpx
 
@@ -152,27 +183,29 @@ class HubReader:
                     raise self.failure(response, subject)
                 yield response
         except (httpx.TransportError, httpx.TooManyRedirects) as error:
-            told = str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
             if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-                # Mostly a wrong address; whoever waits for a minute learns nothing more.
-                reason = Unreachable(f"cannot reach the hub {self.endpoint}: {told}")
-                raise Passing(reason, attempts=2) from error
-            raise Passing(Unreachable(f"the connection to the hub {self.endpoint} broke: {told}")) from error
+                # Mostly a wrong address: further attempts would fail, too.
+                failure = Unreachable(f"cannot reach the hub {self.endpoint}: {reason}")
+                raise Passing(failure, attempts=2) from error
+            raise Passing(
+                Unreachable(f"the connection to the hub {self.endpoint} broke: {reason}")
+            ) from error
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             # The latter two where it redirects to what is no address.
             raise UpstreamError(
-                f"{self.endpoint} answered nonsense about {subject} ({type(error).__name__})"
+                f"{self.endpoint} gave an invalid response about {subject} ({type(error).__name__})"
             ) from error
 
     def pause(self, passing: Passing, attempts: int) -> None:
-        """Wait before the next attempt, or raise the reason: when it is too late, or nobody wants it."""
+        """Wait before the next attempt, or raise the reason after the last one or when stopped."""
         wait = max(self._backoff.pause(attempts).total_seconds(), passing.wait_seconds)
         enough = attempts >= min(passing.attempts, self.attempts) or wait > self.longest_wait
         if enough or self.stopped.wait(wait):
             raise passing.reason from passing
 
     def failure(self, response: httpx.Response, subject: str) -> Exception:
-        """What a refusal means to the caller."""
+        """The error to raise for a response with another status than 200 or 206."""
         status, code = response.status_code, response.headers.get("X-Error-Code", "")
         if status in {408, 429} or status >= 500:
             busy = Unavailable(f"the hub {self.endpoint} answered {status} about {subject}")
@@ -206,13 +239,50 @@ class HubReader:
         if self._signed_in:
             return NotFound(f"there is no {subject} at {self.endpoint}, or the token's owner may not see it")
         return NotFound(
-            f"there is no {subject} at {self.endpoint} for somebody without a token; "
+            f"there is no {subject} at {self.endpoint} without a token; "
             "if it is private, log in with `collidium login` or set HF_TOKEN"
         )
 
 
+class RemoteFile(io.RawIOBase):
+    """A file on a hub, read in place: each read requests a range of bytes."""
+
+    def __init__(self, hub: HubReader, path: str) -> None:
+        """``path`` is its address below the hub's. Raises what :meth:`HubReader.read_range` raises."""
+        self._hub = hub
+        self._path = path
+        self._name = unquote(PurePosixPath(path).name)
+        self._at = 0
+        size = hub.read_range(path, self._name, 0, 1)[1]
+        if size is None:
+            raise NoRanges(f"{hub.endpoint} does not give the size of {self._name}")
+        self._size = size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        length = min(len(view), self._size - self._at)
+        if length <= 0:
+            return 0
+        view[:length] = self._hub.read_range(self._path, self._name, self._at, self._at + length)[0]
+        self._at += length
+        return length
+
+
 def _cursor(link: str | None) -> str | None:
-    """What to ask for the next page, of the address of it: its host is not to be trusted."""
+    """The cursor in the address of the next page; the rest of the address is not trusted."""
     if link is None:
         return None
     query = parse_qs(urlsplit(link).query)

@@ -1,36 +1,48 @@
-"""A dataset repository at one commit: what it says of itself, and its files."""
+"""A dataset repository at one commit: its metadata and its files."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
 from urllib.parse import quote
 
 from collidium.errors import UpstreamError
-from collidium.hub.content import Content
 from collidium.hub.reader import HubReader
 from collidium.hub.sources import HubDataset
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_BLOCK: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file of a repository: its place there, and what its content must be."""
+    """A file of a repository: its path there, and what its content must be."""
 
     path: str
-    content: Content
+    #: In bytes.
+    size: int
+    #: 64 hexadecimal digits are the sha256 of the bytes; 40 the sha1 by which git knows a file outside LFS.
+    digest: str
 
-    @property
-    def size(self) -> int:
-        return self.content.size
+    def is_in(self, path: Path) -> bool:
+        """Whether this very content is at ``path``; reads all of it."""
+        if len(self.digest) == 64:
+            hasher = hashlib.sha256()
+        else:
+            # Git's own name for a file, no protection against forgery.
+            hasher = hashlib.sha1(b"blob %d\0" % self.size, usedforsecurity=False)
+        try:
+            with path.open("rb", buffering=0) as file:
+                while block := file.read(_BLOCK):
+                    hasher.update(block)
+        except FileNotFoundError:
+            return False
+        return hasher.hexdigest() == self.digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,7 @@ class Repository:
         *,
         is_wanted: Callable[[Repository], bool] = lambda _: True,
     ) -> Repository:
-        """Ask the hub; of a repository that is not wanted, as it tells of itself, no file is asked for.
+        """Ask the hub for a repository, and for its files if it ``is_wanted`` by its metadata.
 
         Raises NotFound, Unauthenticated, Forbidden and what :class:`HubReader` raises.
         """
@@ -84,7 +96,7 @@ class Repository:
             tree = hub.pages(f"{at}/tree/{commit}", subject, recursive="true")
             return replace(found, files={file.path: file for file in _files(tree)})
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise UpstreamError(f"{source.endpoint} answered nonsense about {subject}") from error
+            raise UpstreamError(f"{source.endpoint} gave an invalid response about {subject}") from error
 
     def address(self, path: str) -> str:
         """Where a file's content is, below the endpoint."""
@@ -110,7 +122,7 @@ def _files(tree: Iterator[dict[str, Any]]) -> Iterator[HubFile]:
         digest = digest.removeprefix("sha256:")
         if size < 0 or not _DIGEST.fullmatch(digest):
             raise ValueError(path)
-        yield HubFile(path, Content(size, digest))
+        yield HubFile(path, size, digest)
 
 
 def tagged(hub: HubReader, tag: str, limit: int) -> list[dict[str, Any]]:
@@ -126,4 +138,4 @@ def tagged(hub: HubReader, tag: str, limit: int) -> list[dict[str, Any]]:
             for item in found[:limit]
         ]
     except (KeyError, TypeError, AttributeError) as error:
-        raise UpstreamError(f"{hub.endpoint} answered nonsense about datasets") from error
+        raise UpstreamError(f"{hub.endpoint} gave an invalid response about datasets") from error

@@ -41,16 +41,16 @@ class HubDataset:
 
 @dataclass(frozen=True, slots=True)
 class HubAccess:
-    """A hub, and the token with which it is asked."""
+    """A hub, and the token to send."""
 
     endpoint: str
     token: str | None = field(repr=False)
 
 
 def find_hub(endpoint: str | None = None, token: str | None = None) -> HubAccess:
-    """The hub to use, as this module says; an empty ``token`` asks it as nobody.
+    """The hub to use, as this module describes; an empty ``token`` sends none.
 
-    Raises ConfigurationError for an address that is none.
+    Raises ConfigurationError for a malformed address.
     """
     at = _endpoint(endpoint)
     return HubAccess(at, _token_for(at) if token is None else token.strip() or None)
@@ -100,7 +100,7 @@ def _by_address(source: str, endpoint: str | None, revision: str | None, token: 
 
 
 def check_endpoint(address: str, name: str) -> str:
-    """The address of a hub in its one form. Raises ConfigurationError that says which ``name`` is wrong."""
+    """The address of a hub in its normal form. Raises ConfigurationError that names the setting ``name``."""
     try:
         parts = urlsplit(address.strip())
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

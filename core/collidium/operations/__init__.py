@@ -1,8 +1,16 @@
 """What operators do: freeze, ban, grant, and the log of it all."""
 
-from collidium.operations.actions import ban, freeze, grant
-from collidium.operations.audit import audit_log, record
-from collidium.operations.freeze import Freeze, current_freeze, is_frozen, is_frozen_until_done
+from collidium.operations.actions import (
+    Freeze,
+    audit_log,
+    ban,
+    current_freeze,
+    freeze,
+    grant,
+    is_frozen,
+    is_frozen_until_done,
+    record,
+)
 
 __all__ = [
     "Freeze",

@@ -1,15 +1,22 @@
-"""The operators' deeds, each with its line in the audit log in the same transaction."""
+"""Operator actions, each recorded in the audit log in the same transaction."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
+from typing import Any
+
+from tortoise.backends.sqlite.client import SqliteClient
+from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.database import transactional
+from collidium.database import connection, transactional
 from collidium.errors import Conflict
-from collidium.operations import audit
-from collidium.operations.freeze import set_frozen
-from collidium.records import Transaction
+from collidium.operations import models
+from collidium.operations.models import GlobalConfig
+from collidium.records import AuditEntry, Transaction
 
 
 @transactional
@@ -25,7 +32,7 @@ async def grant(
     except accounts.InsufficientCredits as error:
         raise Conflict(f"{account.hub_username}: {error.detail}") from error
     details = {"delta": str(delta), "note": note, "balance_after": f"{entry.balance_after:.3f}"}
-    await audit.record(actor, "grant", account.hub_username, details, http_request_id)
+    await record(actor, "grant", account.hub_username, details, http_request_id)
     return entry
 
 
@@ -36,7 +43,7 @@ async def ban(
     """Ban or unban an account; it takes effect on the account's next request."""
     account = await accounts.set_banned(hub_username, banned)
     action = "ban" if banned else "unban"
-    await audit.record(actor, action, account.hub_username, _noted(note), http_request_id)
+    await record(actor, action, account.hub_username, _noted(note), http_request_id)
     return account
 
 
@@ -45,8 +52,91 @@ async def freeze(frozen: bool, note: str | None = None, *, actor: str, http_requ
     """Turn the kill switch on or off."""
     await set_frozen(frozen, actor, note)
     action = "freeze" if frozen else "unfreeze"
-    await audit.record(actor, action, "submissions", _noted(note), http_request_id)
+    await record(actor, action, "submissions", _noted(note), http_request_id)
 
 
 def _noted(note: str | None) -> dict[str, str]:
     return {} if note is None else {"note": note}
+
+
+async def record(
+    actor: str, action: str, target: str, details: Mapping[str, Any], http_request_id: str
+) -> None:
+    """Record an action; call it inside its transaction."""
+    await models.AuditEntry.create(
+        actor=actor, action=action, target=target, details=dict(details), http_request_id=http_request_id
+    )
+
+
+async def audit_log(*, limit: int, before: int | None = None) -> list[AuditEntry]:
+    """Up to ``limit`` actions, newest first, those with an id below ``before``."""
+    query = models.AuditEntry.all()
+    if before is not None:
+        query = query.filter(id__lt=before)
+    return [AuditEntry.of(entry) for entry in await query.order_by("-id").limit(limit)]
+
+
+_ROW = "platform"
+#: Any number, the same in every process: the advisory lock of the kill switch on PostgreSQL.
+FREEZE_LOCK = 7266022
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """The kill switch as it stands; since when, by whom and what for are known while it is on."""
+
+    frozen: bool
+    since: datetime | None
+    by: str | None
+    note: str | None
+
+
+async def is_frozen() -> bool:
+    """Whether submissions are frozen, without a lock."""
+    return (await GlobalConfig.get(name=_ROW)).submissions_frozen
+
+
+@transactional
+async def is_frozen_until_done() -> bool:
+    """Whether submissions are frozen; in a transaction the answer stays true until that ends.
+
+    Many may hold this answer at once. A freeze waits for them, so that after the freeze nothing is
+    accepted that was decided before it.
+    """
+    await _lock("pg_advisory_xact_lock_shared")
+    return await is_frozen()
+
+
+async def current_freeze() -> Freeze:
+    """The kill switch with what is known of it, without a lock."""
+    config = await GlobalConfig.get(name=_ROW)
+    return Freeze(config.submissions_frozen, config.frozen_at, config.frozen_by, config.frozen_note)
+
+
+@transactional
+async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
+    """Turn the kill switch.
+
+    What is frozen already keeps since when and by whom it is, and takes a new ``note``: the audit log records
+    whose it is.
+    """
+    await _lock("pg_advisory_xact_lock")
+    config = await GlobalConfig.get(name=_ROW)
+    if not frozen:
+        config.frozen_at = config.frozen_by = config.frozen_note = None
+    elif not config.submissions_frozen:
+        config.frozen_at, config.frozen_by, config.frozen_note = now(), by, note
+    elif note is not None:
+        config.frozen_note = note
+    config.submissions_frozen = frozen
+    await config.save()
+
+
+async def _lock(function: str) -> None:
+    """Lock the kill switch until the transaction ends; on SQLite a transaction is alone anyway.
+
+    Not the row: those that share its lock overtake the one that waits to change it, for as long as others
+    come. The queue of an advisory lock is fair.
+    """
+    if not isinstance(connection(), SqliteClient):
+        await connection().execute_query(f"SELECT {function}({FREEZE_LOCK})")

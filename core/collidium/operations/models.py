@@ -14,7 +14,7 @@ class GlobalConfig(Model):
 
     name = fields.CharField(max_length=16, primary_key=True)
     submissions_frozen = fields.BooleanField(default=False)
-    #: Since when, by whom and what for, while submissions are frozen.
+    # Since when, by whom and what for, while submissions are frozen.
     frozen_at: datetime | None = fields.DatetimeField(null=True)
     frozen_by = fields.CharField(max_length=96, null=True)
     frozen_note = fields.CharField(max_length=1000, null=True)

@@ -1,10 +1,10 @@
-"""Tells the world what happened: events written in the transaction that makes them true, sent as webhooks."""
+"""Events, written in the transaction that makes them true and delivered as webhooks."""
 
 from collidium.outbox.deliverer import delivering
 from collidium.outbox.deliveries import backlog, log_of
 from collidium.outbox.events import SIMULATION_COMPLETED, announce
 from collidium.outbox.registration import find, register, remove, require_secret
-from collidium.outbox.urls import LONGEST_URL, canonical_url, require_reachable, require_url
+from collidium.outbox.urls import LONGEST_URL, canonical_url, require_reachable
 
 __all__ = [
     "LONGEST_URL",
@@ -19,5 +19,4 @@ __all__ = [
     "remove",
     "require_reachable",
     "require_secret",
-    "require_url",
 ]

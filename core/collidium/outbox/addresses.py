@@ -6,12 +6,15 @@ From IANA's registries of special-purpose addresses (RFC 6890 and what came afte
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+import asyncio
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
-_NOT_PUBLIC_4: Final = tuple(
+from collidium.runtime.look_ups import LookUps, Resolve
+
+_NOT_PUBLIC: Final = tuple(
     map(
-        IPv4Network,
+        ip_network,
         (
             "0.0.0.0/8",  # this network
             "10.0.0.0/8",
@@ -28,17 +31,6 @@ _NOT_PUBLIC_4: Final = tuple(
             "203.0.113.0/24",
             "224.0.0.0/4",  # multicast
             "240.0.0.0/4",  # reserved, and broadcast
-        ),
-    )
-)
-
-#: All that was ever given out for the public. Loopback, private, link-local and multicast addresses lie
-#: outside, and those that hold an IPv4 address (mapped, NAT64).
-_PUBLIC_6: Final = IPv6Network("2000::/3")
-_NOT_PUBLIC_6: Final = tuple(
-    map(
-        IPv6Network,
-        (
             "2001::/23",  # protocol assignments, among them Teredo, which holds an IPv4 address
             "2001:db8::/32",  # documentation, as is 3fff::
             "2002::/16",  # 6to4, which holds an IPv4 address
@@ -46,13 +38,44 @@ _NOT_PUBLIC_6: Final = tuple(
         ),
     )
 )
+#: All that was ever given out for the public. Loopback, private, link-local and multicast addresses lie
+#: outside, and those that hold an IPv4 address (mapped, NAT64).
+_PUBLIC_6: Final = ip_network("2000::/3")
 
 
 def is_public(address: str) -> bool:
     """Whether the address, as a resolver gives it, is one of the public internet."""
-    parsed: IPv4Address | IPv6Address = ip_address(address)
-    if isinstance(parsed, IPv4Address):
-        return not any(parsed in network for network in _NOT_PUBLIC_4)
-    if parsed.scope_id is not None or parsed not in _PUBLIC_6:
+    parsed = ip_address(address)
+    if isinstance(parsed, IPv6Address) and (parsed.scope_id is not None or parsed not in _PUBLIC_6):
         return False
-    return not any(parsed in network for network in _NOT_PUBLIC_6)
+    return not any(parsed in network for network in _NOT_PUBLIC)
+
+
+#: That of those who give a URL and wait for the answer.
+look_up: Final[Resolve] = LookUps().look_up
+
+
+class Refused(Exception):
+    """Nothing is sent to this host; the message gives the reason, and no address of the server's network."""
+
+
+async def addresses_of(
+    host: str, port: int, account_id: int | None, *, private: bool, resolve: Resolve, seconds: float
+) -> list[str]:
+    """Where to connect for ``host``, looked up for an account, if one asks.
+
+    Raises Refused for a host with any address that is not allowed, Unavailable where nothing can be looked up
+    now.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            addresses = list(await resolve(host, port, account_id))
+    except TimeoutError:
+        raise Refused("its host cannot be looked up now") from None
+    except (OSError, UnicodeError):
+        raise Refused("its host cannot be found") from None
+    if not addresses:
+        raise Refused("its host cannot be found")
+    if not private and not all(map(is_public, addresses)):
+        raise Refused("its host leads to an address that is not public")
+    return addresses

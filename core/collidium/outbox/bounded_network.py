@@ -17,7 +17,7 @@ import httpcore
 #: let a head be.
 LONGEST_HEAD: Final = 32 * 1024
 #: Bytes that are parsed without a turn of the event loop between: many receivers may answer at once.
-MOST_PER_READ: Final = 1024
+MAX_READ_BYTES: Final = 1024
 
 
 class HeadTooLong(httpcore.ReadError):
@@ -58,7 +58,7 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
             raise HeadTooLong
         # What has arrived already is read without one.
         await asyncio.sleep(0)
-        part = await self._inner.read(min(max_bytes, self._left, MOST_PER_READ), timeout)
+        part = await self._inner.read(min(max_bytes, self._left, MAX_READ_BYTES), timeout)
         self._left -= len(part)
         return part
 
@@ -77,7 +77,7 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
         try:
             return _BoundedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
         except asyncio.CancelledError:
-            # httpcore closes it after other failures only; nobody else knows of it.
+            # httpcore closes it after other failures only; no other code knows of it.
             await self._inner.aclose()
             raise
 

@@ -22,7 +22,7 @@ from collidium.outbox.deliveries import Attempt
 from collidium.outbox.events import announced
 from collidium.outbox.sending import Outcome, Sender
 from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
-from collidium.runtime.backoff import Backoff
+from collidium.runtime.waiting import Backoff
 
 if TYPE_CHECKING:
     from collidium.secrets import Secrets
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Whoever takes an event later than that is slow: it holds places that others wait for.
+#: A receiver that takes an event later than that is slow: it holds slots that others wait for.
 PROMPT_SECONDS: Final = 2.0
 #: Seconds between two looks into the database without a notification.
 IDLE_SECONDS: Final = 2.0
@@ -67,7 +67,7 @@ class Deliverer(LeasedLoop[Attempt]):
         self._secrets = secrets
         self._clock = clock
         self._give_up = timedelta(seconds=settings.webhook_give_up_seconds)
-        # Longer than any attempt takes, so that nobody else begins one meanwhile.
+        # Longer than any attempt takes, so that no other process starts one meanwhile.
         self._lease = timedelta(seconds=settings.webhook_timeout_seconds + settings.lease_seconds)
         self._memory = Memory()
 
@@ -135,10 +135,10 @@ class Deliverer(LeasedLoop[Attempt]):
         """Write down what became of an attempt, the receiver's last of so many failures in a row."""
         moment = self._clock()
         # Neither the URL nor its path: people put secrets there.
-        told = f"webhook delivery {attempt.delivery_id} of request {attempt.request_id}"
+        which = f"webhook delivery {attempt.delivery_id} of request {attempt.request_id}"
         if outcome.error is None:
             await deliveries.delivered(attempt, outcome.status, moment)
-            logger.info("%s: delivered at attempt %d", told, attempt.number)
+            logger.info("%s: delivered at attempt %d", which, attempt.number)
             await deliveries.call_up(attempt.receiver, moment)
             return
         again = None
@@ -147,7 +147,7 @@ class Deliverer(LeasedLoop[Attempt]):
             again = min(moment + PAUSES.pause(attempt.number), last)
         await deliveries.failed(attempt, outcome.status, outcome.error, again)
         why = f"{outcome.error} ({outcome.cause})" if outcome.cause else outcome.error
-        logger.info("%s: %s; %s", told, why, f"again at {again}" if again else "given up")
+        logger.info("%s: %s; %s", which, why, f"again at {again}" if again else "given up")
         if not (outcome.gone or outcome.ours):
             # By the receiver's failures: an event that it never takes must not hold up the others for long.
             until = again if again and attempt.number <= failures else moment + PAUSES.pause(failures)

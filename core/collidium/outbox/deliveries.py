@@ -1,7 +1,7 @@
 """The deliveries: who takes which, what became of it, and the log that their owner reads.
 
 A delivery is taken for a while (a lease): another process may take it again when that is over, because the
-first was killed. Attempts are counted when they begin, so the count also tells whose attempt is the latest.
+first was killed. Attempts are counted when they begin, so the count also identifies the latest attempt.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HORIZON: Final = timedelta(hours=2)
 WINDOW: Final = 1000
 WINDOW_EACH: Final = 8
 #: How many are put off, or called up, at once.
-MOST_MOVED: Final = 1000
+MAX_MOVED: Final = 1000
 
 #: What is due: each account's first before any account's second, and so for the hosts of an account.
 _DUE: Final = """
@@ -95,7 +95,7 @@ async def take(
     It is shown up to :data:`WINDOW`: the first of every account before the second of any, so that no backlog
     hides another account's deliveries; then those that wait for longest first.
     """
-    # Outside of the transaction that takes: on SQLite that would hold up everybody for a look.
+    # Outside of the transaction that takes: on SQLite that would lock the database for a read.
     rows = await rows_of(_DUE, PENDING, moment, moment + HORIZON, WINDOW_EACH, WINDOW_EACH, WINDOW)
     due = [Due(row["id"], Receiver(row["account_id"], row["host"])) for row in rows]
     chosen = [delivery.id for delivery in choose(due)]
@@ -135,7 +135,7 @@ async def delivered(attempt: Attempt, status: int | None, moment: datetime) -> N
 async def failed(attempt: Attempt, status: int | None, error: str, next_attempt_at: datetime | None) -> None:
     """The attempt failed; without a next one the delivery is given up.
 
-    Where the lease ran out and somebody else took the delivery, theirs to say is what becomes of it.
+    Where the lease ran out and another process took the delivery, that one decides.
     """
     latest = Delivery.filter(id=attempt.delivery_id, state=PENDING, attempts=attempt.number)
     await latest.update(
@@ -168,7 +168,7 @@ async def _move(receiver: Receiver, moment: datetime, which: Q) -> None:
 @transactional
 async def _set_due(deliveries: QuerySet[Delivery], moment: datetime) -> None:
     # Locked in one order and without waiting: of two processes that move the same, none waits for the other.
-    locked = deliveries.order_by("id").limit(MOST_MOVED).select_for_update(skip_locked=True)
+    locked = deliveries.order_by("id").limit(MAX_MOVED).select_for_update(skip_locked=True)
     ids = [row.id for row in await locked.only("id")]
     await Delivery.filter(id__in=ids).update(next_attempt_at=moment)
 

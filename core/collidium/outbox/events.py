@@ -15,7 +15,7 @@ from collidium import database
 from collidium.database import transactional
 from collidium.outbox.models import Delivery, OutboxEvent, Webhook
 from collidium.outbox.urls import host_of
-from collidium.runtime.wake_signal import WakeSignal
+from collidium.runtime.waiting import WakeSignal
 
 #: The one kind of event there is.
 SIMULATION_COMPLETED: Final = "simulation.completed"
@@ -26,10 +26,10 @@ announced: Final = WakeSignal()
 
 @transactional
 async def announce(account_id: int, url: str | None, record: Mapping[str, Any]) -> None:
-    """Write the event that a simulation request ended, to be delivered to whoever wants to know.
+    """Write the event that a simulation request ended, to be delivered to the account's receivers.
 
     ``record`` is the request as its owner reads it, in JSON's own types; ``url`` came with the request. The
-    account's registered URL and ``url`` are told, each once; where there is none, and where the account
+    account's registered URL and ``url`` receive it, each once; where there is none, and where the account
     removed its webhook meanwhile, nothing is written. The same request again changes nothing.
     """
     webhook = await Webhook.get_or_none(account_id=account_id)

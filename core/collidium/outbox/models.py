@@ -7,13 +7,13 @@ from tortoise.models import Model
 
 
 class Webhook(Model):
-    """What an account set up to be told: where, and how to prove that it was us."""
+    """The webhook of an account: its URL, and the secret that signs events."""
 
     id = fields.BigIntField(primary_key=True)
     account_id = fields.BigIntField(unique=True)
-    #: None: only the addresses that come with requests are told.
+    # None: only the URLs that come with requests receive events.
     url = fields.CharField(max_length=2000, null=True)
-    #: The signing secret, encrypted with the platform's key.
+    # The signing secret, encrypted with the platform's key.
     secret = fields.TextField()
     created_at = fields.DatetimeField()
 
@@ -22,13 +22,13 @@ class Webhook(Model):
 
 
 class OutboxEvent(Model):
-    """Something that happened, as every receiver is told of it."""
+    """An event, as it is sent to every receiver."""
 
-    #: The webhook-id header, by which receivers know a repetition.
+    # The webhook-id header, by which receivers know a repetition.
     id = fields.CharField(max_length=40, primary_key=True)
     type = fields.CharField(max_length=64)
     request_id = fields.CharField(max_length=64)
-    #: The JSON that is sent: text, so that every delivery has the same bytes.
+    # The JSON that is sent: text, so that every delivery has the same bytes.
     body = fields.TextField()
     created_at = fields.DatetimeField()
 
@@ -47,15 +47,15 @@ class Delivery(Model):
     event_id: str
     account_id = fields.BigIntField()
     url = fields.CharField(max_length=2000)
-    #: That of the URL. Empty for what was announced before hosts were kept.
+    # Host of the URL.
     host = fields.CharField(max_length=255, default="")
     state = fields.CharField(max_length=16, default="pending")
-    #: Attempts begun: it also tells whose attempt is the latest.
+    # Attempts started: the count also identifies the latest.
     attempts = fields.IntField(default=0)
     last_status = fields.IntField(null=True)
     last_error = fields.CharField(max_length=500, null=True)
     created_at = fields.DatetimeField()
-    #: When a pending delivery is tried next. While it is under way: when another process takes over.
+    # When a pending delivery is tried next. While it is under way: when another process takes over.
     next_attempt_at = fields.DatetimeField(null=True)
     delivered_at = fields.DatetimeField(null=True)
 

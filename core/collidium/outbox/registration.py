@@ -1,4 +1,4 @@
-"""What an account sets up to be told: its URL and its signing secret."""
+"""Webhooks of accounts: URL and signing secret."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def register(
 ) -> records.Webhook:
     """Set an account's webhook, and make a signing secret when there is none or another one is wanted.
 
-    ``url`` must have passed :func:`~collidium.outbox.require_url`; ``keep_url`` leaves the one that is set.
+    ``url`` is canonical and reachable (``outbox.urls``); ``keep_url`` leaves the one that is set.
     """
     secret = _new_secret()
     sealed = secrets.encrypt(secret)

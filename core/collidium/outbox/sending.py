@@ -1,4 +1,4 @@
-"""Sends one attempt: signed, over TLS, to an address that was checked, and says what became of it."""
+"""Sends one attempt: signed, over TLS, to an address that was checked, and returns the outcome."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from standardwebhooks import Webhook
 
 from collidium import __version__
 from collidium.errors import TooManyRequests, Unavailable
+from collidium.outbox.addresses import Refused, addresses_of
 from collidium.outbox.bounded_network import BoundedNetwork
-from collidium.outbox.look_ups import Refused, addresses_of
 from collidium.outbox.urls import HTTPS_PORT, host_of
 from collidium.runtime.look_ups import LookUps, Resolve
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from collidium.settings import Settings
 
 #: So many addresses of a host are tried, each for its part of the time.
-MOST_ADDRESSES: Final = 3
+MAX_ADDRESSES: Final = 3
 #: Deliveries under way at once to one address, of all receivers that have not answered before: names cost
 #: nothing, and any number of them may lead to one address that asked for nothing.
-MOST_PER_ADDRESS: Final = 8
-#: Said of whatever goes wrong before an HTTP answer: more would tell a stranger which ports are open.
+MAX_PER_ADDRESS: Final = 8
+#: The error of whatever goes wrong before an HTTP response: more would reveal which ports are open.
 NO_ANSWER: Final = "no HTTPS answer"
 #: What httpcore raises, and what it lets through.
 _FAILURES: Final = (
@@ -86,7 +86,7 @@ class Sender:
         """A sender that trusts the authorities of ``SSL_CERT_FILE``, else those that httpx brings."""
         # In a thread: reading all authorities takes 50 ms.
         context = await asyncio.to_thread(httpx.create_ssl_context)
-        # Look-ups of its own: hosts that deliveries wait for keep nobody from setting a webhook. Others again
+        # Look-ups of its own: hosts that deliveries wait for block no registration. Others again
         # for who answered before: names that lead nowhere do not keep them waiting.
         return cls(settings, resolve or LookUps().look_up, resolve or LookUps().look_up, context)
 
@@ -101,9 +101,9 @@ class Sender:
         moment: datetime,
         answering: bool = False,
     ) -> Outcome:
-        """Send an account's event, signed at ``moment``; what a receiver does wrong is told, not raised.
+        """Send an account's event, signed at ``moment``; failures of receivers are returned, not raised.
 
-        Receivers that are not known to be ``answering`` share :data:`MOST_PER_ADDRESS` places at an address.
+        Receivers that are not known to be ``answering`` share :data:`MAX_PER_ADDRESS` places at an address.
         """
         moment = moment.astimezone(UTC)  # the signature takes it for that
         headers = {
@@ -137,7 +137,7 @@ class Sender:
         headers = {"Host": url.netloc.decode("ascii"), **headers}
         *others, last = (
             httpcore.URL(scheme=b"https", host=address.encode("ascii"), port=port, target=url.raw_path)
-            for address in addresses[:MOST_ADDRESSES]
+            for address in addresses[:MAX_ADDRESSES]
         )
         for address in others:
             with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
@@ -152,10 +152,10 @@ class Sender:
         if answering:
             yield
             return
-        place = self._places.setdefault(address, asyncio.Semaphore(MOST_PER_ADDRESS))
+        place = self._places.setdefault(address, asyncio.Semaphore(MAX_PER_ADDRESS))
         try:
             # That leaves the time of one connection.
-            async with asyncio.timeout(self._seconds * (1 - 1 / MOST_ADDRESSES)):
+            async with asyncio.timeout(self._seconds * (1 - 1 / MAX_ADDRESSES)):
                 await place.acquire()
         except TimeoutError:
             raise Unavailable("too many deliveries to its address are under way") from None
@@ -166,7 +166,7 @@ class Sender:
 
     async def _post_to(self, address: httpcore.URL, host: str, headers: dict[str, str], body: bytes) -> int:
         """The answer's status; the rest of the answer is not read, as nothing depends on it."""
-        timeout = {"connect": self._seconds / MOST_ADDRESSES, "read": self._seconds, "write": self._seconds}
+        timeout = {"connect": self._seconds / MAX_ADDRESSES, "read": self._seconds, "write": self._seconds}
         extensions = {"sni_hostname": host, "timeout": timeout}
         # No pool: one leaks connections whose request is cancelled (encode/httpcore#1093), and a connection
         # that was made for one host must never carry what is meant for another at its address.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from collidium.errors import InvalidInput
-from collidium.outbox.look_ups import Refused, addresses_of, look_up
+from collidium.outbox.addresses import Refused, addresses_of, look_up
 from collidium.runtime.look_ups import Resolve
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ HTTPS_PORT: Final = 443
 LAST_PORT: Final = 65_535
 #: A host's name, or an IPv4 address.
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
-#: For the look-up of a host while somebody waits for the answer.
+#: Timeout of the look-up of a host while a caller waits.
 LOOK_UP_SECONDS: Final = 5.0
 
 
 def canonical_url(url: str, *, field: str = "webhook_url") -> str:
-    """The URL in the form in which it is kept; raises InvalidInput for one that is not told anything.
+    """The URL in the form in which it is kept; raises InvalidInput for one that no event is sent to.
 
     Nothing is looked up: the same text always gets the same answer. ``field`` is what the caller gave it as.
     """
@@ -62,20 +62,6 @@ async def require_reachable(
         raise _unusable(field, refused) from None
 
 
-async def require_url(
-    url: str,
-    settings: Settings,
-    *,
-    account_id: int | None = None,
-    field: str = "webhook_url",
-    resolve: Resolve = look_up,
-) -> str:
-    """The canonical form of a URL whose host is reachable; raises as the two above."""
-    kept = canonical_url(url, field=field)
-    await require_reachable(kept, settings, account_id=account_id, field=field, resolve=resolve)
-    return kept
-
-
 def _unusable(field: str, refused: Refused) -> InvalidInput:
     problem = {"field": field, "detail": str(refused)}
     return InvalidInput(f"{field} cannot be used: {refused}", errors=[problem])
@@ -100,7 +86,7 @@ def _parsed(url: str) -> httpx.URL:
     if len(url) > LONGEST_URL:
         raise Refused(f"it is longer than {LONGEST_URL} characters")
     try:
-        # Twice: beside HTTPS:// in capitals the first keeps a :443 that says nothing.
+        # Twice: with HTTPS:// in capitals the first keeps a redundant :443.
         parsed = httpx.URL(str(httpx.URL(url)))
     except (httpx.InvalidURL, ValueError):  # text that no encoding takes, too
         raise Refused("it is not a URL") from None

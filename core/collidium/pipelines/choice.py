@@ -11,8 +11,7 @@ from collidium import plugins
 from collidium.containers.engine import PROGRAMS, Engine, EngineUnavailable, reason
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
-from collidium.pipelines.errors import CannotSimulate
-from collidium.pipelines.production import can_simulate
+from collidium.pipelines.production import CannotSimulate, can_simulate
 from collidium.pipelines.runtimes import Containers, Native, Runtime
 from collidium.plugins import Provided
 
@@ -24,7 +23,7 @@ RUNTIMES: Final = (AUTO, *PROGRAMS, NONE)
 PRODUCTION: Final = "odd"
 BUILT_IN: Final = "acts"
 
-#: Tells something in passing.
+#: Receives a note for the user.
 Note = Callable[[str], None]
 #: A pipeline by its name; raises ConfigurationError that names those there are.
 Get = Callable[[str], Pipeline]
@@ -41,16 +40,16 @@ class Choice:
 
 
 def choose(
-    name: str, runtime: str, order: Order, get: Get, note: Note, *, begun: str | None = None
+    name: str, runtime: str, order: Order, get: Get, note: Note, *, started: str | None = None
 ) -> Choice:
-    """Choose by what was asked for; ``begun`` is the pipeline of an earlier run that is to go on.
+    """Choose by what was asked for; ``started`` is the pipeline of an earlier run that is to go on.
 
     Raises CannotSimulate where there is no choice, and what ``get`` raises.
     """
     if name != AUTO:
         return _place(get(name), runtime)
-    if begun is not None:
-        choice = _place(get(begun), runtime)
+    if started is not None:
+        choice = _place(get(started), runtime)
         if choice.missing and isinstance(choice.runtime, Containers):
             raise CannotSimulate(_why_not(choice.pipeline, [choice.runtime.engine], {}))
         return choice
@@ -62,7 +61,7 @@ def choose(
     if runtime != AUTO:
         raise CannotSimulate(why_not)
     built_in = get(BUILT_IN)
-    if can_simulate(order, built_in):  # else that is what will be told
+    if can_simulate(order, built_in):  # else that is the error
         note(f"{why_not}. So {BUILT_IN} simulates, without a container.")
     return _place(built_in, NONE)
 
@@ -96,7 +95,7 @@ def _place(pipeline: Pipeline, runtime: str) -> Choice:
     if not engines:
         instead = "" if pipeline.native is None else f", or {_install(pipeline)}"
         raise CannotSimulate(
-            f"pipeline {pipeline.name} needs a container engine ({_told(silent)}): install docker or podman"
+            f"pipeline {pipeline.name} needs a container engine ({_why(silent)}): install docker or podman"
             f"{instead}"
         )
     return Choice(pipeline, Containers(engines[0]), _missing(pipeline, engines[0]))
@@ -145,14 +144,14 @@ def _why_not(pipeline: Pipeline, engines: Sequence[Engine], silent: Mapping[str,
     """Why a pipeline does not run in a container now, and how it would."""
     if not engines:
         return (
-            f"No container engine answers for pipeline {pipeline.name} ({_told(silent)}); install docker or "
+            f"No container engine answers for pipeline {pipeline.name} ({_why(silent)}); install docker or "
             f"podman, then give --pipeline {pipeline.name}"
         )
     program = engines[0].program
     return f"{program} has no image of pipeline {pipeline.name} (--pipeline {pipeline.name} fetches it)"
 
 
-def _told(silent: Mapping[str, str]) -> str:
+def _why(silent: Mapping[str, str]) -> str:
     return "; ".join(silent.values()) or "none is here"
 
 

@@ -1,6 +1,6 @@
 """``python launcher.py PARENT WORD …``: becomes a command that the kernel ends with its parent (Linux).
 
-A program of its own, because code that runs between fork and exec may not run beside threads.
+A program of its own, because code that runs between fork and exec may not run next to threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOT_EXECUTABLE: Final = 126
 def main(parent: int, words: list[str]) -> int:
     """Become the command; returns only when that cannot be, as a shell would."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it was killed before we said so
+    if os.getppid() != parent:  # it was killed before this was set
         return 128 + signal.SIGTERM
     try:
         os.execvp(words[0], words)  # noqa: S606  # a list of words, as it was given

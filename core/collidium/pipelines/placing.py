@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from collidium import __version__
 from collidium.contracts.pipeline import TABLES
-from collidium.datasets.cards import CARD
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets import cards
+from collidium.datasets.cards import CARD, DatasetFile
 from collidium.datasets.output import check_output
 from collidium.errors import UnusableDataset
 from collidium.files.durable import sync_directory
-from collidium.pipelines.card import dataset_card
-from collidium.pipelines.errors import CannotSimulate
-from collidium.pipelines.production import Production
+from collidium.pipelines.production import CannotSimulate, Production
 from collidium.pipelines.work import Work
 
 _DATA: Final = "data"
@@ -51,9 +50,9 @@ def place(production: Production, work: Work) -> list[DatasetFile]:
 def _place_flat(files: Sequence[tuple[Path, DatasetFile]], work: Work) -> list[DatasetFile]:
     placed = []
     for source, file in files:
-        beside = work.hidden / source.name
-        _link(source, beside)
-        beside.replace(work.directory / source.name)
+        new = work.hidden / source.name
+        _link(source, new)
+        new.replace(work.directory / source.name)
         placed.append(DatasetFile(source.name, file.sha256, file.size_bytes, file.rows))
     sync_directory(work.directory)
     return placed
@@ -80,3 +79,38 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:  # a file system without links
         shutil.copyfile(source, target)
+
+
+def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
+    """The ``README.md``: front matter that a hub reads, what was ordered, and by what it was made."""
+    order, pipeline = production.order, production.pipeline
+    events = production.events
+    facts = {
+        "channel": order.channel,
+        "events": order.events,
+        "event ids": f"{events.start} to {events.stop - 1}",
+        "pileup": order.pileup,
+        "seed": order.seed,
+        "pipeline": f"{pipeline.name}, version {pipeline.version}",
+        **{name: fact for name, fact in pipeline.facts.items() if name.lower() != "pipeline"},
+        "made with": f"Collidium {__version__}",
+    }
+    generated = (pipeline.channels or {}).get(order.channel)
+    number = "one event" if order.events == 1 else f"{order.events:,} events"
+    title = f"{order.channel}: {number} at pileup {order.pileup}"
+    tags = ["collidium", "particle-physics", "simulation", order.channel]
+    description = f"Collision events, simulated by the pipeline {pipeline.name}: {pipeline.title}."
+    description += f" Generated: {generated}." if generated else ""
+    body = f"""# {cards.text(title)}
+
+{cards.text(description)} Each row is one
+event; every column but `event_id` holds a list, with one entry for each particle, hit, deposit or track.
+
+{cards.table(("", ""), facts.items())}
+
+The same channel, pileup, seed and version of the pipeline give the same events again, each by its id.
+
+## Files
+
+{cards.file_table(files)}"""
+    return cards.card(cards.front_matter(title, tags, order.events, files), body)

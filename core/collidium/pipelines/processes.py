@@ -18,7 +18,7 @@ from collidium.runtime.subprocesses import end
 
 #: Between the request to stop and the end by force.
 STOP_SECONDS: Final = 2.0
-#: Between two looks at the time while a command says nothing.
+#: Between two looks at the time while a command is silent.
 TICK_SECONDS: Final = 0.25
 #: A line may have no end.
 _LONGEST_LINE: Final = 64 * 1024
@@ -26,7 +26,7 @@ _LONGEST_LINE: Final = 64 * 1024
 _LOG_BYTES: Final = 64 * 1024**2
 _TAIL_BYTES: Final = 64 * 1024
 #: What is read before the next look at the time: 1 MiB, and a pipe holds 64 KiB.
-_PIECES: Final = 16
+_CHUNKS: Final = 16
 
 
 class TimeIsOver(Exception):
@@ -42,9 +42,9 @@ class Log:
     _room: int = _LOG_BYTES
     _line: bytearray = field(default_factory=bytearray)
 
-    def feed(self, piece: bytes) -> None:
+    def feed(self, chunk: bytes) -> None:
         """Take the next bytes; raises OSError where the disk is full."""
-        self._line += piece
+        self._line += chunk
         while (end := self._line.find(b"\n") + 1) or len(self._line) > _LONGEST_LINE:
             line = bytes(self._line[: end or len(self._line)])
             del self._line[: len(line)]
@@ -99,7 +99,7 @@ def run(
 
 
 def tail(file: Path, lines: int) -> list[str]:
-    """The last lines of a log that say anything."""
+    """The last lines of a log that are not empty."""
     try:
         with file.open("rb") as log:
             log.seek(max(log.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
@@ -124,10 +124,10 @@ def _listen(
             ended = process.poll() is not None
             if not ended:
                 selector.select(TICK_SECONDS)
-            piece = _drain(pipe, log)
+            chunk = _drain(pipe, log)
             if ended:  # a look takes more than a pipe holds
                 return
-            if piece == b"":  # nobody holds the other end; the command still runs
+            if chunk == b"":  # the other end is closed; the command still runs
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(TICK_SECONDS)
             tick()
@@ -137,13 +137,13 @@ def _listen(
 
 def _drain(pipe: IO[bytes], log: Log) -> bytes | None:
     """Log what is in the pipe, or much of it; returns what the last look found."""
-    piece = None
-    for _ in range(_PIECES):
-        piece = _read(pipe)
-        if not piece:
+    chunk = None
+    for _ in range(_CHUNKS):
+        chunk = _read(pipe)
+        if not chunk:
             break
-        log.feed(piece)
-    return piece
+        log.feed(chunk)
+    return chunk
 
 
 def _read(pipe: IO[bytes]) -> bytes | None:

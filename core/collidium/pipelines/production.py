@@ -9,9 +9,8 @@ from typing import Final
 
 from collidium.contracts.pipeline import PLACEHOLDERS, Pipeline, Stage
 from collidium.contracts.task import EventRange
-from collidium.errors import InvalidInput
-from collidium.order import Order, check
-from collidium.pipelines.errors import UnknownOrder
+from collidium.errors import CollidiumError, InvalidInput
+from collidium.order import Order, UnknownOrder, check
 
 #: Event ids have 32 bits in the hosted format.
 _EVENT_IDS: Final = 2**32
@@ -87,3 +86,15 @@ def _refuse(errors: list[Mapping[str, object]]) -> None:
         raise UnknownOrder(
             "; ".join(f"{error['field']}: {error['detail']}" for error in errors), errors=errors
         )
+
+
+class CannotSimulate(CollidiumError):
+    """The simulation does not begin, or cannot go on: the message gives the reason and what to do."""
+
+    title = "Cannot simulate"
+
+
+class StageFailed(CollidiumError):
+    """A stage ended before its work was done; ``errors`` has the last lines that it wrote."""
+
+    title = "Stage failed"

@@ -9,17 +9,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
-from collidium.containers.engine import Engine, EngineRefused, EngineUnavailable
-from collidium.containers.options import bind, confined
+from collidium.containers.engine import Engine, EngineRefused, EngineUnavailable, bind, confined
 from collidium.contracts.pipeline import Stage
-from collidium.pipelines.errors import CannotSimulate
+from collidium.pipelines.production import CannotSimulate
 
 #: Where a container finds the working directory.
 _WORK: Final = "/simulation"
 _TMP: Final = "/tmp"  # noqa: S108 -- the container's own
-#: No container stays longer when nobody is left who could end it.
+#: No container stays longer when no process is left to end it.
 _LONGEST_SECONDS: Final = 7 * 86_400
 #: What a native stage sees of the environment: no token, and no address that may hold a password. By
 #: COLLIDIUM_JOB the runner local knows what belongs to its jobs.
@@ -29,55 +28,30 @@ _KEPT: Final = frozenset(
 )
 
 
-class Runtime(Protocol):
-    """Runs stages."""
-
-    @property
-    def name(self) -> str:
-        """What ``--runtime`` chooses it by."""
-        ...
-
-    @property
-    def python(self) -> str:
-        """Its interpreter."""
-        ...
-
-    def seen(self, work: Path) -> str:
-        """The working directory as commands see it."""
-        ...
-
-    def command(self, stage: Stage, words: Sequence[str], work: Path, seconds: float | None) -> list[str]:
-        """What to start for the words of a stage, which has so many seconds."""
-        ...
-
-    def environment(self, work: Path) -> Mapping[str, str]:
-        """In which environment."""
-        ...
-
-    def clear(self, work: Path) -> None:
-        """End what an earlier run of the stages in this directory may have left running."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Native:
     """This machine, with the Python that runs the platform."""
 
+    #: What ``--runtime`` chooses it by.
     name: str = "none"
+    #: Its interpreter.
     python: str = sys.executable
 
     def seen(self, work: Path) -> str:
+        """The working directory as commands see it."""
         return str(work)
 
     def command(self, stage: Stage, words: Sequence[str], work: Path, seconds: float | None) -> list[str]:
+        """The command of a stage, which has so many seconds."""
         return list(words)
 
     def environment(self, work: Path) -> Mapping[str, str]:
+        """The environment of the command."""
         kept = {n: v for n, v in os.environ.items() if n in _KEPT or n.startswith(("LC_", "OMP_"))}
         return kept | {"TMPDIR": str(work / "tmp"), "PYTHONUNBUFFERED": "1"}
 
     def clear(self, work: Path) -> None:
-        """The kernel ended them with their parent."""
+        """End what an earlier run left running: nothing, as the kernel ended it with its parent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +106,13 @@ class Containers:
             raise CannotSimulate(f"an old container cannot be removed: {error}") from error
 
     def _longest(self, seconds: float | None) -> list[str]:
-        """Podman ends containers by itself, also those that nobody looks after any more."""
+        """Podman ends containers by itself, also abandoned ones."""
         if self.engine.program != "podman":
             return []
         return [f"--timeout={int(min(seconds or _LONGEST_SECONDS, _LONGEST_SECONDS)) + 60}"]
+
+
+Runtime = Native | Containers
 
 
 def container_name(work: Path) -> str:

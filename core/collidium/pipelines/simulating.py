@@ -9,24 +9,30 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import DatasetFile
 from collidium.files.durable import is_full
-from collidium.order import DEFAULT_SEED, PRESETS, Order
-from collidium.pipelines import images
+from collidium.order import Order
+from collidium.pipelines import processes
 from collidium.pipelines.choice import AUTO, Choice, Get, Note, choose
-from collidium.pipelines.errors import CannotSimulate, UnknownOrder
 from collidium.pipelines.placing import place
-from collidium.pipelines.production import Production, check_channel, check_numbers
-from collidium.pipelines.progress import Tell
-from collidium.pipelines.stages import Stages
+from collidium.pipelines.production import (
+    CannotSimulate,
+    Production,
+    StageFailed,
+    check_channel,
+    check_numbers,
+)
+from collidium.pipelines.runtimes import Containers
+from collidium.pipelines.stages import ReportProgress, Stages
 from collidium.pipelines.work import Work
+from collidium.runtime.text import single_line
 
-#: Processes that a stage uses at the most unless it is told a number: each needs memory.
-_MOST_PROCESSES: Final = 8
+#: Maximum number of processes of a stage by default: each needs memory.
+_MAX_PROCESSES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class RunOptions:
     """How an order is to be simulated, beyond what decides over the events."""
 
     #: A pipeline's name, or ``auto``.
@@ -64,33 +70,13 @@ class Simulated:
     made_before: bool = False
 
 
-def order_of(
-    preset: str | None, channel: str | None, events: int | None, pileup: int | None, seed: int | None = None
-) -> Order:
-    """The order that a preset or the three knobs stand for.
-
-    Raises UnknownOrder for both, for neither, and for a preset that is not there.
-    """
-    seed = DEFAULT_SEED if seed is None else seed
-    if preset is None:
-        if channel is None or events is None or pileup is None:
-            raise UnknownOrder("give channel, events and pileup, or a preset")
-        return Order(channel, events, pileup, seed)
-    if (channel, events, pileup) != (None, None, None):
-        raise UnknownOrder("a preset stands for channel, events and pileup: give one or the other")
-    if preset not in PRESETS:
-        raise UnknownOrder(f"there is no preset {preset[:100]!r}; there are: {', '.join(PRESETS)}")
-    found = PRESETS[preset]
-    return Order(found.channel, found.events, found.pileup, seed)
-
-
 def simulate(
     order: Order,
     directory: Path,
-    wishes: Wishes,
+    options: RunOptions,
     *,
     get: Get,
-    tell: Tell,
+    report: ReportProgress,
     note: Note,
     first_event: int = 0,
 ) -> Simulated:
@@ -100,21 +86,21 @@ def simulate(
     is finished stays for the next run.
     """
     began = time.monotonic()
-    limit = wishes.time_limit_seconds
+    limit = options.time_limit_seconds
     deadline = None if limit is None else began + limit
     check_numbers(order, first_event)
     work = Work(directory.expanduser().absolute())
     try:
-        choice = _choose(order, first_event, wishes, work, get, note)
-        production = Production(order, choice.pipeline, first_event, wishes.flat)
+        choice = _choose(order, first_event, options, work, get, note)
+        production = Production(order, choice.pipeline, first_event, options.flat)
         with work.held():
             work.refuse_anything_else(production)
             if (finished := work.finished) is not None:
                 return _found(finished, work)
-            images.fetch(choice, work, note, deadline)
+            fetch(choice, work, note, deadline)
             work.begin(production)
-            cores = wishes.processes or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
-            Stages(production, work, choice.runtime, cores, tell, deadline).run()
+            cores = options.processes or min(len(os.sched_getaffinity(0)), _MAX_PROCESSES)
+            Stages(production, work, choice.runtime, cores, report, deadline).run()
             files = place(production, work)
             made = _simulated(production, choice, work, files, time.monotonic() - began)
             work.finish_all(asdict(made) | {"directory": None, "files": [asdict(file) for file in files]})
@@ -127,14 +113,14 @@ def simulate(
         raise
 
 
-def _choose(order: Order, first_event: int, wishes: Wishes, work: Work, get: Get, note: Note) -> Choice:
-    begun = work.begun or {}
-    ours = asdict(order) | {"first_event": first_event, "flat": wishes.flat}
-    same = all(begun.get(name) == value for name, value in ours.items())
-    name = begun.get("pipeline") if same else None
-    if wishes.pipeline != AUTO:
-        check_channel(order, get(wishes.pipeline))
-    choice = choose(wishes.pipeline, wishes.runtime, order, get, note, begun=name)
+def _choose(order: Order, first_event: int, options: RunOptions, work: Work, get: Get, note: Note) -> Choice:
+    started = work.started or {}
+    ours = asdict(order) | {"first_event": first_event, "flat": options.flat}
+    same = all(started.get(name) == value for name, value in ours.items())
+    name = started.get("pipeline") if same else None
+    if options.pipeline != AUTO:
+        check_channel(order, get(options.pipeline))
+    choice = choose(options.pipeline, options.runtime, order, get, note, started=name)
     check_channel(order, choice.pipeline)
     return choice
 
@@ -167,8 +153,8 @@ def _found(finished: Mapping[str, Any], work: Work) -> Simulated:
     """What an earlier run made. Raises CannotSimulate where it is no longer as it was."""
     again = f"delete {work.directory} to simulate it again, or choose another --output"
     try:
-        told = {name: value for name, value in finished.items() if name not in {"files", "directory"}}
-        made = Simulated(**told | {"directory": work.directory, "made_before": True})
+        values = {name: value for name, value in finished.items() if name not in {"files", "directory"}}
+        made = Simulated(**values | {"directory": work.directory, "made_before": True})
         files = [DatasetFile(**file) for file in finished["files"]]
         sizes = {work.directory / file.path: file.size_bytes for file in files}
     except (KeyError, TypeError) as error:
@@ -177,3 +163,38 @@ def _found(finished: Mapping[str, Any], work: Work) -> Simulated:
         if not path.is_file() or path.stat().st_size != size:
             raise CannotSimulate(f"{path} was made here, and is gone or changed since: {again}")
     return made
+
+
+_LAST_LINES = 6
+
+
+def fetch(choice: Choice, work: Work, note: Note, deadline: float | None) -> None:
+    """Let the engine pull or build what is missing; its log is ``logs/image.log``. Blocks.
+
+    Raises StageFailed with the command to try by hand.
+    """
+    if not isinstance(choice.runtime, Containers):
+        return
+    for image in choice.missing:
+        words = choice.runtime.engine.fetching(image, choice.pipeline.containerfile)
+        command = " ".join(words)
+        note(f"Fetching the image {image}, once; this may take long: {command}")
+        work.logs.mkdir(exist_ok=True)
+        path = work.logs / "image.log"
+        try:
+            with path.open("wb", buffering=0) as file:
+                code = processes.run(
+                    words,
+                    processes.Log(file, lambda line: False),
+                    directory=work.logs,
+                    environment=os.environ,
+                    tick=lambda: None,
+                    deadline=deadline,
+                )
+        except processes.TimeIsOver:
+            raise CannotSimulate(f"the time limit was over while image {image} was fetched") from None
+        if code:
+            raise StageFailed(
+                f"the image {image} cannot be fetched; try by hand: {command}. The log is {path}; its end",
+                errors=[{"detail": single_line(line)} for line in processes.tail(path, _LAST_LINES)],
+            )

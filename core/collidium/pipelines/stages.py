@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from collidium.contracts.pipeline import Stage
 from collidium.files.durable import is_full
+from collidium.order import Order
 from collidium.pipelines import processes
-from collidium.pipelines.errors import CannotSimulate, StageFailed
-from collidium.pipelines.production import Production
-from collidium.pipelines.progress import Progress, Tell, expected_seconds, running, told_fraction
+from collidium.pipelines.production import CannotSimulate, Production, StageFailed
 from collidium.pipelines.runtimes import Runtime, end_quietly
 from collidium.pipelines.work import Work
-from collidium.runtime.text import one_line
+from collidium.runtime.text import single_line
 
-#: Lines of a log that tell of a failure.
+#: Last lines of a log, shown with a failure.
 LAST_LINES: Final = 12
 #: A disk with less is as good as full.
-_LEAST_BYTES: Final = 1024**2
+_MINIMUM_BYTES: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Stages:
     work: Work
     runtime: Runtime
     cores: int
-    tell: Tell
+    report: ReportProgress
     #: When the simulation must have ended, on the clock of ``time.monotonic``.
     deadline: float | None
 
@@ -47,7 +47,7 @@ class Stages:
             if stage in todo:
                 self._run(stage, number)
             else:
-                self.tell(Progress(stage, number, self._count, "kept", 1.0, False, 0.0, 0.0))
+                self.report(Progress(stage, number, self._count, "kept", 1.0, False, 0.0, 0.0))
 
     @property
     def _count(self) -> int:
@@ -62,7 +62,7 @@ class Stages:
 
     def _run(self, stage: Stage, number: int) -> None:
         self.work.prepare(stage)
-        watch = _Watch(stage, number, self._count, self._expected(stage), self.tell)
+        watch = _Watch(stage, number, self._count, self._expected(stage), self.report)
         try:
             with self.work.log(stage).open("wb", buffering=0) as file:
                 code = self._start(stage, processes.Log(file, watch.listen), watch.tick)
@@ -73,8 +73,8 @@ class Stages:
             watch.end("failed")
             if is_full(error):
                 raise CannotSimulate(_full(self.work.directory, stage)) from error
-            raise StageFailed(f"stage {stage.name} cannot be run: {one_line(str(error))}") from error
-        except BaseException:  # also an interrupt: whoever watches sees where it ended
+            raise StageFailed(f"stage {stage.name} cannot be run: {single_line(str(error))}") from error
+        except BaseException:  # also an interrupt: watchers see where it ended
             watch.end("failed")
             raise
         watch.end("done")
@@ -111,11 +111,11 @@ class Stages:
         lines = processes.tail(log, LAST_LINES)
         with suppress(OSError):
             if _is_full(self.work.directory, lines):
-                return CannotSimulate(_full(self.work.directory, stage), errors=_told(lines))
+                return CannotSimulate(_full(self.work.directory, stage), errors=_details(lines))
         return StageFailed(
             f"stage {number} of {self._count}, {stage.name} ({stage.title}), {how}. Its log is {log}"
             f"{'; it ends with' if lines else ', and empty'}",
-            errors=_told(lines),
+            errors=_details(lines),
         )
 
     def _expected(self, stage: Stage) -> float:
@@ -123,19 +123,19 @@ class Stages:
 
 
 class _Watch:
-    """Listens to one stage and tells of it."""
+    """Follows the output of one stage and reports its progress."""
 
-    def __init__(self, stage: Stage, number: int, of: int, expected: float, tell: Tell) -> None:
+    def __init__(self, stage: Stage, number: int, of: int, expected: float, report: ReportProgress) -> None:
         self._stage, self._number, self._of = stage, number, of
         self._expected = expected
-        self._tell = tell
+        self._report = report
         self._began = time.monotonic()
         self._fraction: float | None = None
         self.tick()
 
     def listen(self, line: bytes) -> bool:
-        """Whether the line tells of progress, and belongs in no log."""
-        fraction = told_fraction(line)
+        """Whether the line reports progress, and belongs in no log."""
+        fraction = reported_fraction(line)
         if fraction is None:
             return False
         self._fraction = fraction
@@ -144,13 +144,13 @@ class _Watch:
 
     def tick(self) -> None:
         elapsed = time.monotonic() - self._began
-        self._tell(running(self._stage, self._number, self._of, self._fraction, elapsed, self._expected))
+        self._report(running(self._stage, self._number, self._of, self._fraction, elapsed, self._expected))
 
     def end(self, how: str) -> None:
         elapsed = time.monotonic() - self._began
         done = how == "done"
         fraction = 1.0 if done else self._fraction or 0.0
-        self._tell(
+        self._report(
             Progress(
                 self._stage,
                 self._number,
@@ -165,7 +165,7 @@ class _Watch:
 
 
 def _is_full(directory: Path, lines: Iterable[str]) -> bool:
-    return shutil.disk_usage(directory).free < _LEAST_BYTES or any(
+    return shutil.disk_usage(directory).free < _MINIMUM_BYTES or any(
         "No space left on device" in line or "disk is full" in line for line in lines
     )
 
@@ -177,5 +177,57 @@ def _full(directory: Path, stage: Stage) -> str:
     )
 
 
-def _told(lines: Iterable[str]) -> list[dict[str, str]]:
-    return [{"detail": one_line(line)} for line in lines]
+def _details(lines: Iterable[str]) -> list[dict[str, str]]:
+    return [{"detail": single_line(line)} for line in lines]
+
+
+#: Maximum of an estimate: only the stage itself reports that it is done.
+_MAX_GUESS: Final = 0.95
+_PROGRESS: Final = re.compile(rb"collidium-progress (\d{1,12}) (\d{1,12})\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A stage of a simulation, as seen once."""
+
+    stage: Stage
+    #: Which one of how many it is, from 1.
+    number: int
+    of: int
+    #: ``kept``: an earlier run had finished it.
+    state: Literal["kept", "running", "done", "failed"]
+    #: What is done of it, from 0 to 1: reported by it, or ``guessed`` from the time it is expected to take.
+    fraction: float
+    guessed: bool
+    elapsed_seconds: float
+    #: Until it is done, None where unknown.
+    remaining_seconds: float | None
+
+
+#: Called whenever something changes, and some times in a second.
+ReportProgress = Callable[[Progress], None]
+
+
+def expected_seconds(stage: Stage, order: Order, processes: int) -> float:
+    """How long a stage is expected to take."""
+    of_events = stage.seconds_per_event * order.events * order.pileup_cost
+    return stage.overhead_seconds + of_events / max(1, min(processes, order.events))
+
+
+def reported_fraction(line: bytes) -> float | None:
+    """Return the fraction that a line reports as done; None for any other line."""
+    match = _PROGRESS.fullmatch(line)
+    if match is None or int(match[2]) == 0:
+        return None
+    return min(int(match[1]) / int(match[2]), 1.0)
+
+
+def running(
+    stage: Stage, number: int, of: int, reported: float | None, elapsed: float, expected: float
+) -> Progress:
+    """How far a running stage is, by its own reports, else by the time that it was expected to take."""
+    if reported is not None:
+        remaining = elapsed * (1 - reported) / reported if reported > 0 else None
+        return Progress(stage, number, of, "running", reported, False, elapsed, remaining)
+    guess = min(elapsed / expected, _MAX_GUESS) if expected > 0 else 0.0
+    return Progress(stage, number, of, "running", guess, True, elapsed, max(expected - elapsed, 0.0) or None)

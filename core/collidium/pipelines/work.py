@@ -23,14 +23,13 @@ from typing import Any, Final
 from collidium.contracts.pipeline import Stage
 from collidium.files import durable
 from collidium.files.locks import locked
-from collidium.pipelines.errors import CannotSimulate
-from collidium.pipelines.production import Production
+from collidium.pipelines.production import CannotSimulate, Production
 
 HIDDEN: Final = ".collidium"
 
 
 class Work:
-    """The hidden directory below an output directory, and the logs beside it."""
+    """The hidden directory below an output directory, and the logs next to it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -40,7 +39,7 @@ class Work:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep others out. Raises CannotSimulate while somebody else works in the directory."""
+        """Keep others out. Raises CannotSimulate while another process works in the directory."""
         self.hidden.mkdir(parents=True, exist_ok=True)
         with locked(self.hidden / "lock", wait=False) as alone:
             if not alone:
@@ -53,17 +52,17 @@ class Work:
     # -- what is simulated here ---------------------------------------------------------------------------
 
     @property
-    def begun(self) -> Mapping[str, Any] | None:
-        """The identity of what is simulated here, None where nothing was begun."""
+    def started(self) -> Mapping[str, Any] | None:
+        """The identity of what is simulated here, None where nothing was started."""
         return _read(self.hidden / "order.json")
 
     def refuse_anything_else(self, production: Production) -> None:
         """Raise CannotSimulate where something else is simulated here, or lies here."""
-        begun, wanted = self.begun, production.identity
-        if begun is None:
+        started, wanted = self.started, production.identity
+        if started is None:
             self._refuse_what_is_there(production)
-        elif differing := {name for name in wanted if begun.get(name) != wanted[name]}:
-            there = ", ".join(f"{name} {begun.get(name)}" for name in wanted if name in differing)
+        elif differing := {name for name in wanted if started.get(name) != wanted[name]}:
+            there = ", ".join(f"{name} {started.get(name)}" for name in wanted if name in differing)
             here = ", ".join(f"{wanted[name]}" for name in wanted if name in differing)
             raise CannotSimulate(
                 f"{self.directory} has another simulation, with {there} (not {here}): choose another "
@@ -72,8 +71,8 @@ class Work:
 
     def begin(self, production: Production) -> None:
         """Write down what is simulated here."""
-        if self.begun is None:
-            # Without it nobody knows what the stages that are finished here have made.
+        if self.started is None:
+            # Without it the order of the stages that are finished here is unknown.
             for path in (self.place, self.hidden / "stages"):
                 _remove(path)
             durable.replace(self.hidden / "order.json", _json(production.identity))
@@ -105,7 +104,7 @@ class Work:
         missing = self._lacking(stage.outputs)
         if missing:
             raise CannotSimulate(
-                f"stage {stage.name} says that it is done, and left no {' and no '.join(missing)}; its log: "
+                f"stage {stage.name} ended, and left no {' and no '.join(missing)}; its log: "
                 f"{self.log(stage)}"
             )
         for path in _files(self.place, stage.outputs):
@@ -143,9 +142,9 @@ class Work:
         """What the simulation left, None while it is not done."""
         return _read(self.hidden / "finished.json")
 
-    def finish_all(self, told: Mapping[str, Any]) -> None:
+    def finish_all(self, result: Mapping[str, Any]) -> None:
         """Write down what the simulation left; then nothing of the work is needed any more."""
-        durable.replace(self.hidden / "finished.json", _json(told))
+        durable.replace(self.hidden / "finished.json", _json(result))
         for path in (self.place, self.hidden / "stages"):
             _remove(path)
 

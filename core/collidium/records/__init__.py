@@ -1,7 +1,7 @@
 """What the API answers, each thing once: domains return records, the API writes them, clients read them."""
 
-from collidium.records.accounts import Account, Transaction
-from collidium.records.base import Record, as_json, encode
+from collidium.records.accounts import Account, Transaction, Webhook, WebhookDelivery, WebhookRemoved
+from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
     BestStep,
     Checked,
@@ -16,9 +16,7 @@ from collidium.records.benchmarks import (
     TaskCard,
     TaskStatus,
 )
-from collidium.records.datasets import DatasetEntry
-from collidium.records.health import Health, Readiness
-from collidium.records.models import HubModel
+from collidium.records.datasets import DatasetEntry, HubModel
 from collidium.records.operations import (
     AuditEntry,
     Banned,
@@ -28,26 +26,26 @@ from collidium.records.operations import (
     Follower,
     Frozen,
     Granted,
+    Health,
     Overview,
+    Readiness,
     Refund,
     Refunds,
     SilentTask,
     Usage,
     UserUsage,
 )
-from collidium.records.pages import Page
 from collidium.records.simulations import (
     TERMINAL_STATES,
     Estimate,
-    Knob,
-    Knobs,
     Moment,
     OperatedRequest,
+    OrderLimits,
     OutputFile,
     Preset,
+    Range,
     SimulationRequest,
 )
-from collidium.records.webhooks import Webhook, WebhookDelivery, WebhookRemoved
 
 __all__ = [
     "TERMINAL_STATES",
@@ -69,17 +67,17 @@ __all__ = [
     "Granted",
     "Health",
     "HubModel",
-    "Knob",
-    "Knobs",
     "Metric",
     "Moment",
     "OperatedRequest",
+    "OrderLimits",
     "OutputFile",
     "Overview",
     "Page",
     "Place",
     "PredictionColumn",
     "Preset",
+    "Range",
     "Readiness",
     "Receipt",
     "Record",

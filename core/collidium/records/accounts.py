@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from collidium.records.base import Credits, Record, Time
 
 
@@ -25,3 +29,39 @@ class Transaction(Record, frozen=True):
     created_at: Time
     note: str = ""
     reference: str = ""
+
+
+class Webhook(Record, frozen=True):
+    """An account's webhook; without a URL it receives only events of requests that come with one."""
+
+    url: str | None
+    created_at: Time
+    secret: Annotated[
+        str | None, Meta(description="The signing secret, in the answer that made it and never again.")
+    ] = None
+
+    def __repr__(self) -> str:
+        return f"Webhook(url={self.url!r}, created_at={self.created_at!r})"
+
+
+class WebhookRemoved(Record, frozen=True):
+    """Whether there was a webhook; now there is none."""
+
+    removed: bool
+
+
+class WebhookDelivery(Record, frozen=True):
+    """An event on its way to one address; ``event_id`` is its webhook-id header."""
+
+    id: int
+    event_id: str
+    type: str
+    request_id: str
+    url: str
+    state: Annotated[str, Meta(extra_json_schema={"enum": ["pending", "delivered", "given_up"]})]
+    attempts: int
+    created_at: Time
+    last_status: int | None = None
+    last_error: str | None = None
+    next_attempt_at: Time | None = None
+    delivered_at: Time | None = None

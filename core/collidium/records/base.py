@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from math import isfinite
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Generic, Self, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -78,3 +79,23 @@ def _without_zeros(number: Decimal) -> Decimal:
     """18 and not 18.0 or 1.8E+1: programs print credits as they are."""
     whole = number.to_integral_value()
     return Decimal(int(whole)) if whole == number else number.normalize()
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """One page of a list; ``cursor=page.next_cursor`` asks for the next one, None means there is none."""
+
+    items: tuple[Item, ...]
+    next_cursor: str | None = None
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Item:
+        return self.items[index]

@@ -20,7 +20,7 @@ StandardErrors = Annotated[
 
 VerifiedAt = Annotated[
     Time | None,
-    Meta(description="When an operator verified what was self-reported; null: nobody has."),
+    Meta(description="When an operator verified what was self-reported; null: not verified."),
 ]
 
 ModelClaim = Annotated[
@@ -166,7 +166,7 @@ class EarlierScores(Record, frozen=True):
 
 
 class Submission(Record, frozen=True):
-    """A submission, as everybody may see it; earlier scores the latest first."""
+    """The public record of a submission; earlier scores the latest first."""
 
     submission_id: str
     task: str

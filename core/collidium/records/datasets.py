@@ -10,7 +10,7 @@ from collidium.records.base import Record, Time
 
 
 class DatasetEntry(Record, frozen=True):
-    """A config of a dataset; null: its files do not tell."""
+    """A config of a dataset; null: unknown from its files."""
 
     repo: Annotated[
         str, Meta(description="`namespace/name` on the hub; `sample`: it comes with the platform.")
@@ -26,3 +26,20 @@ class DatasetEntry(Record, frozen=True):
     sample: bool = False
     license: str | None = None
     source: str | None = None
+
+
+class HubModel(Record, frozen=True):
+    """A model on the hub, as its owners describe it; null: not given."""
+
+    model_repo: Annotated[str, Meta(description="`namespace/name` on the hub.")]
+    author: str
+    url: Annotated[str, Meta(description="Its page on the hub.")]
+    tags: Annotated[
+        tuple[str, ...], Meta(description="Its tags on the hub, without those of the platform.")
+    ] = ()
+    tasks: Annotated[tuple[str, ...], Meta(description="Benchmark tasks that its owners name.")] = ()
+    updated_at: Time | None = None
+    description: str | None = None
+    library: str | None = None
+    likes: int | None = None
+    downloads: int | None = None

@@ -147,10 +147,26 @@ class Overview(Record, frozen=True):
     followers: Annotated[
         tuple[Follower, ...],
         Meta(
-            description="The latest first; one that was killed is named for a day. None: nobody follows "
+            description="The latest first; one that was killed is named for a day. Empty: no process follows "
             "requests."
         ),
     ] = ()
     webhooks_pending: int = 0
     plugins_failed: tuple[str, ...] = ()
     tasks_silent: tuple[SilentTask, ...] = ()
+
+
+class Health(Record, frozen=True):
+    """The process runs."""
+
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["ok"]})]
+    version: str
+
+
+class Readiness(Record, frozen=True):
+    """Whether the process can do its work, and what an operator should know."""
+
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["ready", "not ready"]})]
+    database: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})]
+    submissions_frozen: bool | None = None
+    plugins_failed: tuple[str, ...] = ()

@@ -102,20 +102,20 @@ class Estimate(Record, frozen=True):
     node_seconds: float
 
 
-class Knob(Record, frozen=True):
-    """The whole numbers that a knob of an order may be set to, both ends included."""
+class Range(Record, frozen=True):
+    """The integers that a parameter of an order may have, both ends included."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
 
-class Knobs(Record, frozen=True):
-    """What may be ordered here; channels by name."""
+class OrderLimits(Record, frozen=True):
+    """What can be ordered from this server; channels by name."""
 
     channels: tuple[str, ...]
-    events: Knob
-    pileup: Knob
-    seed: Knob
+    events: Range
+    pileup: Range
+    seed: Range
     default_seed: int
 
 

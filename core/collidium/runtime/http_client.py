@@ -24,12 +24,12 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 #: Part of a call's time for each of TCP and TLS: a handshake has to end by its own timeout, which closes the
 #: socket; cancelled, it would leave the socket to the garbage collector.
 _CONNECT_SHARE: Final = 0.45
-#: What the headers say of a body that has been read and decoded is not true any more.
+#: Headers that are wrong for a body that was read and decoded.
 _OF_THE_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class NoResponse(Exception):
-    """The service did not respond; the message says how, and holds nothing of the request."""
+    """The service did not respond; the message gives the reason, and nothing of the request."""
 
 
 def past_proxies() -> dict[str, None]:

@@ -64,7 +64,7 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
     )
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # Those of libraries that log every call or statement, with values that may be private, stay quiet; so
-    # does Hypercorn, which tells the address a second time, as an error's logger.
+    # does Hypercorn, which logs the address a second time, as an error's logger.
     clients = ("httpx", "httpcore", "httpx2", "httpcore2")
     chatty_loggers = (*clients, "tortoise", "tortoise.db_client", "aiosqlite", "asyncio")
     for chatty in (*chatty_loggers, "hypercorn.error"):

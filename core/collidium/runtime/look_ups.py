@@ -1,7 +1,7 @@
 """Looks up hosts with the system's resolver, a bounded number at once.
 
 A look-up cannot be called off: where a name server never answers, its thread waits on for as long as the
-system likes, whoever asked. So what is bounded is the threads, not those who wait for them.
+system likes. So what is bounded is the threads, not those who wait for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cachetools import LRUCache
 
 from collidium.errors import TooManyRequests, Unavailable
 from collidium.runtime.threads import in_thread
-from collidium.runtime.wake_signal import WakeSignal
+from collidium.runtime.waiting import WakeSignal
 
 #: Finds the addresses of a host and a port for an account, if one asks; raises OSError where the name leads
 #: nowhere, TooManyRequests where the account has to wait for its own look-ups, Unavailable where nothing can
@@ -27,8 +27,8 @@ from collidium.runtime.wake_signal import WakeSignal
 Resolve = Callable[[str, int, int | None], Awaitable[Sequence[str]]]
 
 #: Look-ups under way at once.
-MOST: Final = 64
-#: How long somebody waits for a look-up to begin.
+MAXIMUM: Final = 64
+#: How long a caller waits for a look-up to start.
 WAIT_SECONDS: Final = 2.0
 #: A look-up that takes longer is slow: afterwards its account waits :data:`REST` times as long as it took, so
 #: an account's slow look-ups take a tenth of a thread.
@@ -45,14 +45,16 @@ class _LookUp:
 
 
 class LookUps:
-    """Look-ups: ``most`` at once, one for each account, and one for each host and port.
+    """Look-ups: ``maximum`` at once, one for each account, and one for each host and port.
 
     Those who ask for the same host at once share the answer. Others wait, as long as ``seconds``, until there
     is room; an account whose look-up took longer than ``slow`` seconds is refused its next ones for a while.
     """
 
-    def __init__(self, most: int = MOST, seconds: float = WAIT_SECONDS, slow: float = SLOW_SECONDS) -> None:
-        self._most = most
+    def __init__(
+        self, maximum: int = MAXIMUM, seconds: float = WAIT_SECONDS, slow: float = SLOW_SECONDS
+    ) -> None:
+        self._maximum = maximum
         self._seconds = seconds
         self._slow = slow
         self._under_way: dict[tuple[str, int], _LookUp] = {}
@@ -62,10 +64,10 @@ class LookUps:
 
     async def look_up(self, host: str, port: int, account_id: int | None = None) -> Sequence[str]:
         """The addresses of a host, the system's favourites first; see :data:`Resolve`."""
-        if address := _spelled_out(host):
+        if address := _literal_address(host):
             return [address]
         found = await self._begun(host, port, account_id)
-        # Whoever is cancelled leaves at once; the look-up goes on, for others too.
+        # A cancelled caller leaves at once; the look-up goes on, for others too.
         return await asyncio.shield(found)
 
     async def _begun(self, host: str, port: int, account_id: int | None) -> asyncio.Task[list[str]]:
@@ -76,7 +78,7 @@ class LookUps:
                         if known := self._under_way.get((host, port)):
                             return known.found
                         self._require_rested(account_id)
-                        if len(self._under_way) < self._most and not self._is_busy(account_id):
+                        if len(self._under_way) < self._maximum and not self._is_busy(account_id):
                             return self._begin(host, port, account_id)
                         await waiter.wait(self._seconds)
         except TimeoutError:
@@ -111,7 +113,7 @@ class LookUps:
             self._resting[account_id] = now + REST * took
         self._ended.notify()
         if not found.cancelled():
-            found.exception()  # taken note of, as nobody may be left who waits for it
+            found.exception()  # retrieved, as no caller may be left
 
 
 def _addresses(host: str, port: int) -> list[str]:
@@ -119,7 +121,7 @@ def _addresses(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-def _spelled_out(host: str) -> str | None:
+def _literal_address(host: str) -> str | None:
     """The address that a host is already, in any spelling that resolvers take (127.1): that needs none."""
     with suppress(OSError):
         return socket.inet_ntoa(socket.inet_aton(host))

@@ -15,10 +15,11 @@ import httpcore
 import httpx
 
 from collidium.errors import CollidiumError
+from collidium.runtime.http_client import HttpClient
 from collidium.runtime.look_ups import LookUps
 
 #: Addresses of a host that are tried, each for its part of the time.
-MOST_ADDRESSES: Final = 3
+MAX_ADDRESSES: Final = 3
 
 
 class Network(httpcore.AsyncNetworkBackend):
@@ -48,7 +49,7 @@ class Network(httpcore.AsyncNetworkBackend):
         deadline = None if timeout is None else loop.time() + timeout
         try:
             async with asyncio.timeout_at(deadline):
-                addresses = _both_families(await self._look_ups.look_up(host, port))[:MOST_ADDRESSES]
+                addresses = _both_families(await self._look_ups.look_up(host, port))[:MAX_ADDRESSES]
         except TimeoutError:
             raise httpcore.ConnectTimeout("its host cannot be looked up now") from None
         except (OSError, UnicodeError, CollidiumError) as error:
@@ -72,3 +73,21 @@ def _both_families(addresses: Sequence[str]) -> list[str]:
         return seen[":" in address]
 
     return sorted(addresses, key=turn)
+
+
+class BoundedTransport(httpx.AsyncBaseTransport):
+    """Sends the requests of an ``httpx.AsyncClient`` through an :class:`HttpClient`.
+
+    Bodies are in memory, those of responses up to ``maximum_bytes`` and a little more. The time of a call is
+    that of the client below, whatever the one above sets.
+    """
+
+    def __init__(self, http: HttpClient, maximum_bytes: int) -> None:
+        self._http = http
+        self._maximum_bytes = maximum_bytes
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._http.send(request, self._maximum_bytes)
+
+    async def aclose(self) -> None:
+        await self._http.close()

@@ -1,4 +1,4 @@
-"""Tells plugins what happened, each in a thread of its own: none delays a request, or another plugin."""
+"""Notifies plugins of events, each in a thread of its own: none delays a request, or another plugin."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
-#: News that may wait for one plugin; more than a healthy one ever lets wait.
-MOST_WAITING: Final = 1000
+#: Events that may wait for one plugin; more than a healthy one ever lets wait.
+MAX_WAITING: Final = 1000
 
 
 class Observers:
-    """The threads, by plugin; started when there is something to tell."""
+    """The threads, by plugin; started with the first event."""
 
     def __init__(self) -> None:
         self._observers: dict[str, _Observer] = {}
 
-    def tell(self, plugin: str, news: Callable[[], object]) -> None:
-        """Let ``news`` run soon; what it raises is logged, and so is news that nobody has time for."""
+    def notify(self, plugin: str, event: Callable[[], object]) -> None:
+        """Run ``event`` soon; what it raises is logged, and so is an event that there is no time for."""
         if plugin not in self._observers:
             self._observers[plugin] = _Observer(plugin)
-        self._observers[plugin].tell(news)
+        self._observers[plugin].notify(event)
 
     def finish(self, seconds: float) -> None:
-        """Wait until all has been told, for so many seconds at most; what has no end by then is left."""
+        """Wait for all events, for at most ``seconds``; what has not ended by then is left."""
         deadline = monotonic() + seconds
         observers = list(self._observers.values())
         self._observers.clear()
@@ -45,27 +45,27 @@ class _Observer:
 
     def __init__(self, plugin: str) -> None:
         self._plugin = plugin
-        self._news: Queue[Callable[[], object] | None] = Queue(MOST_WAITING)
+        self._events: Queue[Callable[[], object] | None] = Queue(MAX_WAITING)
         self._thread = Thread(target=self._run, name=f"observer of {plugin}", daemon=True)
         self._thread.start()
 
-    def tell(self, news: Callable[[], object]) -> None:
+    def notify(self, event: Callable[[], object]) -> None:
         try:
-            self._news.put_nowait(news)
+            self._events.put_nowait(event)
         except Full:
             logger.error("plugin %s is too slow an observer; it misses something", self._plugin)
 
     def stop(self, deadline: float) -> None:
-        with suppress(Full):  # told below: the thread lives on
-            self._news.put(None, timeout=max(0.0, deadline - monotonic()))
+        with suppress(Full):  # logged below: the thread lives on
+            self._events.put(None, timeout=max(0.0, deadline - monotonic()))
         self._thread.join(max(0.0, deadline - monotonic()))
         if self._thread.is_alive():
             logger.error("plugin %s still observes something and is left behind", self._plugin)
 
     def _run(self) -> None:
-        for news in iter(self._news.get, None):
+        for event in iter(self._events.get, None):
             try:
-                news()
+                event()
             except (Exception, SystemExit):
-                # A stranger's observer must not undo what has already been committed, nor miss what follows.
+                # A third-party observer must not undo what has already been committed, nor miss what follows.
                 logger.exception("plugin %s failed as an observer", self._plugin)

@@ -1,4 +1,4 @@
-"""What other programs say, fit for a log and a timeline."""
+"""Text of other programs, for logs and timelines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 _LONGEST: Final = 200
 
 
-def one_line(told: str) -> str:
-    """All of it in one line, without control characters, cut short."""
-    words = " ".join("".join(c if c.isprintable() else " " for c in told).split())
+def single_line(text: str) -> str:
+    """Return the text in a single line, without control characters, shortened."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
 
 
-def last_line(told: str) -> str:
-    """The last line that says anything: where programs tell what went wrong."""
-    lines = [line for line in told.splitlines() if line.strip()]
-    return one_line(lines[-1]) if lines else "no reason given"
+def last_line(text: str) -> str:
+    """Return the last line that is not empty, where programs report what went wrong."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return single_line(lines[-1]) if lines else "no reason given"

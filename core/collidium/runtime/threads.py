@@ -1,4 +1,4 @@
-"""Runs blocking work beside an event loop, in threads that nobody has to wait for."""
+"""Blocking work next to an event loop, in threads that no one has to wait for."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Result = TypeVar("Result")
 async def in_thread(work: Callable[[], Result], name: str) -> Result:
     """``work()`` in a daemon thread of its own, called ``collidium-`` and ``name``.
 
-    Unlike asyncio.to_thread, whoever is cancelled leaves at once and the loop's end does not wait for the
+    Unlike with asyncio.to_thread, a cancelled caller leaves at once and the loop's end does not wait for the
     work: an upload may be waiting an hour for its score, a look-up for a name server that is away. Raises
     Unavailable where the system has no more threads.
     """
     future: Future[Result] = Future()
-    # From here on it takes a result even when nobody waits for one any more.
+    # From here on it takes a result even when no caller waits any more.
     future.set_running_or_notify_cancel()
 
     def run() -> None:

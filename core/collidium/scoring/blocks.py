@@ -15,16 +15,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from collidium.contracts.task import EventRange
-from collidium.scoring.predictions import Footer, RowGroup
+from collidium.contracts.task import EventRange, Problem
+from collidium.scoring.predictions import Footer, FooterRequest, RowGroup, inspect
 
 Counts = npt.NDArray[np.int64]
 
-#: Rows of truth in one job at the most, roughly: seconds of work, so that many submissions can take turns.
+#: Rows of truth in one job at the maximum, roughly: seconds of work, so that many submissions can take turns.
 MAX_JOB_ROWS: Final = 16 * 1024**2
 MIN_JOB_ROWS: Final = 2 * 1024**2
 #: Jobs that a file is cut into where its size allows: enough for a laptop's cores.
-LEAST_JOBS: Final = 4
+MIN_JOBS: Final = 4
 #: Largest row group that is decoded whole.
 MAX_GROUP_ROWS: Final = 4 * 1024**2
 #: Rows that may wait in memory until their events are complete.
@@ -42,10 +42,10 @@ class TruthBlock:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A row group as one job reads it; of several jobs that read it, one tells of rows in no event."""
+    """A row group as one job reads it; one of the jobs that read it reports rows of no event."""
 
     group: RowGroup
-    tells: bool
+    reports: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def runs(blocks: Sequence[TruthBlock], rows: int) -> list[tuple[TruthBlock, ...]
 
 def _job_rows(blocks: Sequence[TruthBlock]) -> int:
     total = sum(block.rows for block in blocks)
-    return min(max(total // LEAST_JOBS, MIN_JOB_ROWS), MAX_JOB_ROWS)
+    return min(max(total // MIN_JOBS, MIN_JOB_ROWS), MAX_JOB_ROWS)
 
 
 def _claims(groups: Sequence[RowGroup], events: EventRange) -> Counts:
@@ -149,19 +149,46 @@ def _span(blocks: Sequence[TruthBlock], groups: Sequence[RowGroup], claims: Coun
     start, stop = blocks[0].events.start, blocks[-1].events.stop
     touching = np.flatnonzero((claims[:, 0] < stop) & (claims[:, 1] >= start))
     pieces = tuple(
-        Piece(groups[number], tells=bool(claims[number, 0] >= start)) for number in touching.tolist()
+        Piece(groups[number], reports=bool(claims[number, 0] >= start)) for number in touching.tolist()
     )
     return Span(tuple(blocks), pieces)
 
 
 def _waiting(span: Span) -> int:
-    """The most rows that can be in memory while the span is streamed."""
-    most = waiting = 0
+    """The maximum rows that can be in memory while the span is streamed."""
+    maximum = waiting = 0
     open_groups: list[tuple[int, int]] = []
     for piece, complete_below in span.steps():
         waiting += piece.group.rows
-        most = max(most, waiting)
+        maximum = max(maximum, waiting)
         heappush(open_groups, (piece.group.last or 0, piece.group.rows))
         while open_groups and open_groups[0][0] < complete_below:
             waiting -= heappop(open_groups)[1]
-    return most
+    return maximum
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest(FooterRequest):
+    """A file to inspect, and the truth that it is compared with."""
+
+    blocks: tuple[TruthBlock, ...] = ()
+    job_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to score a file."""
+
+    rows: int
+    groups: tuple[RowGroup, ...]
+    #: What to stream; None when the file must be sorted by event first.
+    spans: tuple[Span, ...] | None
+
+
+def make_plan(request: PlanRequest) -> tuple[Plan | None, list[Problem]]:
+    """Inspect a file and plan how to score it, in a worker; returns all problems that its footer shows."""
+    footer, problems = inspect(request)
+    if footer is None:
+        return None, problems
+    spans = plan(request.blocks, footer, request.job_rows)
+    return Plan(footer.rows, footer.groups, None if spans is None else tuple(spans)), []

@@ -1,4 +1,4 @@
-"""Checks what decoded predictions say: nulls, numbers that are none or out of bounds, unknown events."""
+"""Checks the values of decoded predictions: nulls, numbers that are none or out of bounds, unknown events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check(table: pa.Table, columns: Sequence[Column], events: EventRange) -> tup
     """The problems of these rows, and the rows that may be looked at further.
 
     Those are rows of events that are asked for, with a value in every column. For a value out of bounds
-    another one stands in: whatever else is wrong with its row is then told, too.
+    another one stands in, so that other problems of its row are reported, too.
     """
     problems: list[Problem] = []
     good: Mask | None = None
@@ -118,10 +118,10 @@ def _within(column: Column, kind: pa.DataType) -> pa.Scalar[Any] | None:
 
 
 def _in_words(lowest: float, highest: float) -> str:
-    least, most = in_digits(lowest), in_digits(highest)
+    minimum, maximum = in_digits(lowest), in_digits(highest)
     if highest == inf:
-        return f"{least} or more"
-    return f"{most} or less" if lowest == -inf else f"within {least} and {most}"
+        return f"{minimum} or more"
+    return f"{maximum} or less" if lowest == -inf else f"within {minimum} and {maximum}"
 
 
 def _problem(code: str, detail: str, column: str, table: pa.Table, wrong: Mask) -> Problem:

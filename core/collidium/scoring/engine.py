@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import Problem, Task
 from collidium.files.held import scratch_directory
-from collidium.scoring import one_value, partitioning, planning, problems
-from collidium.scoring.blocks import Span
+from collidium.scoring import blocks, one_value, partitioning, problems
+from collidium.scoring.blocks import Plan, PlanRequest, Span
 from collidium.scoring.partitioning import PartitionJob
 from collidium.scoring.parts import Part
-from collidium.scoring.planning import Plan, PlanRequest
 from collidium.scoring.predictions import ExtraColumns, Unreadable
 from collidium.scoring.reading import Disordered
 from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult
@@ -35,22 +34,22 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What valid predictions are worth; ``metrics`` may lack those of which the card says so."""
+    """What valid predictions are worth; ``metrics`` may lack those that the card allows to be missing."""
 
     metrics: dict[str, float]
-    #: What a submitter should know; nothing that tells a score.
+    #: What a submitter should know; nothing that reveals a score.
     warnings: list[str]
     rows: int
     #: The metrics of resampled events, never to be shown; empty where there is one event alone.
     replicates: Replicates
     #: What they are worth on the events that are held back, never to be shown before these count.
     held_back: Evaluation | None = None
-    #: Which metrics are missing and when they are: not told by a dry run, as it tells of scores.
+    #: Which metrics are missing and why: not part of a dry run, as it reveals scores.
     missing: list[str] = field(default_factory=list)
 
     @property
     def uncertainties(self) -> dict[str, float]:
-        """The standard error of each metric; empty where it cannot be told."""
+        """The standard error of each metric; empty where it is unknown."""
         return standard_errors(self.replicates)
 
 
@@ -69,8 +68,8 @@ async def evaluate(
     """Check and score the predictions at ``path``.
 
     The result does not depend on the executor, on its workers, or on ``job_rows``, the rows of truth that
-    one call should take. ``limits`` hold for each call. ``extra_columns`` says what becomes of columns beyond
-    the task's own. Of a ``part`` of the truth only its events count; what is sent for others is checked, too.
+    one call should take. ``limits`` hold for each call. ``extra_columns``: what becomes of columns beyond the
+    task's own. Of a ``part`` of the truth only its events count; what is sent for others is checked, too.
 
     Raises :class:`~collidium.errors.InvalidInput` with all problems of the file, and
     :class:`~collidium.errors.ScoringFailed` where the task or the machine failed.
@@ -117,10 +116,8 @@ class _Evaluation:
         """Raises Unreadable, and InvalidInput with all that the footer shows."""
         card = self.workers.task.card
         max_rows = self.truth.rows(card.rows_of)
-        request = PlanRequest(
-            self.path, card, self.truth.blocks, max_rows, job_rows, extra_columns=self.extra_columns
-        )
-        [(plan, found)] = await self.workers.decode(planning.make_plan, [request])
+        request = PlanRequest(self.path, card, max_rows, self.extra_columns, self.truth.blocks, job_rows)
+        [(plan, found)] = await self.workers.decode(blocks.make_plan, [request])
         if plan is None:
             raise problems.refusal(found)
         return plan

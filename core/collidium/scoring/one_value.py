@@ -110,11 +110,11 @@ def _differing(table: pa.Table, name: str) -> Problem | None:
 def _spread(table: pa.Table, name: str) -> Spread:
     values = as_numpy(table.column(name))
     smallest, largest = values.min(), values.max()
-    least = values == smallest
+    is_smallest = values == smallest
     return Spread(
         smallest=smallest.item(),
-        smallest_row=_row(table, int(np.argmax(least))),
-        smallest_rows=int(np.count_nonzero(least)),
+        smallest_row=_row(table, int(np.argmax(is_smallest))),
+        smallest_rows=int(np.count_nonzero(is_smallest)),
         largest=largest.item(),
         largest_row=_row(table, int(np.argmax(values == largest))),
         rows=len(values),

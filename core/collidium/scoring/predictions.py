@@ -1,6 +1,6 @@
-"""Reads the footer of a file of predictions and says, before anything is decoded, all that is wrong with it.
+"""Reads the footer of a file of predictions and finds all its problems, before anything is decoded.
 
-Runs in a worker process: a footer, too, is a stranger's.
+Runs in a worker process: a footer, too, is untrusted input.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_BYTES_PER_VALUE: Final = 32
 SPARE_BYTES_PER_CHUNK: Final = 64 * 1024
 #: What a column of a row group may take in the file beyond its values: page headers, its part of the footer.
 FILE_BYTES_PER_CHUNK: Final = 1024
-#: What a file may hold beside: schemas, and what writers say of themselves.
+#: What a file may hold in addition: schemas, and metadata of writers.
 SPARE_FILE_BYTES: Final = 1024**2
 
 
@@ -50,7 +50,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a file says of itself."""
+    """Rows and row groups, as the footer claims."""
 
     rows: int
     groups: tuple[RowGroup, ...]
@@ -73,7 +73,7 @@ def largest(rows: int, columns: int, groups: int) -> int:
 
 
 class Unreadable(Exception):
-    """The file cannot be decoded; the message says why, for its author."""
+    """The file cannot be decoded; the message gives the reason, for its author."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(code, detail)
@@ -195,7 +195,7 @@ def _size_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterato
 
 
 def _file_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:
-    """What lies between the pages is read by nobody, but would be kept."""
+    """Bytes between the pages are never read, but would be stored."""
     size = request.path.stat().st_size
     limit = largest(metadata.num_rows, metadata.num_columns, metadata.num_row_groups)
     if size > limit:

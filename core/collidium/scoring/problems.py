@@ -1,4 +1,4 @@
-"""Problems of predictions: found block by block, told once."""
+"""Problems of predictions: found block by block, reported once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def merge(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def refusal(problems: Iterable[Problem]) -> InvalidInput:
-    """The error that tells of all problems."""
+    """Return the error with all problems."""
     merged = merge(problems)
     if len(merged) == 1:
         detail = merged[0].detail

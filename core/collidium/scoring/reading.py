@@ -73,7 +73,7 @@ class PredictionsReader:
     def stream(self, groups: Sequence[int]) -> Iterator[Rows]:
         """Decode row groups of any size, a batch at a time. Raises Unreadable."""
         batches = self._file.iter_batches(BATCH_ROWS, list(groups), self._names, use_threads=False)
-        while (batch := decoding(_next, batches)) is not None:
+        while (batch := decoding(next, batches, None)) is not None:
             yield self._rows(pa.Table.from_batches([batch]))
 
     def _rows(self, table: pa.Table) -> Rows:
@@ -96,10 +96,6 @@ def decoding(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
         ) from None
     except Exception as error:  # corrupt pages make the reader raise all kinds; each means the same
         raise Unreadable("corrupt", f"the file cannot be decoded: {first_line(error)}") from error
-
-
-def _next(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-    return next(batches, None)
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -92,7 +92,7 @@ def score(job: ScoringJob) -> ScoringResult:
 def decode(job: ScoringJob) -> None:
     """Read what :func:`score` reads of the predictions, and nothing else.
 
-    Tells, after a worker died or ran over its limits, whether the file did that or the task.
+    Shows, after a worker died or exceeded its limits, whether the file did that or the task.
     """
     with _blocks(job, Findings()) as blocks:
         for _ in blocks:

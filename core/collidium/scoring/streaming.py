@@ -46,7 +46,7 @@ def from_row_groups(reader: PredictionsReader, span: Span, findings: Findings) -
     start, stop = span.events.start, span.events.stop
     for piece, complete_below in span.steps():
         rows = reader.read(piece.group)
-        if piece.tells:
+        if piece.reports:
             findings.rows += rows.dropped
             findings.problems += rows.problems
         first, last = (content.rows_below(rows.events, edge) for edge in (start, stop))

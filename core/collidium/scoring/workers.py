@@ -1,6 +1,6 @@
 """Calls workers for the engine, and finds out whose fault it is when a call fails.
 
-A file can make its reader raise, crash, hang or swell; so can a task. The first is told to the submitter
+A file can make its reader raise, crash, hang or swell; so can a task. The first is reported to the submitter
 as a problem of the file, the second is the operator's to mend and goes to the log.
 """
 
@@ -67,7 +67,7 @@ class Workers:
             # The file or the task? The file is read again, without the task.
             await self.decode(span.decode, [jobs[len(done)]])
             self.fail("the file can be read, but scoring it does not end well", error)
-        except Exception as error:  # whatever a stranger's task raises
+        except Exception as error:  # whatever a third-party task raises
             self.fail("the task raised an error", error)
         return done
 
@@ -75,7 +75,7 @@ class Workers:
         self, tallies: Sequence[GroupTally], sets: Sequence[Collection[int] | None]
     ) -> tuple[list[Problem], list[span.Conclusion]]:
         """Merge tallies, in order of events, for each of some sets of groups: what :func:`scoring.conclude`
-        tells. Raises ScoringFailed."""
+        shows. Raises ScoringFailed."""
         request = (self.task, tallies, sets)
         try:
             async with aclosing(self.executor.map(span.conclude, [request], self.limits)) as results:
@@ -84,7 +84,7 @@ class Workers:
             self.fail("the task could not make metrics of its tallies", error)
 
     def fail(self, reason: str, error: Exception | None = None) -> NoReturn:
-        """Log for the operator what went wrong, and tell the submitter that it was not the predictions."""
+        """Log what went wrong, and raise the error that clears the predictions."""
         name = self.task.card.name
         notes = "".join(getattr(error, "__notes__", ()))
         logger.error("scoring for task %s failed: %s: %r\n%s", name, reason, error, notes)

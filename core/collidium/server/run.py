@@ -1,24 +1,28 @@
-"""Serves the platform from this machine: one process, or several that share a port."""
+"""Serve the platform from this machine: admin token, sockets, and one process or several that share them."""
 
 from __future__ import annotations
 
 import asyncio
 import resource
+import secrets
+import socket
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import click
+from pydantic import SecretStr
 
+from collidium.errors import ConfigurationError
+from collidium.files.data_directory import make_secret_file
 from collidium.platform import Platform
 from collidium.runtime import logs
-from collidium.server.admin_token import ensure_admin_token
-from collidium.server.listener import listeners_of
 from collidium.server.supervisor import supervise
 from collidium.server.worker import serve_here
 from collidium.settings import Settings
 
 
 def run(settings: Settings) -> None:
-    """Serve until told to stop. Raises ConfigurationError when it cannot start."""
+    """Serve until stopped. Raises ConfigurationError when it cannot start."""
     logs.configure(settings.log_level, settings.log_format)
     settings = ensure_admin_token(settings)
     _allow_many_connections()
@@ -51,3 +55,60 @@ async def _rehearse(settings: Settings) -> None:
     async with Platform.open(settings) as platform:
         if settings.follow_requests:
             platform.runner.check()
+
+
+FILE = "admin-token"
+
+
+def ensure_admin_token(settings: Settings) -> Settings:
+    """The settings with an admin token: the one that is set, else the data directory's, made when absent.
+
+    Prints where the token is, never the token. Raises ConfigurationError for a file that holds none.
+    """
+    if settings.admin_token is not None:
+        return settings
+    path = settings.data_dir / FILE
+    if make_secret_file(path, secrets.token_urlsafe(32)):
+        click.echo(f"A new admin token is in {path}", err=True)
+    token = path.read_text(encoding="ascii").strip()
+    if not token:
+        raise ConfigurationError(f"the admin token in {path} is empty; delete the file to get a new one")
+    return settings.model_copy(update={"admin_token": SecretStr(token)})
+
+
+#: Connections that may wait to be accepted.
+BACKLOG = 1024
+LAST_PORT = 65535
+
+
+def listeners_of(settings: Settings) -> Iterator[socket.socket]:
+    """The server's socket, and the one at whose root the local hub is, unless there is none."""
+    yield listen(settings.host, settings.port)
+    if settings.hub_port == 0 or settings.hub_url:
+        return
+    port = settings.hub_port or (settings.port and settings.port + 1)
+    advice = "the hub's; choose another with PLATFORM_HUB_PORT, or 0 for none"
+    if port > LAST_PORT:  # the resolver would take the remainder
+        raise ConfigurationError(f"there is no port {port} ({advice})")
+    yield listen(settings.host, port, advice)
+
+
+def listen(host: str, port: int, advice: str = "choose another with --port, or 0 for any") -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises ConfigurationError when it cannot be had."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ConfigurationError(f"cannot listen on {host}: {error.strerror or error}") from error
+    try:
+        # A restart need not wait until the last server's connections are forgotten.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise ConfigurationError(
+            f"cannot listen on port {port} of {host}: {error.strerror or error} ({advice})"
+        ) from error
+    return listener

@@ -32,7 +32,7 @@ _spawn = multiprocessing.get_context("spawn")
 
 
 class Worker:
-    """A server process and the end of a pipe on which it says that it is ready."""
+    """A server process and the end of a pipe on which it reports that it is ready."""
 
     def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
         self.news, its_end = _spawn.Pipe(duplex=False)
@@ -46,11 +46,11 @@ class Worker:
         return [self.process.sentinel] if self.ready else [self.process.sentinel, self.news]
 
     def hear(self) -> None:
-        """Take in what it said."""
+        """Process its report."""
         if not self.ready and self.news.poll():
-            self.ready = self._said_ready()
+            self.ready = self._reported_ready()
 
-    def _said_ready(self) -> bool:
+    def _reported_ready(self) -> bool:
         try:
             return bool(self.news.recv())
         except EOFError:
@@ -182,10 +182,10 @@ def _stop_signal() -> Iterator[int]:
     """A file descriptor that becomes readable at SIGTERM or SIGINT."""
     reading, writing = os.pipe()
 
-    def tell(number: int, frame: FrameType | None) -> None:
+    def notify(number: int, frame: FrameType | None) -> None:
         os.write(writing, b"x")
 
-    before = {number: signal.signal(number, tell) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, notify) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield reading
     finally:

@@ -1,4 +1,4 @@
-"""One server process: Hypercorn with the application, until it is told to stop."""
+"""One process that serves, follows requests and delivers webhooks, or that only does the latter two."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import logging
 import multiprocessing
 import signal
 import socket
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
+from collidium import outbox, simulations
 from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
 from collidium.platform import Platform
-from collidium.server.background import background_work
+from collidium.runtime import logs
 from collidium.settings import Settings
 
 #: How long requests in flight may take when the server stops.
@@ -34,7 +35,7 @@ def serve_here(settings: Settings, listeners: Sequence[socket.socket], announce:
     Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
     ConfigurationError when it cannot start.
     """
-    tell_of_plugins()
+    log_plugin_errors()
     asyncio.run(_serve(settings, listeners, announce))
 
 
@@ -42,7 +43,7 @@ async def _serve(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
     async def until_stopped() -> None:
-        _spare_the_collector()
+        _freeze_gc()
         announce()
         await stop_requested()
 
@@ -57,13 +58,13 @@ async def _serve(
         await serve(served, config, shutdown_trigger=until_stopped)
 
 
-def _spare_the_collector() -> None:
-    """What was made by now stays until the end: to look through it again and again would stall requests."""
+def _freeze_gc() -> None:
+    """Exempt what exists by now from garbage collection, which would stall requests."""
     gc.collect()
     gc.freeze()
 
 
-def tell_of_plugins() -> None:
+def log_plugin_errors() -> None:
     """Log what a broken plugin raised: the command is quiet about it, the server's log is where to look."""
     logging.getLogger("collidium.plugins").setLevel(logging.NOTSET)
 
@@ -101,3 +102,33 @@ async def stop_requested() -> None:
         loop.remove_reader(supervisor.sentinel)
     # Hypercorn may wait for connections without a limit; the kernel then ends the process.
     signal.alarm(int(GRACE_SECONDS) + 5)
+
+
+@asynccontextmanager
+async def background_work(platform: Platform) -> AsyncIterator[None]:
+    """Follow requests and deliver webhooks while the context lasts; any number of processes may.
+
+    Raises :class:`~collidium.errors.ConfigurationError` where the runner that was chosen can run nothing.
+    """
+    platform.runner.check()
+    async with (
+        outbox.delivering(platform.settings, platform.secrets),
+        simulations.following(platform),
+    ):
+        yield
+
+
+def follow(settings: Settings, announce: Callable[[], None]) -> None:
+    """Work until SIGTERM or SIGINT; ``announce`` is called when it has begun.
+
+    Raises ConfigurationError when it cannot start.
+    """
+    logs.configure(settings.log_level, settings.log_format)
+    log_plugin_errors()
+    asyncio.run(_follow(settings, announce))
+
+
+async def _follow(settings: Settings, announce: Callable[[], None]) -> None:
+    async with Platform.open(settings) as platform, background_work(platform):
+        announce()
+        await stop_requested()

@@ -53,7 +53,9 @@ class GeneralSettings(BaseSettings):
         None, validation_alias="ADMIN_TOKEN", description="Secret of the admin endpoints; closed without it."
     )
     cors_origins: CommaList = Field((), description="Origins allowed to call from browsers, or *.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Minimum level logged."
+    )
     log_format: Literal["text", "json"] = Field("text", description="How log lines are written.")
 
     identity_cache_seconds: float = Field(

@@ -1,4 +1,4 @@
-"""Reads the settings, and says everything that is wrong with them at once."""
+"""Reads the settings, and reports all their problems at once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from collidium.errors import ConfigurationError
-from collidium.settings.display import DisplaySettings
 from collidium.settings.general import GeneralSettings
 from collidium.settings.runners import RunnerSettings
 from collidium.settings.scoring import ScoringSettings
 from collidium.settings.simulations import SimulationSettings
-from collidium.settings.web import WebSettings
+from collidium.settings.web import DisplaySettings, WebSettings
 
 PREFIX: Final = "PLATFORM_"
 #: Read by clients, not by the server, so no setting; still a name that may stand in the environment.
@@ -42,7 +41,7 @@ def load(**overrides: object) -> Settings:
     try:
         settings = Settings(**overrides)  # type: ignore[arg-type]  # checked by pydantic
     except ValidationError as error:
-        problems += [_told(item["loc"], item["msg"]) for item in error.errors(include_input=False)]
+        problems += [_problem(item["loc"], item["msg"]) for item in error.errors(include_input=False)]
     problems += [f"{name}: no such setting" for name in _unknown_names()]
     if settings is None or problems:
         raise ConfigurationError(
@@ -51,7 +50,7 @@ def load(**overrides: object) -> Settings:
     return settings
 
 
-def _told(location: tuple[int | str, ...], message: str) -> str:
+def _problem(location: tuple[int | str, ...], message: str) -> str:
     # What concerns several settings at once names them itself.
     return f"{_variable(location)}: {message}" if location else message.removeprefix("Value error, ")
 

@@ -78,7 +78,7 @@ class RunnerSettings(BaseSettings):
         "", pattern=r"^[!-~]{0,200}$", description="Id of the Superfacility API client that jobs belong to."
     )
     sfapi_key_file: Path | None = Field(
-        None, description="File with that client's private key as PEM, which nobody else may read."
+        None, description="File with that client's private key as PEM, readable by its owner alone."
     )
     sfapi_machine: str = Field(
         "perlmutter", pattern=r"^[a-z0-9]{1,32}$", description="Machine of the API that jobs run on."
@@ -93,11 +93,11 @@ class RunnerSettings(BaseSettings):
         1000, ge=1, le=2**31 - 1, description="Events that one array task of a job simulates on its node."
     )
     sfapi_calls_per_second: float = Field(
-        10, gt=0, le=1000, description="Most calls of the API in a second, of each process."
+        10, gt=0, le=1000, description="Maximum number of calls of the API in a second, of each process."
     )
-    sfapi_call_seconds: float = Field(20, gt=0, le=600, description="Longest time that a call may take.")
+    sfapi_call_seconds: float = Field(20, gt=0, le=600, description="Maximum time that a call may take.")
     sfapi_submit_seconds: float = Field(
-        120, gt=0, le=3600, description="Longest time that the API may take to hand a job over."
+        120, gt=0, le=3600, description="Maximum time that the API may take to hand a job over."
     )
     slurm_url: str = Field(
         "", description="Address of slurmrestd; empty: jobs go through sbatch, squeue, sacct and scancel."
@@ -128,13 +128,16 @@ class RunnerSettings(BaseSettings):
     slurm_qos: str = Field("", pattern=PLAIN, description="Quality of service of jobs; empty: the default.")
     slurm_constraint: str = Field("", pattern=PLAIN, description="Features that the nodes of jobs must have.")
     slurm_events_per_part: int = Field(
-        100, ge=1, description="Most events of an array task; more parts compute side by side."
+        100, ge=1, description="Maximum number of events of an array task; more parts compute side by side."
     )
-    slurm_most_parts: int = Field(
-        1000, ge=1, le=100_000, description="Most array tasks of a job: below the cluster's MaxArraySize."
+    slurm_maximum_parts: int = Field(
+        1000,
+        ge=1,
+        le=100_000,
+        description="Maximum number of array tasks of a job: below the cluster's MaxArraySize.",
     )
     slurm_cpus_per_part: int = Field(
-        0, ge=0, le=4096, description="CPUs of an array task; 0: a whole node that it shares with nobody."
+        0, ge=0, le=4096, description="CPUs of an array task; 0: a whole node of its own."
     )
     slurm_parts_per_node: int = Field(
         1,
@@ -160,7 +163,7 @@ class RunnerSettings(BaseSettings):
         ):
             raise ValueError("an address that begins with https://")
         if url.scheme == "http" and url.hostname not in _LOOPBACK:
-            raise ValueError("https, or everybody on the way reads the tokens")
+            raise ValueError("an address with https, which protects the tokens")
         return value
 
     @field_validator("slurm_url")

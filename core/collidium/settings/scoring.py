@@ -15,7 +15,10 @@ class ScoringSettings(BaseSettings):
     """How submissions are taken and scored."""
 
     benchmark_reward: Decimal = Field(
-        Decimal(50), ge=0, decimal_places=3, description="Credits for a new best, unless the task says."
+        Decimal(50),
+        ge=0,
+        decimal_places=3,
+        description="Credits for a new best, unless the task sets its own.",
     )
     submissions_per_day: int = Field(
         10, ge=1, le=10_000, description="Submissions kept of one account for one task in a UTC day."

@@ -48,7 +48,7 @@ class SimulationSettings(BaseSettings):
     channel_overheads: NumberByName = Field(
         _OVERHEADS, description="Node-seconds that a request of a channel costs once; others cost none."
     )
-    max_events: int = Field(100_000, ge=1, le=2**31 - 1, description="Most events of one request.")
+    max_events: int = Field(100_000, ge=1, le=2**31 - 1, description="Maximum events of one request.")
     max_pileup: int = Field(200, ge=0, le=10_000, description="Highest pileup of a request.")
     dedup_days: float = Field(
         7, ge=0, le=3650, description="How long a completed request answers those with the same config."
@@ -86,24 +86,24 @@ class SimulationSettings(BaseSettings):
         60, ge=1, le=_HOUR, description="How long a process that follows a request keeps others off it."
     )
     submit_deadline_seconds: float = Field(
-        _HOUR, gt=0, le=_YEAR, description="Longest time to hand a job over."
+        _HOUR, gt=0, le=_YEAR, description="Maximum time to hand a job over."
     )
     queued_deadline_seconds: float = Field(
-        7 * _DAY, gt=0, le=_YEAR, description="Longest time that a job may wait."
+        7 * _DAY, gt=0, le=_YEAR, description="Maximum time that a job may wait."
     )
     running_deadline_seconds: float = Field(
-        2 * _DAY, gt=0, le=_YEAR, description="Longest time that a job may run."
+        2 * _DAY, gt=0, le=_YEAR, description="Maximum time that a job may run."
     )
     publish_deadline_seconds: float = Field(
-        _DAY, gt=0, le=_YEAR, description="Longest time to collect a job's output, and to publish it."
+        _DAY, gt=0, le=_YEAR, description="Maximum time to collect a job's output, and to publish it."
     )
     output_event_bytes: int = Field(
         16 * MEBIBYTE,
         ge=MEBIBYTE,
-        description="Most bytes of a job's output for each event without pileup; pileup 50 doubles it.",
+        description="Maximum bytes of a job's output for each event without pileup; pileup 50 doubles it.",
     )
     cancel_deadline_seconds: float = Field(
-        600, gt=0, le=_YEAR, description="Longest time to wait for a cancelled job to stop."
+        600, gt=0, le=_YEAR, description="Maximum time to wait for a cancelled job to stop."
     )
     webhook_private_addresses: bool = Field(
         False, description="Whether webhooks may lead to private addresses."

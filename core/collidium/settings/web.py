@@ -1,11 +1,11 @@
-"""Settings of signing in with the hub and of the pages for browsers."""
+"""Settings of the pages: signing in with the hub, and the event display."""
 
 from __future__ import annotations
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings
 
-from collidium.settings.values import CommaList, words
+from collidium.settings.values import MEBIBYTE, CommaList, words
 
 
 class WebSettings(BaseSettings):
@@ -31,15 +31,13 @@ class WebSettings(BaseSettings):
     )
     oauth_redirect_uris: CommaList = Field(
         (),
-        description="Addresses beside its own to which the local hub sends people back after they signed in: "
+        description="Addresses in addition to its own to which the local hub redirects after a sign-in: "
         "those of pages that are served apart, ending in /web/callback.",
     )
     session_idle_hours: float = Field(
-        24, gt=0, le=24 * 31, description="How long somebody stays signed in without opening a page."
+        24, gt=0, le=24 * 31, description="How long a session lasts without opening a page."
     )
-    session_hours: float = Field(
-        24 * 7, gt=0, le=24 * 31, description="How long somebody stays signed in at all."
-    )
+    session_hours: float = Field(24 * 7, gt=0, le=24 * 31, description="How long a session lasts at most.")
     sign_ins_per_minute: int = Field(
         20, ge=1, le=10_000, description="Beginnings of a sign-in taken from one address in a minute."
     )
@@ -59,3 +57,20 @@ class WebSettings(BaseSettings):
     @classmethod
     def _bare_origin(cls, value: str) -> str:
         return value.rstrip("/")
+
+
+class DisplaySettings(BaseSettings):
+    """How single events of datasets are shown."""
+
+    event_bytes: int = Field(
+        48 * MEBIBYTE,
+        ge=MEBIBYTE,
+        le=64 * MEBIBYTE,
+        description="Largest event that is shown, as it is sent.",
+    )
+    event_read_bytes: int = Field(
+        256 * MEBIBYTE, ge=MEBIBYTE, description="Maximum bytes of a dataset that are read to show an event."
+    )
+    event_cache_bytes: int = Field(
+        64 * MEBIBYTE, ge=0, description="Memory of a server process for events that were shown before."
+    )

@@ -3,8 +3,9 @@
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
 from collidium.simulations.follower import following
-from collidium.simulations.orders import estimate, knobs
-from collidium.simulations.placing import Wishes, place
+from collidium.simulations.models import State, Step
+from collidium.simulations.orders import estimate, limits
+from collidium.simulations.placing import DeliveryOptions, place
 from collidium.simulations.requests import (
     cancel,
     cancel_as_operator,
@@ -13,16 +14,15 @@ from collidium.simulations.requests import (
     list_requests,
     output_of,
 )
-from collidium.simulations.states import State, Step
 from collidium.simulations.totals import TotalMismatch, audit
 
 __all__ = [
     "PRESETS",
+    "DeliveryOptions",
     "Order",
     "State",
     "Step",
     "TotalMismatch",
-    "Wishes",
     "audit",
     "cancel",
     "cancel_as_operator",
@@ -30,7 +30,7 @@ __all__ = [
     "find",
     "find_as_operator",
     "following",
-    "knobs",
+    "limits",
     "list_requests",
     "output_of",
     "place",

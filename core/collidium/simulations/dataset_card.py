@@ -1,4 +1,4 @@
-"""What a request's published dataset says of itself: a card for people and a manifest for programs."""
+"""The description of a published dataset: a card for people and a manifest for programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from collidium.datasets import cards
-from collidium.datasets.manifest import MANIFEST, DatasetFile
+from collidium.datasets.cards import MANIFEST, DatasetFile
 from collidium.order import Order
 
 __all__ = ["MANIFEST", "Provenance", "dataset_card", "is_manifest_of", "manifest"]
@@ -62,7 +62,7 @@ events again.
 
 
 def manifest(provenance: Provenance) -> bytes:
-    """The content of ``collidium.json``: everything that the card tells, as JSON."""
+    """The content of ``collidium.json``: everything in the card, as JSON."""
     document = {
         "request_id": provenance.request_id,
         **asdict(provenance.order),
@@ -74,7 +74,7 @@ def manifest(provenance: Provenance) -> bytes:
 
 
 def is_manifest_of(content: bytes, provenance: Provenance) -> bool:
-    """Whether a manifest tells of this request and exactly these files."""
+    """Whether a manifest describes this request and exactly these files."""
     try:
         document = json.loads(content)
         files = {file["path"]: file["sha256"] for file in document["files"]}

@@ -8,24 +8,53 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
+import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime, timedelta
+from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from tortoise.expressions import Q
+from tortoise.queryset import QuerySet
+from tortoise.timezone import now
+
+from collidium import records
+from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.runtime.failpoints import reached
-from collidium.simulations import leases, steps
-from collidium.simulations.followers import Presence
-from collidium.simulations.leases import Lane
-from collidium.simulations.models import SimulationRequest
+from collidium.simulations import steps
+from collidium.simulations.models import Follower, SimulationRequest, Step
 from collidium.simulations.transitions import CHANGED
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
 
 logger = logging.getLogger(__name__)
+
+#: Nothing is ever due later, and no lease is ever held for longer: what seems to be was written before
+#: the clock was set back.
+HORIZON: Final = timedelta(hours=2)
+#: How often a process writes that it is there.
+WRITE_SECONDS: Final = 5.0
+#: How long a process that was killed is remembered.
+REMEMBERED: Final = timedelta(days=1)
+
+
+class Lane(Enum):
+    """Kinds of work that do not wait for each other."""
+
+    #: Asking runners about jobs, hundreds in one call.
+    POLL = Q(step=Step.FOLLOW, cancel_requested_at__isnull=True)
+    #: Handing jobs over, and stopping them.
+    HAND_OVER = Q(step=Step.SUBMIT) | Q(step=Step.FOLLOW, cancel_requested_at__isnull=False)
+    #: Moving output: long, and heavy on disk and network.
+    DELIVER = Q(step__in=[Step.COLLECT, Step.PUBLISH])
+
 
 #: How many requests each lane works on at once in one process.
 WIDTH: Final = {Lane.POLL: 2000, Lane.HAND_OVER: 16, Lane.DELIVER: 4}
@@ -73,17 +102,17 @@ class _LaneLoop(LeasedLoop[int]):
 
     async def take(self) -> bool:
         rows: Sequence[SimulationRequest] = []
-        most = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
-        if most > 0:
-            rows = await leases.claim(self._lane, most, self._platform.settings.lease_seconds)
+        maximum = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
+        if maximum > 0:
+            rows = await claim(self._lane, maximum, self._platform.settings.lease_seconds)
             reached("follow.claimed")
-        for size, piece in self._pieces(rows):
-            self.begin(self._do(rows[0].lease, piece), size)
+        for size, batch in self._batches(rows):
+            self.begin(self._do(rows[0].lease, batch), size)
         self._presence.looked(self._lane)
         # There may be more, and a poll of many is quick.
-        return 0 < most == len(rows)
+        return 0 < maximum == len(rows)
 
-    def _pieces(self, rows: Sequence[SimulationRequest]) -> Iterator[tuple[int, Awaitable[None]]]:
+    def _batches(self, rows: Sequence[SimulationRequest]) -> Iterator[tuple[int, Awaitable[None]]]:
         if self._lane is not Lane.POLL:
             for row in rows:
                 yield 1, steps.work(self._platform, row)
@@ -93,12 +122,12 @@ class _LaneLoop(LeasedLoop[int]):
             jobs = list(group)
             yield len(jobs), steps.poll(self._platform, runner, jobs)
 
-    async def _do(self, lease: str, piece: Awaitable[None]) -> None:
+    async def _do(self, lease: str, batch: Awaitable[None]) -> None:
         with self._held.while_working(lease):
             try:
-                await piece
+                await batch
             except Exception as error:
-                # The lease runs out and somebody tries again.
+                # The lease runs out, and another process tries again.
                 logger.warning("%s: %s", self._name, error)
 
 
@@ -130,7 +159,7 @@ class _Held:
             await asyncio.sleep(self._seconds / RENEWALS)
             if self._leases:
                 try:
-                    await leases.renew(self._leases, self._seconds)
+                    await renew(self._leases, self._seconds)
                 except Exception as error:
                     # The database is away; a lease that ran out meanwhile is noticed where it matters.
                     logger.warning("following: leases are not renewed: %s", error)
@@ -138,4 +167,88 @@ class _Held:
     async def give_back(self) -> None:
         """Let others go on at once with what was cut off."""
         if self._left:
-            await leases.give_back(self._left)
+            await give_back(self._left)
+
+
+async def followers() -> list[records.Follower]:
+    """The processes that follow requests, or did so in the last day and were killed; the latest first."""
+    rows = await Follower.filter(looked_at__gt=now() - REMEMBERED).order_by("-looked_at", "process")
+    return [records.Follower.of(row) for row in rows]
+
+
+class Presence:
+    """Records that this process follows requests."""
+
+    def __init__(self) -> None:
+        self._process = f"{socket.gethostname()[:100]}:{os.getpid()}"
+        self._looks: dict[Lane, datetime] = {}
+        self._complete = asyncio.Event()
+
+    def looked(self, lane: Lane) -> None:
+        """A lane has just looked for work, whether or not there was any."""
+        self._looks[lane] = now()
+        if len(self._looks) == len(Lane):
+            self._complete.set()
+
+    async def keep(self) -> None:
+        """Write it again and again, once every lane has looked for work."""
+        await self._complete.wait()
+        while True:
+            try:
+                await self._write(min(self._looks.values()))
+            except Exception as error:
+                # Most likely the database is away: then it is true that nothing is followed.
+                logger.warning("following: the presence of this process is not recorded: %s", error)
+            await asyncio.sleep(WRITE_SECONDS)
+
+    async def leave(self) -> None:
+        """Remove the record of this process."""
+        try:
+            await Follower.filter(process=self._process).delete()
+        except Exception as error:
+            logger.warning("following: the end of this process is not recorded: %s", error)
+
+    async def _write(self, moment: datetime) -> None:
+        if not await Follower.filter(process=self._process).update(looked_at=moment):
+            await Follower.filter(looked_at__lt=now() - REMEMBERED).delete()
+            row = Follower(process=self._process, looked_at=moment)
+            await Follower.bulk_create([row], ignore_conflicts=True)
+
+
+# -- leases ------------------------------------------------------------------------------------------
+
+
+async def claim(lane: Lane, maximum: int, seconds: float) -> list[SimulationRequest]:
+    """Take up to ``maximum`` requests that are due, oldest first, for that many seconds."""
+    # SQLite locks everything for a transaction, so look first whether there is anything.
+    if not await _due(lane).exists():
+        return []
+    return await _claim(lane, maximum, seconds)
+
+
+@transactional
+async def _claim(lane: Lane, maximum: int, seconds: float) -> list[SimulationRequest]:
+    rows = await _due(lane).select_for_update(skip_locked=True).order_by("due_at").limit(maximum)
+    lease, until = uuid.uuid4().hex, now() + timedelta(seconds=seconds)
+    await SimulationRequest.filter(id__in=[row.id for row in rows]).update(lease=lease, leased_until=until)
+    for row in rows:
+        row.lease, row.leased_until = lease, until
+    return rows
+
+
+async def renew(leases: Iterable[str], seconds: float) -> None:
+    """Keep what is still held for that many seconds from now."""
+    until = now() + timedelta(seconds=seconds)
+    await SimulationRequest.filter(lease__in=list(leases)).update(leased_until=until)
+
+
+async def give_back(leases: Iterable[str]) -> None:
+    """Leave what is still held to others at once."""
+    await SimulationRequest.filter(lease__in=list(leases)).update(lease="", leased_until=None)
+
+
+def _due(lane: Lane) -> QuerySet[SimulationRequest]:
+    moment = now()
+    due = Q(due_at__lte=moment) | Q(due_at__gt=moment + HORIZON)
+    free = Q(leased_until__isnull=True) | Q(leased_until__lte=moment) | Q(leased_until__gt=moment + HORIZON)
+    return SimulationRequest.filter(lane.value, due, free)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from enum import StrEnum
+from typing import Any, Final
 
 from tortoise import fields
 from tortoise.models import Model
@@ -30,48 +31,48 @@ class SimulationRequest(Model):
     webhook_url = fields.CharField(max_length=2000, null=True)
 
     state = fields.CharField(max_length=16)
-    #: Why it is as it is, or what is wrong for now.
+    # Why it is as it is, or what is wrong for now.
     reason = fields.CharField(max_length=500, null=True)
     created_at = fields.DatetimeField()
     started_at = fields.DatetimeField(null=True)
     finished_at = fields.DatetimeField(null=True)
-    #: Days and months in UTC, written once, so that no time zone of a session moves them.
+    # Days and months in UTC, written once, so that no time zone of a session moves them.
     created_day = fields.CharField(max_length=10)
     finished_month = fields.CharField(max_length=7, null=True)
 
     credits_charged = fields.DecimalField(max_digits=18, decimal_places=3)
     credits_refunded = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     estimated_node_hours = fields.DecimalField(max_digits=18, decimal_places=3)
-    #: The estimate until it has ended, then what the runner used.
+    # The estimate until it has ended, then what the runner used.
     node_hours = fields.DecimalField(max_digits=18, decimal_places=3)
 
-    #: What the runner said that it used, while the output is still on its way.
+    # What the runner reported as used, while the output is still on its way.
     node_hours_used = fields.DecimalField(max_digits=18, decimal_places=3, null=True)
 
     runner = fields.CharField(max_length=64)
     is_mock = fields.BooleanField(default=False)
     handle = fields.CharField(max_length=200, null=True)
     node_seconds = fields.FloatField()
-    #: The files in the storage backend, once they were collected.
+    # The files in the storage backend, once they were collected.
     output: Any = fields.JSONField(null=True)
     output_hub_repo = fields.CharField(max_length=500, null=True)
-    #: The requester's hub token, needed to publish, and gone when the request has ended.
+    # The requester's hub token, needed to publish, and gone when the request has ended.
     encrypted_token: str | None = fields.TextField(null=True)
 
-    #: What the follower does next, empty when the request has ended.
+    # What the follower does next, empty when the request has ended.
     step = fields.CharField(max_length=16)
-    #: When to do it, None when the request has ended.
+    # When to do it, None when the request has ended.
     due_at: datetime | None = fields.DatetimeField(null=True, db_index=True)
-    #: When the step has taken too long.
+    # When the step has taken too long.
     deadline_at = fields.DatetimeField(null=True)
     cancel_requested_at = fields.DatetimeField(null=True)
-    #: Failures of the step in a row.
+    # Failures of the step in a row.
     attempts = fields.IntField(default=0)
-    #: How often in a row the runner did not know the job.
+    # How often in a row the runner did not know the job.
     denials = fields.IntField(default=0)
-    #: Collections of its output that a worker, or the process that follows it, did not survive.
+    # Collections of its output that a worker, or the process that follows it, did not survive.
     lost_collections = fields.IntField(default=0, db_default=0)
-    #: Who works on it, and until when nobody else may.
+    # The process that works on it, and until when no other may.
     lease = fields.CharField(max_length=32, default="", db_index=True)
     leased_until = fields.DatetimeField(null=True)
 
@@ -123,13 +124,13 @@ class Reader(Model):
 class UsageTotal(Model):
     """A running total: of a month, of a day, or of an account or a channel in a month."""
 
-    #: ``<kind>:<period>:<key>``.
+    # ``<kind>:<period>:<key>``.
     id = fields.CharField(max_length=120, primary_key=True)
     kind = fields.CharField(max_length=8)
     period = fields.CharField(max_length=10)
     key = fields.CharField(max_length=96, default="")
     requests = fields.BigIntField(default=0)
-    #: In thousandths, because SQLite would add decimals as floats.
+    # In thousandths, because SQLite would add decimals as floats.
     milli_node_hours = fields.BigIntField(default=0)
     finished = fields.BigIntField(default=0)
     failed = fields.BigIntField(default=0)
@@ -142,9 +143,34 @@ class UsageTotal(Model):
 class Follower(Model):
     """A process that follows requests, and the moment since which every lane of it has looked for work."""
 
-    #: ``<host>:<process id>``.
+    # ``<host>:<process id>``.
     process = fields.CharField(max_length=128, primary_key=True)
     looked_at = fields.DatetimeField(db_index=True)
 
     class Meta(Model.Meta):
         table = "followers"
+
+
+class State(StrEnum):
+    """What a request is in."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Step(StrEnum):
+    """What the follower does next."""
+
+    SUBMIT = "submit"
+    FOLLOW = "follow"
+    COLLECT = "collect"
+    PUBLISH = "publish"
+    NONE = ""
+
+
+TERMINAL: Final = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED})
+#: The steps in which there is a job to be stopped.
+CANCELLABLE: Final = frozenset({Step.SUBMIT, Step.FOLLOW})

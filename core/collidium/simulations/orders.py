@@ -2,51 +2,99 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
-from collidium.order import DEFAULT_SEED, Order, limits
+from collidium.order import DEFAULT_SEED, Order, number_ranges
 from collidium.order import check as refuse
-from collidium.records import Estimate, Knob, Knobs
+from collidium.records import Estimate, OrderLimits, Range
+from collidium.simulations.models import SimulationRequest, State
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Pileup at which an event costs twice what it costs without.
-DOUBLING_PILEUP: Final = 50
 SECONDS_PER_HOUR: Final = 3600
 #: Output of any order may have this many bytes, and more for its events.
 OUTPUT_BYTES: Final = 64 * 1024**2
 #: Node-hours and credits are kept to three places, and nothing is free.
-LEAST: Final = Decimal("0.001")
+MINIMUM: Final = Decimal("0.001")
 
 
 def estimate(order: Order, settings: Settings) -> Estimate:
     """The price of an order. Raises InvalidInput with everything that is wrong with it."""
     check(order, settings)
-    per_event = settings.channels[order.channel] * (1 + order.pileup / DOUBLING_PILEUP)
+    per_event = settings.channels[order.channel] * order.pileup_cost
     seconds = settings.channel_overheads.get(order.channel, 0.0) + per_event * order.events
-    hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(LEAST, ROUND_HALF_UP)
-    price = max(hours, LEAST)
+    hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(MINIMUM, ROUND_HALF_UP)
+    price = max(hours, MINIMUM)
     return Estimate(order.channel, order.events, order.pileup, price, price, seconds)
 
 
 def max_output_bytes(order: Order, settings: Settings) -> int:
     """Return how large the output of an order may be, all files together."""
-    per_event = settings.output_event_bytes * (1 + order.pileup / DOUBLING_PILEUP)
+    per_event = settings.output_event_bytes * order.pileup_cost
     return OUTPUT_BYTES + int(per_event * order.events)
 
 
-def knobs(settings: Settings) -> Knobs:
-    """What :func:`check` lets pass."""
-    ranges = limits(settings.max_events, settings.max_pileup)
-    return Knobs(
+def limits(settings: Settings) -> OrderLimits:
+    """Return what :func:`check` accepts."""
+    ranges = number_ranges(settings.max_events, settings.max_pileup)
+    return OrderLimits(
         channels=tuple(sorted(settings.channels)),
         default_seed=DEFAULT_SEED,
-        **{name: Knob(least, most) for name, (least, most) in ranges.items()},
+        **{name: Range(*ends) for name, ends in ranges.items()},
     )
 
 
 def check(order: Order, settings: Settings) -> None:
     """Raise InvalidInput with everything that is wrong with an order, by the operator's limits."""
     refuse(order, settings.channels, max_events=settings.max_events, max_pileup=settings.max_pileup)
+
+
+#: No job uses more node-hours.
+MAXIMUM: Final = Decimal(10) ** 9
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a request comes to its end."""
+
+    state: State
+    reason: str | None = None
+    #: Node-hours that the runner accounts for, None where it does not know.
+    used: Decimal | None = None
+    output_hub_repo: str | None = None
+    #: Whether its owner brought a failure about.
+    caused_by_owner: bool = False
+
+
+def believable(node_hours: Decimal | None) -> Decimal | None:
+    """Node-hours as they are kept; None for what no job can have used, as batch systems may report."""
+    if node_hours is None or not node_hours.is_finite() or not 0 <= node_hours <= MAXIMUM:
+        return None
+    return node_hours.quantize(MINIMUM)
+
+
+def node_hours_used(row: SimulationRequest, ending: Ending) -> Decimal:
+    """The node-hours that a request took; where unknown, the estimate of a job that has completed."""
+    used = believable(ending.used) if ending.used is not None else row.node_hours_used
+    if used is not None:
+        return used
+    return (
+        row.estimated_node_hours if ending.state == State.COMPLETED or ending.caused_by_owner else Decimal(0)
+    )
+
+
+def credits_kept(row: SimulationRequest, ending: Ending) -> Decimal:
+    """The credits that stay charged; the others are refunded.
+
+    A completed request costs what was charged, a failed one nothing, and a cancelled one nothing if the
+    runner cancelled it. If its owner cancelled it, or brought its failure about, it costs what it used.
+    """
+    if ending.state == State.COMPLETED:
+        return row.credits_charged
+    cancelled = ending.state == State.CANCELLED and row.cancel_requested_at is not None
+    if cancelled or ending.caused_by_owner:
+        return min(node_hours_used(row, ending), row.credits_charged)
+    return Decimal(0)

@@ -14,7 +14,7 @@ from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
 from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import DatasetFile
 from collidium.datasets.output import check_tables, describe, find_tables
 from collidium.errors import UnusableDataset
 from collidium.files.data_directory import make_private
@@ -25,11 +25,11 @@ from collidium.runtime.failpoints import reached
 
 
 class InvalidOutput(RunnerRefused):
-    """The job's output is not what was ordered; the message says why, for whoever ordered it."""
+    """The job's output is not what was ordered; the message gives the reason, for its owner."""
 
 
 class WorkerLost(RunnerUnavailable):
-    """A worker that read the output used more than it may, or died; the message says how."""
+    """A worker that read the output used more than it may, or died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _hold(directory: Path) -> int:
         if not lock(descriptor):
             os.close(descriptor)
             raise StorageUnavailable("another process is collecting the output already")
-        # Whoever held it before may have deleted it: then the lock is on a directory without a name.
+        # Its last holder may have deleted it: then the lock is on a directory without a name.
         if os.fstat(descriptor).st_nlink:
             return descriptor
         os.close(descriptor)

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
@@ -15,25 +16,25 @@ from tortoise.timezone import now
 from collidium import accounts, operations, outbox, records
 from collidium.accounts import idempotency
 from collidium.database import on_commit, transactional
-from collidium.errors import Forbidden, Unavailable
+from collidium.errors import Forbidden, TooManyRequests, Unavailable
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
-from collidium.simulations import abuse, totals, transitions
-from collidium.simulations.models import Reader, SimulationRequest
+from collidium.simulations import totals, transitions
+from collidium.simulations.models import Reader, SimulationRequest, State, Step
 from collidium.simulations.orders import check, estimate
-from collidium.simulations.states import State, Step
-from collidium.simulations.views import view
+from collidium.simulations.transitions import view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.platform import Platform
+    from collidium.settings import Settings
 
 #: How many completed requests are looked at for one whose owner is not banned.
 CANDIDATES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class DeliveryOptions:
     """How an order is to be delivered; ``token`` is the requester's hub token, to publish with."""
 
     token: str = field(repr=False)
@@ -44,7 +45,7 @@ class Wishes:
 
 
 async def place(
-    platform: Platform, account: AccountView, order: Order, wishes: Wishes
+    platform: Platform, account: AccountView, order: Order, delivery: DeliveryOptions
 ) -> records.SimulationRequest:
     """Answer an order with a completed request of the same config, or charge for it and queue it.
 
@@ -52,41 +53,41 @@ async def place(
     publish, TooManyRequests, Unavailable while submissions are frozen, PaymentRequired, and Conflict for an
     idempotency key that stands for another order.
     """
-    if wishes.webhook_url is not None:
-        wishes = replace(wishes, webhook_url=outbox.canonical_url(wishes.webhook_url))
-    if wishes.webhook_url is not None and not await idempotency.is_known(
-        _owner(account), wishes.idempotency_key
+    if delivery.webhook_url is not None:
+        delivery = replace(delivery, webhook_url=outbox.canonical_url(delivery.webhook_url))
+    if delivery.webhook_url is not None and not await idempotency.is_known(
+        _owner(account), delivery.idempotency_key
     ):
         # Not for a repeated key: its order was accepted, whatever has become of the host since.
-        await outbox.require_reachable(wishes.webhook_url, platform.settings, account_id=account.id)
-    placed = await _place(platform, account, order, wishes)
+        await outbox.require_reachable(delivery.webhook_url, platform.settings, account_id=account.id)
+    placed = await _place(platform, account, order, delivery)
     reached("place.after_commit")
     return placed
 
 
 @transactional
 async def _place(
-    platform: Platform, account: AccountView, order: Order, wishes: Wishes
+    platform: Platform, account: AccountView, order: Order, delivery: DeliveryOptions
 ) -> records.SimulationRequest:
-    # First what many read, then the account: everywhere in this order, so that nobody waits in a circle.
+    # First what many read, then the account: everywhere in this order, to avoid deadlocks.
     frozen = await operations.is_frozen_until_done()
     await accounts.require_not_banned(account.id)
-    if answered := await _answered_before(account, order, wishes):
+    if answered := await _answered_before(account, order, delivery):
         return answered
     if found := await _completed(platform, account, order):
-        return await _from_cache(account, wishes, found)
+        return await _from_cache(account, delivery, found)
     settings = platform.settings
     check(order, settings)
-    if wishes.token_is_read_only and not platform.runner.is_mock:
+    if delivery.token_is_read_only and not platform.runner.is_mock:
         raise Forbidden(
             "the events are published with your token, which may only read: use one that may write"
         )
-    await abuse.require_room(account.id, settings)
-    if wishes.webhook_url is not None:
+    await require_room(account.id, settings)
+    if delivery.webhook_url is not None:
         await outbox.require_secret(account.id)
     if frozen:
         raise Unavailable("new simulation requests are not accepted now; try again later", retry_after=600)
-    row = _new_row(platform, account, order, wishes)
+    row = _new_row(platform, account, order, delivery)
     reached("place.before_charge")
     await accounts.post(
         account.id, -row.credits_charged, reason="simulation_charge", reference=row.request_id
@@ -95,13 +96,15 @@ async def _place(
     await totals.add_request(row, settings.monthly_node_hours)
     await row.save(force_create=True)
     first_line = await transitions.begin_history(row)
-    await _remember(account, wishes, row, cached=False)
+    await _remember(account, delivery, row, cached=False)
     on_commit(transitions.CHANGED.notify)
     reached("place.before_commit")
     return view(row, [first_line])
 
 
-def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wishes) -> SimulationRequest:
+def _new_row(
+    platform: Platform, account: AccountView, order: Order, delivery: DeliveryOptions
+) -> SimulationRequest:
     settings, moment = platform.settings, now()
     price = estimate(order, settings)
     runner = platform.runner
@@ -112,8 +115,8 @@ def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wis
         **asdict(order),
         pipeline_version=settings.pipeline_version,
         config_hash=order.config_hash(settings.pipeline_version),
-        private=wishes.private,
-        webhook_url=wishes.webhook_url,
+        private=delivery.private,
+        webhook_url=delivery.webhook_url,
         state=State.QUEUED,
         created_at=moment,
         created_day=totals.day_of(moment),
@@ -123,8 +126,8 @@ def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wis
         runner=runner.name,
         is_mock=runner.is_mock,
         node_seconds=price.node_seconds,
-        # A mock publishes nothing, so it needs nobody's token.
-        encrypted_token=None if runner.is_mock else platform.secrets.encrypt(wishes.token),
+        # A mock publishes nothing, so it needs no token.
+        encrypted_token=None if runner.is_mock else platform.secrets.encrypt(delivery.token),
         step=Step.SUBMIT,
         due_at=moment,
         deadline_at=moment + timedelta(seconds=settings.submit_deadline_seconds),
@@ -135,9 +138,9 @@ def _new_row(platform: Platform, account: AccountView, order: Order, wishes: Wis
 
 
 async def _answered_before(
-    account: AccountView, order: Order, wishes: Wishes
+    account: AccountView, order: Order, delivery: DeliveryOptions
 ) -> records.SimulationRequest | None:
-    known = await idempotency.recall(_owner(account), wishes.idempotency_key, _question(order, wishes))
+    known = await idempotency.recall(_owner(account), delivery.idempotency_key, _question(order, delivery))
     if known is None:
         return None
     row = await SimulationRequest.get(id=known["request"])
@@ -145,7 +148,7 @@ async def _answered_before(
 
 
 async def _completed(platform: Platform, account: AccountView, order: Order) -> SimulationRequest | None:
-    """A completed request that gave the same events lately, unless it is somebody else's private one."""
+    """A completed request that gave the same events lately, unless it is another account's private one."""
     settings = platform.settings
     rows = (
         await SimulationRequest.filter(
@@ -165,11 +168,11 @@ async def _completed(platform: Platform, account: AccountView, order: Order) -> 
 
 
 async def _from_cache(
-    account: AccountView, wishes: Wishes, found: SimulationRequest
+    account: AccountView, delivery: DeliveryOptions, found: SimulationRequest
 ) -> records.SimulationRequest:
     if found.account_id != account.id:
         await Reader.bulk_create([Reader(request_id=found.id, account_id=account.id)], ignore_conflicts=True)
-    await _remember(account, wishes, found, cached=True)
+    await _remember(account, delivery, found, cached=True)
     return await _answer(found, cached=True)
 
 
@@ -178,14 +181,44 @@ async def _answer(row: SimulationRequest, *, cached: bool) -> records.Simulation
     return structs.replace(request, credits_charged=Decimal(0), cached=True) if cached else request
 
 
-async def _remember(account: AccountView, wishes: Wishes, row: SimulationRequest, *, cached: bool) -> None:
+async def _remember(
+    account: AccountView, delivery: DeliveryOptions, row: SimulationRequest, *, cached: bool
+) -> None:
     answer = {"request": row.id, "cached": cached}
-    await idempotency.remember(_owner(account), wishes.idempotency_key, answer)
+    await idempotency.remember(_owner(account), delivery.idempotency_key, answer)
 
 
 def _owner(account: AccountView) -> str:
     return f"account:{account.id}"
 
 
-def _question(order: Order, wishes: Wishes) -> dict[str, object]:
-    return asdict(order) | {"private": wishes.private, "webhook_url": wishes.webhook_url}
+def _question(order: Order, delivery: DeliveryOptions) -> dict[str, object]:
+    return asdict(order) | {"private": delivery.private, "webhook_url": delivery.webhook_url}
+
+
+async def require_room(account_id: int, settings: Settings) -> None:
+    """Raise TooManyRequests when the account has ordered too much of late, or has too much under way.
+
+    Call it in the transaction that orders, with the account's row locked.
+    """
+    window = timedelta(seconds=settings.burst_seconds)
+    # The oldest of as many as fit into the window: once it leaves the window there is room again.
+    oldest = (
+        await SimulationRequest.filter(account_id=account_id, created_at__gt=now() - window)
+        .order_by("-created_at")
+        .offset(settings.burst_requests - 1)
+        .only("id", "created_at")
+        .first()
+    )
+    if oldest is not None:
+        wait = oldest.created_at + window - now()
+        raise TooManyRequests(
+            f"an account orders at most {settings.burst_requests} times in {settings.burst_seconds:g} s",
+            retry_after=max(1, ceil(wait.total_seconds())),
+        )
+    unfinished = SimulationRequest.filter(account_id=account_id, state__in=[State.QUEUED, State.RUNNING])
+    if await unfinished.count() >= settings.unfinished_requests:
+        raise TooManyRequests(
+            f"an account has at most {settings.unfinished_requests} unfinished requests; wait for one to end",
+            retry_after=60,
+        )

@@ -1,4 +1,4 @@
-"""Publishes a request's output as a dataset of whoever ordered it: whole or not at all, and once."""
+"""Publishes a request's output as a dataset of its owner: whole or not at all, and once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage
-from collidium.datasets.cards import CARD
-from collidium.datasets.manifest import DatasetFile, sha256_of
+from collidium.datasets.cards import CARD, DatasetFile, sha256_of
 from collidium.files.held import scratch_directory, sweep
 from collidium.hub import publishing
 from collidium.hub.client import HubRefused, HubUnavailable

@@ -22,11 +22,10 @@ from collidium import accounts, operations
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput
 from collidium.records import Refund, Refunds
-from collidium.simulations.models import HistoryLine, SimulationRequest
-from collidium.simulations.states import State
+from collidium.simulations.models import HistoryLine, SimulationRequest, State
 
 #: Most requests that are refunded at once.
-MOST: Final = 1000
+MAX_REQUESTS: Final = 1000
 LONGEST: Final = timedelta(days=31)
 #: Nothing failed before or after, and no conversion of a time in between overflows.
 FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -57,12 +56,12 @@ class Window:
 
     def __post_init__(self) -> None:
         if not FIRST <= self.begin < self.end <= LAST or self.end - self.begin > LONGEST:
-            told = f"a window of time ends after it begins, and at most {LONGEST.days} days later"
-            raise InvalidInput(told, errors=[{"field": "to", "detail": told}])
+            detail = f"a window of time ends after it begins, and at most {LONGEST.days} days later"
+            raise InvalidInput(detail, errors=[{"field": "to", "detail": detail}])
 
 
 async def preview(window: Window) -> Refunds:
-    """What would be given back. Raises InvalidInput where that is of more than ``MOST`` requests."""
+    """What would be given back. Raises InvalidInput where that is of more than ``MAX_REQUESTS`` requests."""
     return _shown(await _failed(window))
 
 
@@ -93,14 +92,14 @@ def _failed(window: Window) -> QuerySet[SimulationRequest]:
     begin, end = window.begin.astimezone(UTC), window.end.astimezone(UTC)
     failed = SimulationRequest.filter(state=State.FAILED, finished_at__gte=begin, finished_at__lt=end)
     kept = failed.annotate(kept=RawSQL(_KEPT)).filter(kept__gt=0)
-    return kept.order_by("finished_at", "id").limit(MOST + 1).only(*_READ)
+    return kept.order_by("finished_at", "id").limit(MAX_REQUESTS + 1).only(*_READ)
 
 
 def _shown(rows: Sequence[SimulationRequest]) -> Refunds:
-    if len(rows) > MOST:
-        last = cast(datetime, rows[MOST].finished_at).isoformat()
-        told = f"more than {MOST} requests failed in that time; end it at {last} or before"
-        raise InvalidInput(told, errors=[{"field": "to", "detail": told}])
+    if len(rows) > MAX_REQUESTS:
+        last = cast(datetime, rows[MAX_REQUESTS].finished_at).isoformat()
+        detail = f"more than {MAX_REQUESTS} requests failed in that time; end it at {last} or before"
+        raise InvalidInput(detail, errors=[{"field": "to", "detail": detail}])
     refunds = tuple(_refund(row) for row in rows)
     total = sum((refund.refund for refund in refunds), Decimal(0))
     return Refunds(False, _digest(refunds), total, refunds)
@@ -112,14 +111,14 @@ async def _pay(row: SimulationRequest, note: str | None, actor: str, http_reques
         row.account_id,
         rest,
         reason="simulation_refund",
-        # Beside the refund of its end, and at most once: it leaves nothing to be given back.
+        # In addition to the refund of its end, and at most once: it leaves nothing to be given back.
         reference=f"{row.request_id}:rest",
         note=note or "",
     )
     row.credits_refunded = row.credits_charged
     await row.save(update_fields=["credits_refunded"])
-    told = f"an operator gave back {rest} credits"
-    await HistoryLine.create(request_id=row.id, at=now(), state=row.state, reason=told)
+    detail = f"an operator gave back {rest} credits"
+    await HistoryLine.create(request_id=row.id, at=now(), state=row.state, reason=detail)
     details = {"hub_username": row.hub_username, "credits": str(rest)}
     if note is not None:
         details["note"] = note

@@ -10,9 +10,8 @@ from collidium import operations, records
 from collidium.database import transactional
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import transitions
-from collidium.simulations.models import Reader, SimulationRequest
-from collidium.simulations.states import State
-from collidium.simulations.views import operator_view, view
+from collidium.simulations.models import Reader, SimulationRequest, State
+from collidium.simulations.transitions import operator_view, view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -31,7 +30,7 @@ async def find(request_id: str, account_id: int | None = None) -> records.Simula
 
 
 async def find_as_operator(request_id: str) -> records.OperatedRequest:
-    """Anybody's request with its timeline, its job and what is done next for it. Raises NotFound."""
+    """Any request with its timeline, its job and what is done next for it. Raises NotFound."""
     row = await _visible(request_id, None)
     return operator_view(row, await transitions.history_of(row))
 
@@ -48,7 +47,7 @@ async def cancel(platform: Platform, request_id: str, account: AccountView) -> r
 async def cancel_as_operator(
     platform: Platform, request_id: str, *, actor: str, http_request_id: str
 ) -> records.SimulationRequest:
-    """Have anybody's request cancelled. Raises NotFound and Conflict."""
+    """Have any request cancelled. Raises NotFound and Conflict."""
     await _visible(request_id, None)
     cancelled = await transitions.ask_to_cancel(request_id, "an operator", platform.settings)
     await operations.record(actor, "cancel", request_id, {"state": cancelled.state}, http_request_id)

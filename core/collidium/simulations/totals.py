@@ -14,8 +14,7 @@ from tortoise.timezone import now
 
 from collidium.database import connection, transactional
 from collidium.errors import TooManyRequests
-from collidium.simulations.models import SimulationRequest, UsageTotal
-from collidium.simulations.states import State
+from collidium.simulations.models import SimulationRequest, State, UsageTotal
 
 #: Node-hours are added up in thousandths.
 MILLI: Final = Decimal(1000)
@@ -46,7 +45,7 @@ async def add_request(row: SimulationRequest, monthly_node_hours: Decimal) -> No
     kept = UsageTotal.filter(id__in=list(totals))
     more = {"requests": F("requests") + 1, "milli_node_hours": F("milli_node_hours") + milli}
     if await kept.update(**more) < len(totals):
-        # The first of a day, or of somebody's month; nobody else begins one while the month is locked.
+        # The first of a day, or of an account's month; no other is made while the month is locked.
         for known in await kept.values_list("id", flat=True):
             del totals[str(known)]
         for total in totals.values():
@@ -87,7 +86,7 @@ async def audit() -> list[TotalMismatch]:
     _, rows = await connection().execute_query(_COMPARED)
     totals = [(row["id"], _numbers(row, "kept_"), _numbers(row)) for row in rows]
     return [
-        TotalMismatch(total, _told(kept), _told(counted))
+        TotalMismatch(total, _described(kept), _described(counted))
         for total, kept, counted in totals
         if kept != counted
     ]
@@ -150,12 +149,12 @@ def _numbers(row: Mapping[str, Any], of: str = "") -> tuple[int, int, int, int]:
     return requests, milli, finished, failed
 
 
-def _told(numbers: tuple[int, int, int, int]) -> str:
+def _described(numbers: tuple[int, int, int, int]) -> str:
     requests, milli, finished, failed = numbers
     return f"{requests} requests, {milli / 1000:.3f} node-hours, {finished} finished, {failed} failed"
 
 
-#: What is counted beside what is kept, of one moment because it is one statement. A month's row is both where
+#: What is counted and what is kept, of one moment because it is one statement. A month's row is both where
 #: its requests were ordered and where others ended.
 _COMPARED: Final = """
 WITH ordered AS (
@@ -169,7 +168,7 @@ WITH ordered AS (
     UNION ALL SELECT 'account:' || month || ':' || hub_username, 1, milli, 0, 0 FROM ordered
     UNION ALL SELECT 'month:' || finished_month || ':', 0, 0, 1, CASE WHEN state = 'failed' THEN 1 ELSE 0 END
     FROM ordered WHERE finished_month IS NOT NULL
-), beside AS (
+), compared AS (
     SELECT id, requests, milli, finished, failed,
            0 AS kept_requests, 0 AS kept_milli, 0 AS kept_finished, 0 AS kept_failed FROM counted
     UNION ALL SELECT id, 0, 0, 0, 0, requests, milli_node_hours, finished, failed FROM usage_totals
@@ -177,7 +176,7 @@ WITH ordered AS (
 SELECT id, SUM(requests) AS requests, SUM(milli) AS milli, SUM(finished) AS finished, SUM(failed) AS failed,
        SUM(kept_requests) AS kept_requests, SUM(kept_milli) AS kept_milli,
        SUM(kept_finished) AS kept_finished, SUM(kept_failed) AS kept_failed
-FROM beside GROUP BY id ORDER BY id
+FROM compared GROUP BY id ORDER BY id
 """
 
 

@@ -6,8 +6,8 @@
        │          ├──────► failed               └──────────┴── cancel ──────────────► (ended)
        └──────────┴──────► cancelled
 
-Whoever works on a request holds its lease; a change by somebody whose lease another has taken over is refused
-with :class:`LeaseLost`, so that two who believe to work on one request cannot both move it.
+A process that works on a request holds its lease; a change under a lease that was taken over is rejected
+with :class:`LeaseLost`, so that two processes cannot both move a request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tortoise.timezone import now
 
@@ -25,17 +25,14 @@ from collidium import accounts, outbox, records
 from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict
-from collidium.runtime.backoff import Backoff
 from collidium.runtime.failpoints import reached
-from collidium.runtime.wake_signal import WakeSignal
+from collidium.runtime.waiting import Backoff, WakeSignal
 from collidium.simulations import totals
-from collidium.simulations.endings import Ending, believable, credits_kept, node_hours_used
-from collidium.simulations.models import HistoryLine, SimulationRequest
-from collidium.simulations.states import CANCELLABLE, TERMINAL, State, Step
-from collidium.simulations.views import view
+from collidium.simulations.models import CANCELLABLE, TERMINAL, HistoryLine, SimulationRequest, State, Step
+from collidium.simulations.orders import Ending, believable, credits_kept, node_hours_used
 
 if TYPE_CHECKING:
-    from collidium.datasets.manifest import DatasetFile
+    from collidium.datasets.cards import DatasetFile
     from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -52,7 +49,7 @@ REASON: Final = 500
 
 
 class LeaseLost(RuntimeError):
-    """Another process works on the request now, or it has ended: what was found out here no longer counts."""
+    """Another process works on the request now, or it has ended: its change here no longer counts."""
 
 
 # -- the way to the output ---------------------------------------------------------------------------
@@ -64,7 +61,7 @@ async def handed_over(claimed: SimulationRequest, handle: str, settings: Setting
     row = await _held(claimed)
     row.handle = handle
     reached("submit.before_commit")
-    await _go_on(row, Step.FOLLOW, settings.queued_deadline_seconds)
+    await _advance(row, Step.FOLLOW, settings.queued_deadline_seconds)
 
 
 @transactional
@@ -74,12 +71,12 @@ async def observed(
     """A job that has not ended was looked at: look ``again`` after that time. Raises LeaseLost."""
     row = await _held(claimed)
     if status.state == JobState.RUNNING and row.state == State.QUEUED:
-        await _come_to(row, State.RUNNING, status.reason)
+        await _set_state(row, State.RUNNING, status.reason)
         row.started_at = now()
         if row.cancel_requested_at is None:
             row.deadline_at = now() + timedelta(seconds=settings.running_deadline_seconds)
     elif status.reason and status.state == JobState.UNKNOWN:
-        await _tell(row, status.reason)
+        await _set_reason(row, status.reason)
     row.attempts = row.denials = 0
     reached("follow.before_commit")
     await _release(row, again)
@@ -104,12 +101,12 @@ async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, 
         await _release(row, timedelta(0))
         return
     if row.state == State.QUEUED:
-        await _come_to(row, State.RUNNING)
+        await _set_state(row, State.RUNNING)
         row.started_at = now()
     if used is not None:
         row.node_hours_used = believable(used)
     reached("follow.completed")
-    await _go_on(row, Step.COLLECT, settings.publish_deadline_seconds)
+    await _advance(row, Step.COLLECT, settings.publish_deadline_seconds)
 
 
 @transactional
@@ -119,7 +116,7 @@ async def collected(claimed: SimulationRequest, files: Sequence[DatasetFile], se
     row.output = [asdict(file) for file in files]
     row.lost_collections = 0
     reached("collect.before_commit")
-    await _go_on(row, Step.PUBLISH, settings.publish_deadline_seconds)
+    await _advance(row, Step.PUBLISH, settings.publish_deadline_seconds)
 
 
 @transactional
@@ -135,7 +132,7 @@ async def postponed(
     row.attempts += 1
     row.denials = row.denials + 1 if denied else 0
     row.lost_collections += worker_lost
-    await _tell(row, trouble)
+    await _set_reason(row, trouble)
     pause = BACKOFF.pause(row.attempts)
     reached("postpone.before_commit")
     # A cancellation that came meanwhile does not wait for what failed before it.
@@ -150,11 +147,11 @@ async def finish(claimed: SimulationRequest, ending: Ending) -> records.Simulati
     """End a request: state, refund, totals, history and webhook, all or nothing. Raises LeaseLost."""
     row = await _held(claimed)
     if ending.state == State.COMPLETED and row.state == State.QUEUED:
-        await _come_to(row, State.RUNNING)
+        await _set_state(row, State.RUNNING)
         row.started_at = now()
     row.finished_at = now()
     row.finished_month = totals.month_of(row.finished_at)
-    await _come_to(row, ending.state, ending.reason)
+    await _set_state(row, ending.state, ending.reason)
     row.output_hub_repo = ending.output_hub_repo
     reached("finish.before_refund")
     row.credits_refunded = row.credits_charged - credits_kept(row, ending)
@@ -191,7 +188,7 @@ async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> records
         row.cancel_requested_at = row.due_at = now()
         row.deadline_at = now() + timedelta(seconds=settings.cancel_deadline_seconds)
         row.attempts = 0
-        await _tell(row, f"cancel requested by {by}")
+        await _set_reason(row, f"cancel requested by {by}")
         await row.save()
         reached("cancel.before_commit")
         on_commit(CHANGED.notify)
@@ -218,25 +215,25 @@ async def _held(claimed: SimulationRequest) -> SimulationRequest:
     return row
 
 
-async def _come_to(row: SimulationRequest, state: State, reason: str | None = None) -> None:
+async def _set_state(row: SimulationRequest, state: State, reason: str | None = None) -> None:
     row.state = state
-    row.reason = _one_line(reason)
+    row.reason = _single_line(reason)
     logger.info("request %s: %s%s", row.request_id, state, f": {row.reason}" if row.reason else "")
     await HistoryLine.create(request_id=row.id, at=now(), state=state, reason=row.reason)
 
 
-async def _tell(row: SimulationRequest, reason: str) -> None:
-    """Put something in the timeline, unless it is what was told last, or the timeline is full."""
-    told = _one_line(reason)
-    if told == row.reason:
+async def _set_reason(row: SimulationRequest, reason: str) -> None:
+    """Add a reason to the timeline, unless it is the last one again, or the timeline is full."""
+    text = _single_line(reason)
+    if text == row.reason:
         return
-    row.reason = told
-    logger.info("request %s (%s): %s", row.request_id, row.state, told)
+    row.reason = text
+    logger.info("request %s (%s): %s", row.request_id, row.state, text)
     if await HistoryLine.filter(request_id=row.id).count() < LINES:
-        await HistoryLine.create(request_id=row.id, at=now(), state=row.state, reason=told)
+        await HistoryLine.create(request_id=row.id, at=now(), state=row.state, reason=text)
 
 
-async def _go_on(row: SimulationRequest, step: Step, deadline_seconds: float) -> None:
+async def _advance(row: SimulationRequest, step: Step, deadline_seconds: float) -> None:
     row.step = step
     row.attempts = row.denials = 0
     row.reason = None
@@ -257,7 +254,7 @@ def _cancelled_since(claimed: SimulationRequest, row: SimulationRequest) -> bool
     return row.cancel_requested_at is not None and claimed.cancel_requested_at is None
 
 
-def _one_line(reason: str | None) -> str | None:
+def _single_line(reason: str | None) -> str | None:
     return None if reason is None else " ".join(reason.replace("\0", " ").split())[:REASON]
 
 
@@ -286,3 +283,60 @@ async def is_anothers(row: SimulationRequest, handle: str) -> bool:
 def past(deadline: datetime | None) -> bool:
     """Whether a deadline is over."""
     return deadline is not None and deadline <= now()
+
+
+@transactional
+async def mark_running(lease: str, request_ids: Sequence[str], again: timedelta, settings: Settings) -> None:
+    """These run now: look again after that time, or at once at those that were cancelled meanwhile.
+
+    What is not held under the lease any more, or does not wait, is left as it is.
+    """
+    held = SimulationRequest.filter(lease=lease, request_id__in=request_ids, state=State.QUEUED)
+    rows = await held.select_for_update().only("id", "request_id", "cancel_requested_at")
+    moment = now()
+    for row in rows:
+        logger.info("request %s: %s", row.request_id, State.RUNNING)
+    await HistoryLine.bulk_create(
+        [HistoryLine(request_id=row.id, at=moment, state=State.RUNNING) for row in rows], batch_size=500
+    )
+    deadline = moment + timedelta(seconds=settings.running_deadline_seconds)
+    going_on = [row.id for row in rows if row.cancel_requested_at is None]
+    cancelled = [row.id for row in rows if row.cancel_requested_at is not None]
+    for ids, due in (
+        (going_on, {"due_at": moment + again, "deadline_at": deadline}),
+        (cancelled, {"due_at": moment}),
+    ):
+        if ids:
+            await SimulationRequest.filter(id__in=ids).update(
+                state=State.RUNNING,
+                reason=None,
+                started_at=moment,
+                attempts=0,
+                denials=0,
+                lease="",
+                leased_until=None,
+                **due,
+            )
+    reached("follow.before_commit")
+
+
+# -- what is seen of it ----------------------------------------------------------------------------------
+
+
+def view(row: SimulationRequest, history: Sequence[HistoryLine] = ()) -> records.SimulationRequest:
+    """Return the record of a request for its owner and readers; lists go without ``history``."""
+    return records.SimulationRequest.of(row, **_derived(row, history))
+
+
+def operator_view(row: SimulationRequest, history: Sequence[HistoryLine]) -> records.OperatedRequest:
+    """Return the record of a request for operators."""
+    return records.OperatedRequest.of(row, runner_handle=row.handle, **_derived(row, history))
+
+
+def _derived(row: SimulationRequest, history: Sequence[HistoryLine]) -> dict[str, Any]:
+    return {
+        "estimated_completion_seconds": max(1, round(row.node_seconds)),
+        "cancel_requested": row.cancel_requested_at is not None,
+        "output_is_mock": row.is_mock and row.output_hub_repo is not None,
+        "timeline": tuple(records.Moment.of(line) for line in history),
+    }

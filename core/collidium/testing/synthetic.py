@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from collidium.contracts.tables import nested
 from collidium.datasets.schemas import SCHEMAS
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -76,7 +77,13 @@ class SyntheticEvents:
         tables = {}
         for name in ("particles", "tracker_hits"):
             schema = SCHEMAS[name]
-            columns = [_lists([event[name][field.name] for event in events]) for field in list(schema)[1:]]
+            columns = [
+                nested(
+                    [len(event[name][field.name]) for event in events],
+                    np.concatenate([event[name][field.name] for event in events]),
+                )
+                for field in list(schema)[1:]
+            ]
             tables[name] = pa.Table.from_arrays([ids, *columns], schema=schema)
         return tables
 
@@ -170,8 +177,3 @@ def _tracker_hits(
         "surface_id": (layer * 4096 + ((angle + np.pi) * 80).astype(np.intp) % 512).astype(np.uint32),
         "detector": (np.array(_DETECTORS)[strips] + ~barrel * np.sign(z)).astype(np.uint8),
     }
-
-
-def _lists(columns: list[npt.NDArray[Any]]) -> pa.Array[Any]:
-    offsets = np.cumsum([0, *map(len, columns)], dtype=np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(np.concatenate(columns)))

@@ -1,6 +1,6 @@
 """``pytest --collidium-task NAME``: the conformance suite of an installed task, a test for each promise.
 
-It runs alone, or beside the tests of the paths that are given::
+It runs alone, or with the tests of the given paths::
 
     pytest --collidium-task vertexing
     pytest --collidium-task jets --collidium-events DIR tests
@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--collidium-events",
         type=Path,
         metavar="DIR",
-        help="dataset that tasks are checked on (default: five events that come with Collidium)",
+        help="dataset that tasks are checked on (default: the five built-in events)",
     )
 
 
@@ -95,10 +95,10 @@ class _CheckItem(pytest.Item):
             raise outcome.error
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        """What is broken, and the way through the task to where it raised; nothing of the suite's own."""
+        """The broken promise, and the traceback within the task."""
         outcome = self._suite.outcome(self._check)
-        told = f"{outcome.detail}\n\nThe promise: {self._check.promise}"
-        return f"{told}\n\n{''.join(traceback.format_exception(outcome.raised))}" if outcome.raised else told
+        text = f"{outcome.detail}\n\nThe promise: {self._check.promise}"
+        return f"{text}\n\n{''.join(traceback.format_exception(outcome.raised))}" if outcome.raised else text
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, self.name

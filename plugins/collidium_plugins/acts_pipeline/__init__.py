@@ -15,12 +15,12 @@ from collidium.contracts.pipeline import TABLES, Pipeline, Stage
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
 from collidium_plugins.jet_finder import FASTJET, RADIUS
 
-#: Raise it with every change that gives other events.
+#: Increase with every change of the events.
 VERSION: Final = "acts-2"
 PYTHIA: Final = "8.317.2"
 ACTS: Final = "48.1.0"
 
-#: Built from the Containerfile beside this module, for who wants to run it in containers.
+#: Built from the Containerfile next to this module, to run it in containers.
 IMAGE: Final = f"collidium-acts:{VERSION}"
 
 _ARGUMENTS: Final = (

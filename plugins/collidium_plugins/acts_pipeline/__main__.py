@@ -6,26 +6,25 @@ Exit codes: 0 done, 1 the stage failed, 2 the arguments are wrong, 130 and 143 i
 from __future__ import annotations
 
 import argparse
-import importlib
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from collidium.files.durable import is_full
 from collidium_plugins.acts_pipeline import PIPELINE, files, workers
-from collidium_plugins.acts_pipeline.failures import told
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
-from collidium_plugins.acts_pipeline.order import Order
-from collidium_plugins.acts_pipeline.phase import Phase
+from collidium_plugins.acts_pipeline.order import Order, Phase, StageFailed
+from collidium_plugins.acts_pipeline.stages import phases
 
 #: Vertices are numbered in 16 bits, events in 32, seeds as everywhere in the platform.
-_MOST_PILEUP: Final = 1_000
-_MOST_EVENTS: Final = 2**32
-_MOST_SEED: Final = 2**31 - 1
-_MOST_PROCESSES: Final = 256
+_MAX_PILEUP: Final = 1_000
+_MAX_EVENTS: Final = 2**32
+_MAX_SEED: Final = 2**31 - 1
+_MAX_PROCESSES: Final = 256
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             _run(options.stage, order, arguments, options.processes)
     except Exception as error:
-        message = told(error)
-        if message is None:  # a fault of the program: the log shows where
+        message = failure_text(error)
+        if message is None:  # a bug: the log shows where
             raise
         print(f"error: {message}", file=sys.stderr)  # noqa: T201  # a command
         return 1
@@ -53,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(stage: str, order: Order, arguments: Sequence[str], processes: int) -> None:
     files.sweep(order.work)
-    todo = _phases(stage, order)
+    todo = phases(stage, order)
     progress = _Progress(sum(sum(phase.sizes) for phase in todo))
     for phase in todo:
         sizes = phase.sizes
@@ -68,18 +67,25 @@ def _run(stage: str, order: Order, arguments: Sequence[str], processes: int) -> 
         )
 
 
-def _phases(stage: str, order: Order) -> list[Phase]:
-    module = importlib.import_module(f"{__package__}.{stage}")
-    phases: list[Phase] = module.phases(order)
-    return phases
-
-
 def _phase(stage: str, order: Order, name: str) -> Phase:
-    return next(phase for phase in _phases(stage, order) if phase.name == name)
+    return next(phase for phase in phases(stage, order) if phase.name == name)
+
+
+def failure_text(error: Exception) -> str | None:
+    """One line for the log; None for a bug, whose traceback is needed."""
+    if isinstance(error, StageFailed):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name in {"acts", "awkward", "fastjet", "pythia8mc"}:
+        return f"{error.name} is not installed: pip install 'collidium[sim]'"
+    if isinstance(error, OSError) and is_full(error):
+        return f"the disk is full ({error.strerror}); finished work is kept, and the same command resumes"
+    if isinstance(error, OSError):
+        return f"{type(error).__name__}: {error}"
+    return None
 
 
 class _Progress:
-    """Tells the platform how far the stage has come."""
+    """Reports the progress of the stage to the platform."""
 
     def __init__(self, total: int) -> None:
         self._done, self._total = 0, total
@@ -102,16 +108,16 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("stage", choices=[stage.name for stage in PIPELINE.stages])
     parser.add_argument("--channel", required=True, type=_channel)
-    parser.add_argument("--events", required=True, type=_between(1, _MOST_EVENTS))
-    parser.add_argument("--pileup", default=0, type=_between(0, _MOST_PILEUP))
-    parser.add_argument("--seed", default=42, type=_between(0, _MOST_SEED))
-    parser.add_argument("--first-event", default=0, type=_between(0, _MOST_EVENTS - 1))
-    parser.add_argument("--processes", default=1, type=_between(1, _MOST_PROCESSES))
+    parser.add_argument("--events", required=True, type=_between(1, _MAX_EVENTS))
+    parser.add_argument("--pileup", default=0, type=_between(0, _MAX_PILEUP))
+    parser.add_argument("--seed", default=42, type=_between(0, _MAX_SEED))
+    parser.add_argument("--first-event", default=0, type=_between(0, _MAX_EVENTS - 1))
+    parser.add_argument("--processes", default=1, type=_between(1, _MAX_PROCESSES))
     parser.add_argument("--work", required=True, type=Path)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.first_event + options.events > _MOST_EVENTS:
-        parser.error(f"event ids end at {_MOST_EVENTS - 1}")
+    if options.first_event + options.events > _MAX_EVENTS:
+        parser.error(f"event ids end at {_MAX_EVENTS - 1}")
     return options
 
 
@@ -123,22 +129,17 @@ def _channel(text: str) -> str:
     return text
 
 
-class _between:  # noqa: N801  # read as a function
-    """A whole number from ``least`` to ``most``."""
-
-    def __init__(self, least: int, most: int) -> None:
-        self._least, self._most = least, most
-
-    def __call__(self, text: str) -> int:
+def _between(minimum: int, maximum: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
-            number = self._least - 1
-        if not self._least <= number <= self._most:
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a whole number from {self._least} to {self._most}"
-            )
+            number = minimum - 1
+        if not minimum <= number <= maximum:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {minimum} to {maximum}")
         return number
+
+    return parse
 
 
 if __name__ == "__main__":

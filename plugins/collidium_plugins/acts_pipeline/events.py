@@ -1,4 +1,4 @@
-"""What one stage hands to the next: an event as arrays, or as a row of an arrow table.
+"""Events passed from stage to stage: as arrays, or as a row of an arrow table.
 
 An event grows from stage to stage: generated, simulated, reconstructed. Each has the arrays of the one
 before, as they were.
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collidium.contracts.tables import nested
 from collidium.datasets.schemas import SCHEMAS
 
 Floats = npt.NDArray[np.float32]
@@ -26,7 +27,7 @@ class Particles:
     """Particles of one event; every array has one entry per particle. Columns and units of the hosted table.
 
     Generated particles come first and have ``particle_id`` 1, 2, …, N in their order; what the detector
-    simulation makes follows with N + 1, … and ``primary`` false. A generated particle that is somebody's
+    simulation makes follows with N + 1, … and ``primary`` false. A generated particle that is a
     parent has decayed in the generator.
     """
 
@@ -63,8 +64,8 @@ class Particles:
         return Particles(**both)
 
 
-#: What became of a particle in the tracker: it was not simulated (it had decayed before, cannot be seen or
-#: is too slow), it left the tracker, or it ended there by turning into others.
+#: The fate of a particle in the tracker: not simulated (it has decayed, is invisible or too slow), left the
+#: tracker, or ended in it by turning into others.
 NOT_SIMULATED: Final = 0
 LEFT: Final = 1
 ENDED: Final = 2
@@ -72,7 +73,7 @@ ENDED: Final = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
-    """Where and how the simulation of the tracker was done with each particle, in the order of particles.
+    """The final state of each particle in the tracker's simulation, in the order of particles.
 
     For particles that were not simulated everything is 0.
     """
@@ -133,7 +134,7 @@ class TrackerHits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tracks:
-    """Reconstructed tracks; columns and units of the hosted table, but for the two that tell their hits."""
+    """Reconstructed tracks; columns and units of the hosted table, except for the hits."""
 
     d0: Floats
     z0: Floats
@@ -252,9 +253,8 @@ def from_table(table: pa.Table, kind: type[Event] = GeneratedEvent) -> Iterator[
 
 def lists(arrays: Sequence[npt.NDArray[Any]], kind: pa.DataType) -> pa.Array[Any]:
     """A column of lists of that type, one entry per array."""
-    offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int32)
     entries = np.concatenate(arrays) if arrays else np.empty(0)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(entries)).cast(kind)
+    return nested([len(array) for array in arrays], entries).cast(kind)
 
 
 def _entries(column: pa.Array[Any], row: int) -> npt.NDArray[Any]:

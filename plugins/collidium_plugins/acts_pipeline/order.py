@@ -1,21 +1,27 @@
-"""What a stage is to do, and how its events are cut into chunks."""
+"""The order of a stage, its chunks of events, and the phases that process them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
-from collidium_plugins.acts_pipeline import VERSION
-from collidium_plugins.acts_pipeline.failures import StageFailed
+import pyarrow as pa
+
+from collidium_plugins.acts_pipeline import VERSION, files
 from collidium_plugins.acts_pipeline.files import writing
 
 _ORDER: Final = "order.json"
-#: Chunks that a run is cut into at least, so that processes are busy to the end, and the most events of one.
+#: Minimum number of chunks of a run, so that all processes stay busy, and maximum events of a chunk.
 _CHUNKS: Final = 16
-_MOST_EVENTS: Final = 50
+_MAX_EVENTS: Final = 50
+
+
+class StageFailed(RuntimeError):
+    """A stage failed; the message gives the reason and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +36,16 @@ class Order:
     work: Path
 
     def chunks(self) -> list[range]:
-        """The event ids, chunk by chunk. An event does not depend on its chunk; work is saved by it."""
-        most = max(1, _MOST_EVENTS // (1 + self.pileup // 4))
-        size = min(most, -(-self.events // _CHUNKS))
+        """The event ids of each chunk. Events do not depend on chunks; finished work is kept by chunk."""
+        maximum = max(1, _MAX_EVENTS // (1 + self.pileup // 4))
+        size = min(maximum, -(-self.events // _CHUNKS))
         end = self.first_event + self.events
         return [range(first, min(first + size, end)) for first in range(self.first_event, end, size)]
 
     def folder(self, name: str) -> Path:
         """The folder ``name`` of the working directory, made when absent.
 
-        Raises StageFailed when it holds the work of another order.
+        Raises StageFailed if it belongs to another order.
         """
         folder = self.work / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +55,7 @@ class Order:
             with writing(path) as partial:
                 partial.write_text(ours)
         elif path.read_text() != ours:
-            raise StageFailed(f"{folder} holds the work of another order: remove it, or work elsewhere")
+            raise StageFailed(f"{folder} belongs to another order: remove it, or use another directory")
         return folder
 
     def chunk(self, name: str, events: range) -> Path:
@@ -61,11 +67,67 @@ class Order:
         self.folder(name)
         missing = [chunk for chunk in self.chunks() if not self.chunk(name, chunk).exists()]
         if missing:
-            first = missing[0]
+            first, more = missing[0], len(missing) - 1
             raise StageFailed(
                 f"{self.work / name} lacks events {first.start} to {first.stop - 1}"
-                f"{f' and {len(missing) - 1} more chunks' if missing[1:] else ''}: run the stage before first"
+                f"{f' and {more} more chunks' if more else ''}: run the previous stage first"
             )
 
     def _identity(self) -> Mapping[str, object]:
         return {"version": VERSION} | {k: v for k, v in asdict(self).items() if k != "work"}
+
+
+class Phase(ABC):
+    """A part of a stage, cut into tasks that any process may do in any order.
+
+    Tasks are numbered from 0 and can be repeated.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def sizes(self) -> list[int]:
+        """Number of events, or other items, of each task."""
+
+    @abstractmethod
+    def is_done(self, task: int) -> bool:
+        """Whether an earlier run has done the task."""
+
+    @abstractmethod
+    def do(self, task: int) -> None:
+        """Do the task; its files are complete when this returns."""
+
+
+class ChunkPhase(Phase):
+    """Makes files of chunks of events from those of the previous stage, one task for each chunk."""
+
+    #: Folders of the files that are read, and of those that are written.
+    sources: ClassVar[tuple[str, ...]] = ()
+    targets: ClassVar[tuple[str, ...]]
+
+    def __init__(self, order: Order) -> None:
+        """Raises StageFailed if a source is incomplete or of another order."""
+        self.order = order
+        self._chunks = order.chunks()
+        for source in self.sources:
+            order.require(source)
+        for target in self.targets:
+            order.folder(target)
+
+    @abstractmethod
+    def make(self, events: range, sources: Sequence[pa.Table]) -> Sequence[pa.Table]:
+        """The tables of these events, one for each target."""
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(chunk) for chunk in self._chunks]
+
+    def is_done(self, task: int) -> bool:
+        return all(self.order.chunk(target, self._chunks[task]).exists() for target in self.targets)
+
+    def do(self, task: int) -> None:
+        chunk = self._chunks[task]
+        made = self.make(chunk, [files.read(self.order.chunk(source, chunk)) for source in self.sources])
+        for target, table in zip(self.targets, made, strict=True):
+            files.write(self.order.chunk(target, chunk), table)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from collidium.contracts.tables import nested
 from collidium.datasets.schemas import SCHEMAS
 from collidium_plugins.acts_pipeline.detector.truth import perigee
 from collidium_plugins.acts_pipeline.events import ReconstructedEvent, lists
@@ -39,7 +40,7 @@ def tracks(events: Sequence[ReconstructedEvent]) -> pa.Table:
     parts = [event.tracks for event in events]
     computed: dict[str, Arrays | pa.Array[Any]] = {
         "track_id": [np.arange(len(part), dtype=np.uint16) for part in parts],
-        "hit_ids": _nested([part.num_hits for part in parts], [part.hit_ids for part in parts]),
+        "hit_ids": _lists_of_lists([part.num_hits for part in parts], [part.hit_ids for part in parts]),
     }
     return _table("tracks", events, parts, computed)
 
@@ -61,17 +62,11 @@ def _table(
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _nested(lengths: Arrays, entries: Arrays) -> pa.Array[Any]:
-    """Lists of lists: ``lengths`` says of each event how long its lists are, ``entries`` are those of all."""
+def _lists_of_lists(lengths: Arrays, entries: Arrays) -> pa.Array[Any]:
+    """Lists of lists: ``lengths`` of the inner lists of each event, ``entries`` of all of them."""
     each = np.concatenate([np.empty(0, np.int32), *lengths])
-    inner = pa.ListArray.from_arrays(
-        _offsets(each), pa.array(np.concatenate([np.empty(0, np.uint32), *entries]))
-    )
-    return pa.ListArray.from_arrays(_offsets([len(one) for one in lengths]), inner)
-
-
-def _offsets(lengths: Sequence[int] | npt.NDArray[Any]) -> pa.Int32Array:
-    return pa.array(np.cumsum([0, *lengths], dtype=np.int32), pa.int32())
+    inner = nested(each, np.concatenate([np.empty(0, np.uint32), *entries]))
+    return nested([len(one) for one in lengths], inner)
 
 
 def _num_tracker_hits(event: ReconstructedEvent) -> npt.NDArray[np.uint16]:

@@ -1,8 +1,8 @@
 """Spreads the tasks of a stage over processes.
 
 Each worker is this program again. It is given one task at a time, as a line on its standard input, and
-answers with a line when the task is done; so nobody waits for a slow task, and a worker whose parent is gone
-ends after its task. What a worker prints goes to the stage's log.
+answers with a line when the task is done; so no worker waits for a slow task, and a worker whose parent has
+ended ends after its task. What a worker prints goes to the stage's log.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Final
 
-from collidium_plugins.acts_pipeline.failures import StageFailed
+from collidium_plugins.acts_pipeline.order import StageFailed
 
 _DONE: Final = "done\n"
 
@@ -30,7 +30,7 @@ def run(
 ) -> None:
     """Do every task, here or in ``processes`` workers started with ``arguments``; ``report`` each one done.
 
-    Raises StageFailed when a worker ends before its work does. Workers never outlive the call.
+    Raises StageFailed when a worker ends before its tasks. Workers never outlive the call.
     """
     if processes == 1 or len(tasks) <= 1:
         for task in tasks:
@@ -53,7 +53,7 @@ def run(
 
 
 def serve(do: Do) -> None:
-    """A worker: do the tasks that come in, until there are no more."""
+    """Do the tasks read from standard input, in a worker."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # C++ prints to standard output, too
     for line in sys.stdin:

@@ -15,8 +15,8 @@ from collidium.runtime.shared_calls import SharedCalls
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-#: Most that are listed, the newest.
-MOST: Final = 1000
+#: Maximum number of datasets listed, the newest.
+MAXIMUM: Final = 1000
 #: How long the hub may take, its list is given out again, and the hub is left alone after an error.
 HUB_SECONDS: Final = 10.0
 KEPT_SECONDS: Final = 60.0
@@ -24,7 +24,7 @@ REST_SECONDS: Final = 5.0
 
 
 class TaggedDatasets:
-    """The list, which the hub is asked for once at a time however many want it."""
+    """The list; concurrent calls share one request to the hub."""
 
     def __init__(self) -> None:
         self._calls: SharedCalls[tuple[str, str], list[str] | None] = SharedCalls(
@@ -42,11 +42,11 @@ class TaggedDatasets:
 
     async def _ask(self, hub_url: str, tag: str) -> list[str] | None:
         def listed(api: HfApi) -> list[str]:
-            found = api.list_datasets(filter=tag, sort="created_at", limit=MOST)
-            return [dataset.id for dataset in islice(found, MOST)]
+            found = api.list_datasets(filter=tag, sort="created_at", limit=MAXIMUM)
+            return [dataset.id for dataset in islice(found, MAXIMUM)]
 
         try:
-            # As nobody: what is listed here is everybody's to see.
+            # Without a token: public datasets alone.
             return await Hub(hub_url, token="").ask(listed, HUB_SECONDS)
         except HubError:
             return None

@@ -1,10 +1,10 @@
-"""What things are called there and here, in one table, and the shapes that differ in more than names."""
+"""The table of names there and here, and conversions of what differs in more than names."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-#: Fields and metrics, here -> there. What is not named is called the same.
+#: Fields and metrics, here -> there. Others have the same name.
 NAMES: Final = {
     "hub_username": "hf_username",
     "output_hub_repo": "output_hf_repo",
@@ -14,17 +14,17 @@ NAMES: Final = {
     "duplicate_rate": "dup_rate",
 }
 
-#: Values of ``state`` that are asked for there -> here. Answers need none: they know all of ours.
+#: Values of ``state`` in queries there -> here. Responses need none: the client knows all of ours.
 STATES: Final = {"submitted": "queued"}
 
 
 def name_there(name: str) -> str:
-    """What a field or metric is called there."""
+    """The name of a field or metric there."""
     return NAMES.get(name, name)
 
 
 def renamed(answer: Any) -> Any:
-    """An answer with all of its fields called as there."""
+    """A response with the names of all fields as there."""
     if isinstance(answer, dict):
         return {name_there(name): renamed(value) for name, value in answer.items()}
     if isinstance(answer, list):
@@ -56,7 +56,7 @@ def task(card: dict[str, Any]) -> dict[str, Any]:
 
 
 def place(ranked: dict[str, Any]) -> dict[str, Any]:
-    """A place on a leaderboard. Here, whoever submits a baseline does it as everybody: none is marked."""
+    """A row of a leaderboard. Baselines are ordinary submissions here: none is marked."""
     return {**renamed(ranked), "id": ranked["submission_id"], "is_baseline": False}
 
 

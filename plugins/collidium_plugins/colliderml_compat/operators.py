@@ -1,4 +1,4 @@
-"""What operators send in the client's names; the platform's own functions do it."""
+"""Operator calls in the client's names, carried out by the platform's own functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TheirGrant(GrantBody):
 
 
 class TheirBan(BanBody):
-    """A ban, unless something else is said."""
+    """A ban by default."""
 
     model_config = ConfigDict(alias_generator=name_there)
 
@@ -32,7 +32,7 @@ class TheirBan(BanBody):
 
 
 class TheirFreeze(FreezeQuery):
-    """A freeze, unless something else is said."""
+    """A freeze by default."""
 
     frozen: bool = True
 

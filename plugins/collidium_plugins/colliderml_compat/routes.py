@@ -1,4 +1,4 @@
-"""The calls of the client, and the handlers here that answer them."""
+"""The client's calls, and the handlers that answer them."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ async def requests(query_args: TheirRequestsQuery) -> Response:
 
 
 async def submit(task: str) -> Response:
-    """Predictions, with whatever columns beside the task's; scores that come with them are not looked at."""
+    """Predictions; columns besides the task's are dropped, and scores sent along are ignored."""
     receipt = await received_submission(task, model_repo_field="model_repo_id", extra_columns="ignore")
     return answer(receipt)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A call: who answers it, and what becomes of each thing in the answer."""
+    """A call: its handler, and the conversion of the response."""
 
     method: str
     path: str

@@ -24,7 +24,7 @@ from collidium_plugins.jet_finder.table import SCHEMA, jets
 
 _TABLE: Final = "jets"
 _SOURCE: Final = "calo_hits"
-#: Where the table grows; hidden files are no part of a dataset.
+#: Working directory; hidden files are not part of a dataset.
 _WORK: Final = ".jets"
 _NAMES: Final = {"b": BOTTOM, "c": CHARM, "light": LIGHT}
 
@@ -40,7 +40,7 @@ class Added:
     path: str
     events: int
     jets: int
-    #: How many jets have each flavour; None where flavours were not told.
+    #: Number of jets of each flavour; None without flavours.
     flavours: dict[str, int] | None
 
 
@@ -49,17 +49,17 @@ def add_jets(
 ) -> Added:
     """Make the jets of a config below ``directory``; blocks, in memory bounded by blocks of events.
 
-    Raises Conflict where the config has jets, and UnusableDataset where they cannot be made: tables or
-    columns are missing, or ``flavours`` are asked for and ``particles`` names no hadron that could tell them.
+    Raises Conflict if the config has jets, and UnusableDataset if tables or columns are missing, or if
+    ``flavours`` are wanted and ``particles`` has no hadrons that determine them.
     """
     paths = sorted(parquet_files(directory))
     chosen = layout.choose(paths, config)
     if _TABLE in layout.configs(paths)[chosen]:
-        raise Conflict(f"{chosen or directory} has a table {_TABLE} already: remove it first to make it anew")
+        raise Conflict(f"{chosen or directory} already has a table {_TABLE}: remove it to create it again")
     names = (_SOURCE, "particles") if flavours else (_SOURCE,)
     shards = {name: [directory / path for path in layout.shards(paths, name, chosen)] for name in names}
     tables = {name: EventTable(name, files) for name, files in shards.items()}
-    making = _Making(tables, _Place.beside(shards[_SOURCE], chosen))
+    making = _Making(tables, _Target.next_to(shards[_SOURCE], chosen))
     work = directory / _WORK
     held.sweep(work)
     try:
@@ -71,15 +71,15 @@ def add_jets(
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where the table goes: a folder for its shards, or one file."""
+class _Target:
+    """The path of the table: a folder of shards, or one file."""
 
     path: Path
     events_per_shard: int | None
 
     @classmethod
-    def beside(cls, shards: list[Path], config: str) -> _Place:
-        """The place that readers look at, given the shards of the table beside it."""
+    def next_to(cls, shards: list[Path], config: str) -> _Target:
+        """The path that readers expect, given the shards of the source table."""
         folder = shards[0].parent
         if config and folder.name == f"{config}_{_SOURCE}":
             events = max(pq.read_metadata(shard).num_rows for shard in shards)
@@ -90,14 +90,14 @@ class _Place:
 @dataclass(frozen=True, slots=True)
 class _Making:
     tables: dict[str, EventTable]
-    place: _Place
+    target: _Target
 
     def into(self, scratch: Path, directory: Path, progress: Progress | None) -> Added:
         events = self._events()
         made = scratch / _TABLE
         counts = np.zeros(256, np.int64)
         with ShardWriter(
-            made, "train", SCHEMA, events_per_shard=self.place.events_per_shard or max(len(events), 1)
+            made, "train", SCHEMA, events_per_shard=self.target.events_per_shard or max(len(events), 1)
         ) as writer:
             done = 0
             for _, rows in blocks_of(self.tables, events):
@@ -107,17 +107,17 @@ class _Making:
                 done += block.num_rows
                 if progress:
                     progress(done, len(events))
-            self._refuse_without_hadrons(counts)
-        (made if self.place.events_per_shard else writer.paths[0]).replace(self.place.path)
+            self._reject_without_hadrons(counts)
+        (made if self.target.events_per_shard else writer.paths[0]).replace(self.target.path)
         return Added(
-            str(self.place.path.relative_to(directory)),
+            str(self.target.path.relative_to(directory)),
             len(events),
             int(counts.sum()),
-            {name: int(counts[flavour]) for name, flavour in _NAMES.items()} if self._told else None,
+            {name: int(counts[flavour]) for name, flavour in _NAMES.items()} if self._with_flavours else None,
         )
 
     @property
-    def _told(self) -> bool:
+    def _with_flavours(self) -> bool:
         return "particles" in self.tables
 
     def _events(self) -> npt.NDArray[np.int64]:
@@ -127,11 +127,11 @@ class _Making:
                 raise UnusableDataset(f"tables {name} and {_SOURCE} have different events")
         return source
 
-    def _refuse_without_hadrons(self, counts: npt.NDArray[np.int64]) -> None:
-        if self._told and counts.any() and counts[LIGHT] == counts.sum():
+    def _reject_without_hadrons(self, counts: npt.NDArray[np.int64]) -> None:
+        if self._with_flavours and counts.any() and counts[LIGHT] == counts.sum():
             raise UnusableDataset(
-                "table particles names no b or c hadron in any jet: many datasets list only what reached the "
-                "detector, and cannot tell flavours; --without-flavour leaves them out"
+                "table particles has no b or c hadron in any jet: many datasets list only particles that "
+                "reach the detector, which do not determine flavours; --without-flavour omits them"
             )
 
 
@@ -139,6 +139,6 @@ def _flavours(block: pa.Table) -> npt.NDArray[np.int64]:
     """How many jets have each flavour; those without are counted as light."""
     flavour = np.asarray(pc.list_flatten(block.column("flavour")))
     counts = np.bincount(flavour, minlength=256)
-    everyone = int(np.asarray(pc.list_value_length(block.column("pt"))).sum())
-    counts[LIGHT] += everyone - len(flavour)
+    total = int(np.asarray(pc.list_value_length(block.column("pt"))).sum())
+    counts[LIGHT] += total - len(flavour)
     return counts

@@ -21,9 +21,9 @@ class Clusters:
     jet: Integers
 
 
-def anti_kt(vectors: FourVectors, events: int, least_pt: float) -> Clusters:
-    """Jets of each of ``events`` events with at least ``least_pt`` GeV, of vectors in the order of events."""
-    import awkward  # where it works: every command and every scoring process loads this plugin
+def anti_kt(vectors: FourVectors, events: int, min_pt: float) -> Clusters:
+    """Jets of each of ``events`` events with at least ``min_pt`` GeV, of vectors in the order of events."""
+    import awkward  # imported here, because every command and every scoring process loads this plugin
     import fastjet
 
     fastjet.ClusterSequenceArea.set_fastjet_banner_stream(None)  # it would go to standard output
@@ -34,7 +34,7 @@ def anti_kt(vectors: FourVectors, events: int, least_pt: float) -> Clusters:
     columns = {"px": vectors.px, "py": vectors.py, "pz": vectors.pz, "E": vectors.energy}
     inputs = awkward.unflatten(awkward.zip(columns, with_name="Momentum4D"), each)
     definition = fastjet.JetDefinition(fastjet.antikt_algorithm, RADIUS)
-    members = fastjet.ClusterSequence(inputs, definition).constituent_index(least_pt)
+    members = fastjet.ClusterSequence(inputs, definition).constituent_index(min_pt)
     jets = np.asarray(awkward.num(members, axis=1))
     sizes = np.asarray(awkward.flatten(awkward.num(members, axis=2)))
     event = np.repeat(np.arange(events), jets)
@@ -44,7 +44,7 @@ def anti_kt(vectors: FourVectors, events: int, least_pt: float) -> Clusters:
     return Clusters(event, jet)
 
 
-#: Width of a tower in pseudorapidity, and about that in azimuth, rad: small beside the radius of a jet.
+#: Width of a tower in pseudorapidity, and about that in azimuth, rad: small compared with a jet.
 WIDTH: Final = 0.025
 _AROUND: Final = round(2 * np.pi / WIDTH)
 #: More than there are towers between the beams.

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import click
 
-from collidium.cli.output import json_option, note, print_json, print_record
+from collidium.cli.options import EXISTING_DIRECTORY, json_option
+from collidium.cli.output import note, print_json, print_record
 from collidium.cli.progress import progress_bar
 
 
 @click.command()
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--config", metavar="NAME", help="One config of several.")
-@click.option("--without-flavour", is_flag=True, help="Where particles do not tell it: flavours are null.")
+@click.argument("directory", type=EXISTING_DIRECTORY)
+@click.option("--config", metavar="NAME", help="Config; default: the only one.")
+@click.option("--without-flavour", is_flag=True, help="For particles without hadrons: flavours are null.")
 @json_option
 def jets(directory: Path, config: str | None, without_flavour: bool, as_json: bool) -> None:
-    """Find the jets of the dataset in DIRECTORY: adds table jets.
+    """Add the table jets to the dataset in DIRECTORY: anti-kt jets of its calorimeter hits.
 
-    They are anti-kt jets of its calorimeter hits. Datasets of the built-in pipeline have them. Needs FastJet:
-    pip install 'collidium[sim]'.
+    Datasets of the built-in pipeline have it. Needs FastJet: pip install 'collidium[sim]'.
 
     \b
     collidium jets ./events
@@ -39,4 +39,4 @@ def jets(directory: Path, config: str | None, without_flavour: bool, as_json: bo
     record = {"table": added.path, "events": added.events, "jets": added.jets}
     print_record(record | {f"{name} jets": count for name, count in (added.flavours or {}).items()})
     if added.flavours is None:
-        note("Their flavour is null: no benchmark can be scored with them.")
+        note("Their flavour is null: they cannot be scored.")

@@ -1,12 +1,19 @@
-"""The flavour of jets, by the hadrons that decay weakly: pure functions of arrays."""
+"""The flavour of jets, by the weakly decaying hadrons of the hard scatter in them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from collidium.contracts.tables import list_lengths
+from collidium.errors import UnusableDataset
+from collidium_plugins.jet_finder.deposits import flat_columns
+from collidium_plugins.jet_finder.vectors import FourVectors
 
 BOTTOM: Final = 5
 CHARM: Final = 4
@@ -45,3 +52,40 @@ def strongest(
     inside = jet >= 0
     np.maximum.at(found, jet[inside], flavours[inside])
     return found
+
+
+#: Hadrons with less transverse momentum, GeV, do not give a jet their flavour.
+MIN_PT: Final = 5.0
+
+_MOMENTUM: Final = ("px", "py", "pz", "energy")
+_COLUMNS: Final = ("pdg_id", "vertex_primary", *_MOMENTUM)
+_HARD_SCATTER: Final = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hadrons:
+    """Hadrons with b or c quarks that decay weakly, of some events."""
+
+    vectors: FourVectors
+    flavour: npt.NDArray[np.uint8]
+
+
+def heavy_hadrons(particles: pa.Table) -> Hadrons:
+    """Those of table ``particles`` that come from the hard scatter, from :data:`MIN_PT` on.
+
+    Raises UnusableDataset if columns are missing or withheld.
+    """
+    columns = _columns(particles)
+    event = np.repeat(np.arange(particles.num_rows), list_lengths(particles, _COLUMNS[0]))
+    momenta = (columns[name].astype(np.float64) for name in _MOMENTUM)
+    every = FourVectors(event, *momenta)
+    flavour = flavour_of(columns["pdg_id"].astype(np.int64))
+    chosen = (flavour != LIGHT) & (columns["vertex_primary"] == _HARD_SCATTER) & (every.pt >= MIN_PT)
+    return Hadrons(every.take(chosen), flavour[chosen])
+
+
+def _columns(particles: pa.Table) -> dict[str, npt.NDArray[Any]]:
+    present = [name for name in _COLUMNS if name in particles.column_names]
+    if withheld := [name for name in present if particles.column(name).null_count]:
+        raise UnusableDataset(f"table particles, column {withheld[0]}: has nulls; its truth may be withheld")
+    return flat_columns(particles, "particles", _COLUMNS, "flavours of jets need it")

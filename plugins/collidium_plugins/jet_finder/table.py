@@ -8,17 +8,16 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from collidium.contracts.tables import positions_in_event
+from collidium.contracts.tables import nested, positions_in_event
 from collidium.datasets.schemas import SCHEMAS
 from collidium_plugins.jet_finder.clustering import anti_kt, towers
 from collidium_plugins.jet_finder.deposits import deposits
-from collidium_plugins.jet_finder.flavour import strongest
-from collidium_plugins.jet_finder.hadrons import Hadrons, heavy_hadrons
+from collidium_plugins.jet_finder.flavour import Hadrons, heavy_hadrons, strongest
 from collidium_plugins.jet_finder.vectors import FourVectors, Integers
 
 #: Jets that are kept: transverse momentum, GeV, and absolute pseudorapidity, that of the tracker.
-LEAST_PT: Final = 20.0
-MOST_ETA: Final = 2.5
+MIN_PT: Final = 20.0
+MAX_ETA: Final = 2.5
 
 #: What FastJet sums differs from our sums in the last digits.
 _MARGIN: Final = 0.01
@@ -32,8 +31,8 @@ SCHEMA: Final = SCHEMAS["jets"]
 def jets(calo_hits: pa.Table, particles: pa.Table | None) -> pa.Table:
     """Table ``jets`` of the events of ``calo_hits``; without ``particles`` flavours are null.
 
-    Tables have one row per event, the same ones in the same order. Jets fall in transverse momentum. Raises
-    UnusableDataset for tables that jets cannot be made of.
+    Tables have one row per event, the same ones in the same order. Jets are sorted by decreasing transverse
+    momentum. Raises UnusableDataset for unusable tables.
     """
     cells = deposits(calo_hits)
     hadrons = None if particles is None else heavy_hadrons(particles)
@@ -58,14 +57,14 @@ def _clustered(cells: FourVectors, hadrons: Hadrons | None, events: int) -> tupl
         inputs = inputs.followed_by(hadrons.vectors.scaled(_GHOST))
         places = np.argsort(inputs.event, kind="stable")
     jet = np.empty(len(inputs), np.int64)
-    jet[places] = anti_kt(inputs.take(places), events, LEAST_PT - _MARGIN).jet
+    jet[places] = anti_kt(inputs.take(places), events, MIN_PT - _MARGIN).jet
     cut = tower.max(initial=-1) + 1
     return jet[:cut][tower], jet[cut:]
 
 
 def _chosen(found: FourVectors) -> Integers:
     """The jets that are kept, in their order within events."""
-    kept = np.flatnonzero((found.pt >= LEAST_PT) & (np.abs(found.eta) < MOST_ETA))
+    kept = np.flatnonzero((found.pt >= MIN_PT) & (np.abs(found.eta) < MAX_ETA))
     columns = (found.phi, found.eta, -found.pt, found.event)
     return kept[np.lexsort([column[kept] for column in columns])]
 
@@ -76,18 +75,14 @@ def _constituents(chosen: Integers, jet: Integers, place: Integers) -> pa.Array[
     rank[chosen] = np.arange(len(chosen))
     order = np.lexsort((place, rank[jet]))
     sizes = np.bincount(rank[jet], minlength=len(chosen) + 1)[:-1]  # but for those that are not chosen
-    return _lists(sizes, pa.array(place[order][: sizes.sum()]))
+    return nested(sizes, pa.array(place[order][: sizes.sum()]))
 
 
 def _table(event_id: pa.ChunkedArray[Any], counts: Integers, columns: Mapping[str, Any]) -> pa.Table:
     arrays: list[Any] = [event_id]
     for field in list(SCHEMA)[1:]:
         if field.name in columns:
-            arrays.append(_lists(counts, pa.array(columns[field.name])).cast(field.type))
+            arrays.append(nested(counts, pa.array(columns[field.name])).cast(field.type))
         else:
             arrays.append(pa.nulls(len(counts), field.type))
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
-
-
-def _lists(lengths: Integers, entries: pa.Array[Any]) -> pa.Array[Any]:
-    return pa.ListArray.from_arrays(pa.array(np.cumsum([0, *lengths]), pa.int32()), entries)

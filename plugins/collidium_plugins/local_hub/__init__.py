@@ -1,4 +1,4 @@
-"""The embedded hub, mounted at ``/hub``: what ``huggingface_hub`` needs, on this machine.
+"""The local hub, mounted at ``/hub``: an implementation of what ``huggingface_hub`` needs.
 
 For development, demonstrations and tests. Importing this imports nothing heavy: every ``collidium`` command
 and every scoring worker does.

@@ -1,21 +1,32 @@
-"""Accounts of the hub and their tokens."""
+"""Accounts of the hub, their tokens, and how often a wrong one may be tried."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
 import sqlite3
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
+
+from cachetools import TTLCache
 
 from collidium.errors import Conflict, InvalidInput
 from collidium_plugins.local_hub.database import now
 from collidium_plugins.local_hub.names import is_account_name
 from collidium_plugins.local_hub.scopes import Scopes, allow, read_scopes
 
+#: Wrong tokens in a minute, from one address and from all together.
+OF_ONE: Final = 10
+OF_ALL: Final = 300
+WINDOW_SECONDS: Final = 60
+_ADDRESSES: Final = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody with a name on the hub."""
+    """An account of the hub."""
 
     id: int
     name: str
@@ -26,7 +37,7 @@ class Account:
 class Caller(Account):
     """An account, by one of its tokens."""
 
-    #: Of a token that came of a sign-in: the application's name; else the word for how it was made.
+    #: The application's name for a token of a sign-in, else how the token was made.
     token_label: str
     token_created_at: str
     #: What the token may do; None: everything.
@@ -65,9 +76,9 @@ def every(db: sqlite3.Connection) -> list[Account]:
 
 
 def make_token(db: sqlite3.Connection, account: Account) -> str:
-    """A new token, told this once; the account's earlier ones stop working.
+    """Make a token, shown only here; the account's earlier ones stop working.
 
-    So do its sign-ins: whoever had the earlier token may have made some.
+    So do its sign-ins: a stolen earlier token may have made some.
     """
     token = f"hub_{secrets.token_urlsafe(30)}"
     db.execute("DELETE FROM grants WHERE account_id = ?", (account.id,))
@@ -80,7 +91,7 @@ def make_token(db: sqlite3.Connection, account: Account) -> str:
 
 
 def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
-    """Whose token it is; None for one that is not valid or has expired."""
+    """The owner of a token; None for an invalid or expired one."""
     row = db.execute(
         "SELECT a.id, a.name, a.created_at, t.label, t.created_at, t.scopes "
         "FROM tokens t JOIN accounts a ON a.id = t.account_id "
@@ -95,5 +106,22 @@ def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
 
 
 def digest(token: str) -> str:
-    """By which a secret is kept and found."""
+    """The hash by which a secret is stored."""
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+class Attempts:
+    """Counts wrong tokens in this process. None can be guessed; this bounds the work of trying."""
+
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._of: TTLCache[str, int] = TTLCache[str, int](_ADDRESSES, WINDOW_SECONDS, timer)
+        self._all: TTLCache[None, int] = TTLCache[None, int](1, WINDOW_SECONDS, timer)
+
+    def are_too_many(self, address: str) -> bool:
+        """Whether the next attempt from there has to wait for :data:`WINDOW_SECONDS`."""
+        return self._of.get(address, 0) >= OF_ONE or self._all.get(None, 0) >= OF_ALL
+
+    def count(self, address: str) -> None:
+        """Count a wrong token."""
+        self._of[address] = self._of.get(address, 0) + 1
+        self._all[None] = self._all.get(None, 0) + 1

@@ -45,10 +45,9 @@ class Blobs:
         return (path.name for path in self._directory.glob("??/*"))
 
     def forget_unused(self, db: sqlite3.Connection, candidates: Iterable[str]) -> int:
-        """Delete those candidates that no repository names; ``db`` holds the write lock. Returns how many.
+        """Delete candidates that no repository refers to; return their number. ``db`` has the write lock.
 
-        Whoever names a content checks under the write lock that it is still there: a content that was
-        being named while this ran is either spared or refused to its namer, never lost afterwards.
+        A commit checks under the write lock that its contents are still there, so none of them is lost.
         """
         forgotten = 0
         for sha256 in candidates:

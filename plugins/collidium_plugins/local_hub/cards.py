@@ -1,4 +1,4 @@
-"""The front matter of a README: what tags a repository."""
+"""The front matter of a README, and the repository's tags in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BadCard(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without aliases: a few lines of them stand for a document that fills the memory."""
+    """YAML without aliases, by which a few lines can expand to fill the memory."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.events.AliasEvent):
@@ -50,7 +50,7 @@ def read_card(readme: str) -> dict[str, Any]:
 
 
 def tags_of(card: dict[str, Any]) -> list[str]:
-    """What the repository can be filtered by."""
+    """The tags by which the repository is found."""
     tags = [*_words(card.get("tags")), *_words(card.get("library_name")), *_words(card.get("pipeline_tag"))]
     tags += [f"license:{word}" for word in _words(card.get("license"))]
     tags += [f"dataset:{word}" for word in _words(card.get("datasets"))]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.output import json_option, print_json, print_table
+from collidium.cli.options import json_option
+from collidium.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from collidium_plugins.local_hub.store import Store

@@ -29,7 +29,7 @@ DESCRIPTION_LENGTH: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a commit says of itself."""
+    """The header of a commit."""
 
     title: str
     description: str
@@ -39,7 +39,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A file is there from now on."""
+    """Adds or replaces a small file."""
 
     path: Path
     entry: Entry
@@ -47,7 +47,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class PutLarge:
-    """A file whose content was uploaded before is there from now on."""
+    """Adds or replaces a file whose content was uploaded before."""
 
     path: Path
     sha256: str
@@ -55,7 +55,7 @@ class PutLarge:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A file or folder is no longer there."""
+    """Deletes a file or folder."""
 
     path: Path
     folder: bool
@@ -106,7 +106,7 @@ def check_parent(db: sqlite3.Connection, repo: Repo, branch: str, header: Header
 def check_commit(
     db: sqlite3.Connection, repo: Repo, branch: str, header: Header, changes: list[Change]
 ) -> None:
-    """Raise the HubError for which the changes would be refused now, before a content of theirs is kept."""
+    """Raise the HubError that the commit would raise now, before any content is stored."""
     draft = Draft(Trees(db, repo.id), check_parent(db, repo, branch, header).tree)
     for change in changes:
         if isinstance(change, Delete):
@@ -126,7 +126,7 @@ def apply_commit(
     header: Header,
     changes: list[Change],
 ) -> Commit:
-    """Put the changes on top of a branch, all or none; returns its new last commit.
+    """Commit the changes to a branch, all or none; returns the new commit.
 
     Raises HubError: 412 when the branch is no longer where the header says. Changes that change nothing
     make no commit.
@@ -228,7 +228,7 @@ def _large(db: sqlite3.Connection, repo: Repo, change: PutLarge) -> Entry:
 
 
 def keep_object(db: sqlite3.Connection, blobs: Blobs, repo_id: int, sha256: str, size: int) -> None:
-    """Let a repository name a content; ``db`` holds the write lock, so that it cannot go meanwhile."""
+    """Reference a content from a repository; ``db`` holds the write lock, so it is not deleted meanwhile."""
     if not blobs.has(sha256):
         raise HubError(503, "The content was tidied away just now; try again")
     db.execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?)", (repo_id, sha256, size))

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from collidium.files.write_ahead_log import use_write_ahead_log
+from collidium.files.locks import use_write_ahead_log
 
 BUSY_SECONDS: Final = 30.0
 
@@ -88,7 +88,7 @@ CREATE INDEX objects_by_content ON objects (sha256);
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """,
     2: """
--- What somebody allowed an application, once. Whatever came of it ends with it.
+-- What an account allowed an application, once. Codes and tokens made from it end with it.
 CREATE TABLE grants (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     account_id INTEGER NOT NULL REFERENCES accounts ON DELETE CASCADE,
@@ -101,7 +101,7 @@ CREATE TABLE grants (
 CREATE INDEX grants_of_account ON grants (account_id);
 CREATE INDEX grants_by_expiry ON grants (expires_at);
 -- What an application gives once for tokens: a code, or a refresh token. Used ones stay, to be recognised.
-CREATE TABLE vouchers (
+CREATE TABLE single_use_tokens (
     sha256 TEXT PRIMARY KEY,
     grant_id INTEGER NOT NULL REFERENCES grants ON DELETE CASCADE,
     kind TEXT NOT NULL CHECK (kind IN ('code', 'refresh')),
@@ -110,8 +110,8 @@ CREATE TABLE vouchers (
     expires_at TEXT NOT NULL,
     used_at TEXT
 ) WITHOUT ROWID;
-CREATE INDEX vouchers_of_grant ON vouchers (grant_id);
--- Of tokens that came of a grant: what they may do. The others may do everything.
+CREATE INDEX single_use_tokens_of_grant ON single_use_tokens (grant_id);
+-- Scopes of tokens made from a grant. Other tokens may do everything.
 ALTER TABLE tokens ADD COLUMN scopes TEXT;
 ALTER TABLE tokens ADD COLUMN grant_id INTEGER REFERENCES grants ON DELETE CASCADE;
 CREATE INDEX tokens_of_grant ON tokens (grant_id);
@@ -175,7 +175,7 @@ class Database:
 
 
 def _lay_out(db: sqlite3.Connection) -> None:
-    """Bring the file to this version, new or of an earlier one; a later one is refused."""
+    """Migrate the file to this version; a later one is refused."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA_VERSION:
         raise RuntimeError(
@@ -188,11 +188,11 @@ def _lay_out(db: sqlite3.Connection) -> None:
 
 
 def now() -> str:
-    """The present, as the hub writes times: ``2026-01-01T00:00:00.000Z``."""
+    """The current time in the hub's format: ``2026-01-01T00:00:00.000Z``."""
     return later(0)
 
 
 def later(seconds: float) -> str:
-    """The time in so many seconds."""
+    """The time after so many seconds, in the format of :func:`now`."""
     time = datetime.now(UTC) + timedelta(seconds=seconds)
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

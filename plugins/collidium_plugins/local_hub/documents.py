@@ -1,4 +1,4 @@
-"""What the hub tells of repositories, commits and files, in the shapes that its clients read."""
+"""Repositories, commits and files as JSON documents in the format of the hub's clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collidium_plugins.local_hub.trees import Entry, Path, Trees
 
 
 def account_document(account: Caller) -> dict[str, Any]:
-    """The answer to whoami."""
+    """The response to whoami."""
     token = {
         "displayName": account.token_label,
         "role": _role(account),
@@ -96,7 +96,7 @@ def entry_document(path: Path, entry: Entry, last: Commit | None = None) -> dict
 
 
 def lfs_file_document(path: Path, entry: Entry, commit: Commit) -> dict[str, Any]:
-    """A content by LFS, and the commit that brought it."""
+    """A content by LFS, and the commit that added it."""
     return {
         "fileOid": entry.sha256,
         "oid": entry.sha256,

@@ -1,4 +1,4 @@
-"""What the hub answers when it cannot do what was asked.
+"""Errors of the hub.
 
 The codes are those that ``huggingface_hub`` turns into its own exceptions. A client tries 408, 429 and 5xx
 again, so what is final is another 4xx.
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class HubError(Exception):
-    """A refusal, with what goes into status, ``X-Error-Code`` and body."""
+    """An error response: its status, ``X-Error-Code`` and body."""
 
     def __init__(
         self, status: int, message: str, code: str | None = None, body: Mapping[str, Any] | None = None
@@ -24,7 +24,7 @@ class HubError(Exception):
 
 
 def invalid(message: str) -> HubError:
-    """What was sent cannot be taken."""
+    """The request is invalid."""
     return HubError(400, message)
 
 
@@ -33,7 +33,7 @@ def not_signed_in() -> HubError:
 
 
 def repo_not_found(*, anonymous: bool) -> HubError:
-    """No such repository, or none that the caller may see: the answer does not tell which."""
+    """No such repository, or none that the caller may see: the response does not reveal which."""
     return HubError(401 if anonymous else 404, "Repository not found", "RepoNotFound")
 
 

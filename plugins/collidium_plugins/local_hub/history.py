@@ -1,4 +1,4 @@
-"""Commits: one line of them per branch, each with its tree."""
+"""Commits: a linear history per branch, each with its tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEARCHED_COMMITS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One state of a repository, and who brought it about."""
+    """A commit: a state of a repository and its author."""
 
     oid: str
     parent: str | None
@@ -29,7 +29,7 @@ class Commit:
 
 
 def lfs_files(db: sqlite3.Connection, repo_id: int) -> Iterator[tuple[Path, Entry, Commit]]:
-    """Every content that ever was in the repository by LFS: once, where and when it first came."""
+    """Every content that was ever in the repository by LFS, once, with its first path and commit."""
     trees, walked, found = Trees(db, repo_id), set[str](), set[str | None]()
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM commits WHERE repo_id = ? ORDER BY created_at, oid",  # noqa: S608 -- fixed columns

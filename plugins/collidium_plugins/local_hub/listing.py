@@ -22,7 +22,7 @@ FILES: Final = 20_000
 FILTERS: Final = 20
 TEXT_LENGTH: Final = 200
 
-#: What a list can be sorted by, newest or most first. Nobody counts downloads here, so all are equal.
+#: Sort keys of lists, newest or most first. Downloads are not counted, so all are equal by them.
 _SORTS: Final = {
     "lastModified": "r.modified_at",
     "createdAt": "r.created_at",
@@ -34,7 +34,7 @@ _SORTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked for."""
+    """The filters, order and page of a list."""
 
     kind: Kind
     filters: Sequence[str] = ()

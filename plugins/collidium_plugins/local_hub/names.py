@@ -1,4 +1,4 @@
-"""Names that come from outside: of accounts, repositories, revisions and files."""
+"""Validates names of accounts, repositories, revisions and files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_account_name(name: object) -> TypeGuard[str]:
 
 
 def page_prefix(kind: Kind) -> str:
-    """What stands before ``namespace/name`` in addresses that are no API."""
+    """The prefix of ``namespace/name`` in addresses outside the API."""
     return "" if kind == "models" else f"{kind}/"
 
 
@@ -48,7 +48,7 @@ def is_revision(name: str) -> bool:
 
 
 def check_ref_name(name: object) -> str:
-    """The name if a branch or tag may have it; raises HubError 400."""
+    """Validate the name of a branch or tag; raises HubError 400."""
     if (
         not isinstance(name, str)
         or not _REVISION.fullmatch(name)
@@ -63,7 +63,7 @@ def check_ref_name(name: object) -> str:
 
 
 def check_path(path: object) -> tuple[str, ...]:
-    """A file's path as its segments; raises HubError 400 for one that could mislead anybody's disk."""
+    """A file's path as its segments; raises HubError 400 for one that is unsafe on a disk."""
     if not isinstance(path, str) or not path or len(path.encode(errors="replace")) > PATH_BYTES:
         raise invalid(f"A path is a string of 1 to {PATH_BYTES} bytes")
     segments = tuple(path.split("/"))

@@ -61,7 +61,7 @@ def select(tail: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Which repository is meant, and who asks."""
+    """A repository by name, and the caller."""
 
     kind: Kind
     namespace: str
@@ -70,7 +70,7 @@ class Address:
 
 
 def find(db: sqlite3.Connection, kind: Kind, namespace: str, name: str) -> Repo | None:
-    """The repository, whoever asks; names count whatever their case."""
+    """The repository, without a check of access; names ignore case."""
     if not (is_name(namespace) and is_name(name)):
         return None
     row = db.execute(

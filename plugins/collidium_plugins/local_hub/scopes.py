@@ -1,10 +1,10 @@
-"""What a token of the hub may do: everything, or what somebody allowed an application."""
+"""Scopes of tokens: what an application was allowed. Tokens without scopes may do everything."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Scopes of the hub, each in the words in which people are asked for it.
+#: Scopes of the hub, each as the consent page describes it.
 SCOPES: Final = {
     "openid": "Know that it is you who signs in",
     "profile": "See your account's name",
@@ -14,7 +14,7 @@ SCOPES: Final = {
     "manage-repos": "Make and delete repositories under your name",
 }
 
-#: Who may do the former may do the latter too.
+#: Scopes implied by others.
 _IMPLIED: Final = {
     "write-repos": frozenset({"read-repos"}),
     "manage-repos": frozenset({"read-repos", "write-repos"}),
@@ -34,7 +34,7 @@ def write_scopes(scopes: Scopes) -> str:
 
 
 def allow(granted: Scopes | None, wanted: str) -> bool:
-    """Whether these scopes allow what is wanted; None are those of a token of the account itself: all."""
+    """Whether these scopes allow ``wanted``; None, for a token of the account itself, allows everything."""
     return granted is None or any(
         wanted == scope or wanted in _IMPLIED.get(scope, frozenset()) for scope in granted
     )

@@ -1,4 +1,4 @@
-"""Addresses that carry their own permission: whoever has one may upload that one content for a while."""
+"""Signed upload addresses: each permits the upload of one content for a limited time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Signer:
         self._key = key
 
     def sign(self, repo_id: int, sha256: str, size: int) -> tuple[Upload, str]:
-        """An upload from now on, and its signature."""
+        """A new upload, and its signature."""
         upload = Upload(repo_id, sha256, size, int(time.time()) + VALID_SECONDS)
         return upload, self._signature(upload)
 

@@ -1,4 +1,4 @@
-"""All that the hub keeps, in one directory."""
+"""All data of the hub, in one directory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from collidium_plugins.local_hub.signing import Signer, shared_key
 class Store:
     """Metadata and contents; shared by any number of processes, and consistent after any of them dies.
 
-    A content is on disk before anything names it, and all that a request changes is one transaction. What a
-    killed process leaves is unfinished uploads and contents that nobody names: :meth:`tidy` removes them.
+    A content is on disk before anything refers to it, and all that a request changes is one transaction.
+    A killed process leaves unfinished uploads and unreferenced contents: :meth:`tidy` removes them.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -35,7 +35,7 @@ class Store:
         self.forget_unused(self.blobs.every())
 
     def forget_unused(self, candidates: Iterable[str]) -> None:
-        """Delete those contents that no repository names any more."""
+        """Delete those contents that no repository refers to."""
         with self.database.writing() as db:
             self.blobs.forget_unused(db, candidates)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from collidium_plugins.local_hub.failures import entry_not_found, invalid
 
-#: Entries of one directory. Each commit writes its directories anew, so that larger ones would be slow.
+#: Entries of one directory. Each commit rewrites its directories, so larger ones would be slow.
 DIRECTORY_ENTRIES: Final = 20_000
 
 Path = tuple[str, ...]
@@ -33,7 +33,7 @@ class Entry:
 
     @property
     def etag(self) -> str | None:
-        """What names the content to clients that download it."""
+        """The entity tag for downloads."""
         return self.sha256 if self.lfs else self.oid
 
     @property
@@ -78,7 +78,7 @@ class Trees:
         return oid
 
     def find(self, root: str, path: Path) -> Entry | None:
-        """What is at ``path``; the empty path is the root directory."""
+        """Return the entry at ``path``; the empty path is the root directory."""
         entry = Entry(root)
         for name in path:
             found = self.read(entry.oid).get(name) if entry.is_directory else None
@@ -141,7 +141,7 @@ class Draft:
             self._entries[name] = entry
 
     def delete(self, path: Path, *, folder: bool) -> None:
-        """Take away a file or a folder; raises HubError when there is none."""
+        """Delete a file or a folder; raises HubError when there is none."""
         try:
             self._delete(path, folder)
         except KeyError:

@@ -1,9 +1,9 @@
 """The pipeline of production: MadGraph, Pythia, Geant4 and ACTS on the Open Data Detector, in containers.
 
 Image and scripts are those of the public ColliderML production, both pinned. The image has the programs; the
-Containerfile beside this module adds to it what they fetch from the network on first use: the scripts at
-their tag, the detector's geometry, Geant4's data, Python packages. So stages run without network and as
-nobody in particular. docs/local-simulation.md says what of this could be verified.
+Containerfile next to this module adds to it what they fetch from the network on first use: the scripts at
+their tag, the detector's geometry, Geant4's data, Python packages. So stages run without network and as any
+user. docs/local-simulation.md says what of this was verified.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OTHERS: Final = (
     *("zee", "zmumu", "zprime"),
 )
 _REASON: Final = f"its scripts at {SCRIPTS} have settings for containers for {' and '.join(_CHANNELS)} alone"
-#: In bash, for the scripts' own set-up can be sourced by nothing else.
+#: In bash, because the scripts' set-up must be sourced.
 _PROGRAM: Final = (
     "bash",
     "-c",

@@ -14,7 +14,7 @@ from typing import Final
 from quart import Response, request
 
 from collidium.errors import NotFound
-from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.context import Route
 
 _FOREVER: Final = "public, max-age=31536000, immutable"
 #: What a version begins with, and no file or folder does.

@@ -30,7 +30,7 @@ class Datum:
     x_error: float | None = None
     y_error: float | None = None
     #: What it is, in words.
-    told: str = ""
+    text: str = ""
     #: How it is marked: a class of the style sheet.
     kind: str = ""
 
@@ -42,7 +42,7 @@ class Mark:
     x: float
     y: float
     bars: tuple[tuple[float, float, float, float], ...]
-    told: str
+    text: str
     kind: str
 
 
@@ -89,7 +89,7 @@ class _Frame:
             bars.append((x, self.up(datum.y - datum.y_error), x, self.up(datum.y + datum.y_error)))
         if datum.x_error:
             bars.append((self.across(datum.x - datum.x_error), y, self.across(datum.x + datum.x_error), y))
-        return Mark(x, y, tuple(bars), datum.told, datum.kind)
+        return Mark(x, y, tuple(bars), datum.text, datum.kind)
 
 
 def plot(

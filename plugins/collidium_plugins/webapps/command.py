@@ -1,4 +1,4 @@
-"""``collidium web``: the pages, served apart from the backend that they ask."""
+"""``collidium web``: the pages, served apart from the backend that they call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 @click.command()
-@click.option("--backend", help="Address of the server that they ask; default: PLATFORM_BACKEND.")
+@click.option("--backend", help="Address of the server that they call; default: PLATFORM_BACKEND.")
 @click.option("--host", help="Address to listen on; default: PLATFORM_HOST, else 127.0.0.1.")
 @click.option(
     "--port",
@@ -21,9 +21,10 @@ import click
 def web(backend: str | None, host: str | None, port: int | None, data_dir: Path | None) -> None:
     """Serve the pages for browsers apart from their server, until SIGTERM or Ctrl-C.
 
-    They need no database. `collidium serve` has them as well, and needs nothing of this. The server has to
-    let them in: PLATFORM_CORS_ORIGINS with the address of the pages, and, where its own hub signs people in,
-    PLATFORM_OAUTH_REDIRECT_URIS with that address and /web/callback.
+    `collidium serve` has them as well, and needs nothing of this. Sessions are kept in
+    PLATFORM_DATABASE_URL, by default an SQLite file in the data directory; apart from the server's.
+    The server has to let them in: PLATFORM_CORS_ORIGINS with the address of the pages, and, where its own hub
+    signs people in, PLATFORM_OAUTH_REDIRECT_URIS with that address and /web/callback.
 
     \b
     collidium web --backend https://api.example.org --port 8080

@@ -1,31 +1,50 @@
-"""What a handler of a page works with: the backend, the settings, who looks at it."""
+"""What a handler of a page works with: the backend, the settings, the session of the browser."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import Context
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from quart import Quart, current_app, g, request
+import httpx
+from quart import Quart, Response, current_app, g, has_request_context, request
 
+from collidium.api import browsers
 from collidium.client import AsyncClient
 from collidium.errors import Unauthenticated, Unavailable
+from collidium.runtime.http_client import HttpClient
+from collidium.runtime.http_transport import BoundedTransport
+from collidium.sessions import Session, Sessions
 from collidium.settings import Settings
-from collidium_plugins.webapps import ways
-from collidium_plugins.webapps.session import Session
-from collidium_plugins.webapps.sign_in import service
-from collidium_plugins.webapps.sign_in.service import SignIn
+from collidium_plugins.webapps.sign_in.flow import Client
+from collidium_plugins.webapps.sign_in.provider import Provider
+
+#: Method, rule below the prefix of the module's blueprint, and handler; the rule of the prefix itself is "".
+Route = tuple[str, str, Callable[..., Awaitable[Response]]]
 
 _EXTENSION: Final = "collidium.webapps"
 #: Where the local hub is mounted on its server.
 _LOCAL_HUB: Final = "/hub"
 
-ENDED: Final = "your session has ended; sign in again"
+#: Of a backend elsewhere: seconds for a call, calls at a time, and bytes of an answer, more than any has.
+_CALL_SECONDS: Final = 30.0
+_CONNECTIONS: Final = 100
+_LONGEST_ANSWER: Final = 64 * 1024**2
 
 
 class SignInNeeded(Unauthenticated):
-    """Only for somebody who is signed in."""
+    """Only for users who are signed in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """What pages have that are served apart from the platform: its address, and sessions of their own."""
+
+    backend: str
+    sessions: Sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,79 +52,114 @@ class Web:
     """What the pages of one process share."""
 
     settings: Settings
-    #: Calls the backend as nobody.
+    #: Calls the backend without a token.
     client: AsyncClient
-    #: How what browsers call for the account is passed on to the backend.
-    forwarding: ways.Forwarding
     #: The backend's address for scripts; empty: the pages' own.
     api_base: str
     #: The hub as this machine reaches it.
     hub_url: str
-    sign_in: SignIn
+    sessions: Sessions
+    #: Signs in with the hub.
+    sign_in: Client
 
 
 @asynccontextmanager
-async def opened(app: Quart, settings: Settings, backend: str | None) -> AsyncIterator[None]:
+async def opened(app: Quart, settings: Settings, apart: Apart | None) -> AsyncIterator[None]:
     """Let the application serve the pages."""
-    hub_url = settings.hub_url or (backend or settings.base_url) + _LOCAL_HUB
-    # Mounted, a call need not leave the process; it is the same call all the same.
-    way = ways.elsewhere() if backend else ways.in_process(app)
+    backend = apart.backend if apart else settings.base_url
+    sessions = apart.sessions if apart else _sessions_of_platform()
+    hub_url = settings.hub_url or backend + _LOCAL_HUB
     async with AsyncExitStack() as stack:
-        client = AsyncClient(backend or settings.base_url, token="", admin_token="", way=way)
+        transport = over_http() if apart else in_process(app)
+        client = AsyncClient(backend, token="", admin_token="", way=transport)
         await stack.enter_async_context(client)
-        forwarding = await stack.enter_async_context(
-            ways.forwarding(client.backend, None if backend else app)
+        provider = Provider(hub_url)
+        stack.push_async_callback(provider.close)
+        secret = settings.oauth_client_secret.get_secret_value() if settings.oauth_client_secret else None
+        app.extensions[_EXTENSION] = Web(
+            settings,
+            client,
+            client.backend if apart else "",
+            hub_url,
+            sessions,
+            Client(provider, settings.oauth_client_id, secret, settings.oauth_scopes),
         )
-        sign_in = await stack.enter_async_context(service.opened(settings, hub_url))
-        api_base = client.backend if backend else ""
-        app.extensions[_EXTENSION] = Web(settings, client, forwarding, api_base, hub_url, sign_in)
         stack.callback(app.extensions.pop, _EXTENSION)
         yield
+
+
+def _sessions_of_platform() -> Sessions:
+    # All domains come with the platform, which pages apart do without.
+    from collidium.api.context import platform
+
+    return platform().sessions
+
+
+def over_http() -> BoundedTransport:
+    """Calls a backend elsewhere."""
+    return BoundedTransport(HttpClient(_CALL_SECONDS, _CONNECTIONS), _LONGEST_ANSWER)
+
+
+def in_process(app: Quart) -> httpx.ASGITransport:
+    """Calls the application itself. A context of its own keeps each call from inheriting its caller."""
+    # Quart's proxy stands for it only while it handles something.
+    asgi = getattr(app, "_get_current_object", lambda: app)()
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if has_request_context():
+            # The backend counts unknown tokens by the address that they come from: that of the browser.
+            passed = request.headers.getlist("X-Forwarded-For")
+            headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in passed]
+            client = (request.remote_addr or "", 0)
+            scope = {**scope, "client": client, "headers": [*scope["headers"], *headers]}
+        await asyncio.get_running_loop().create_task(asgi(scope, receive, send), context=Context())
+
+    return httpx.ASGITransport(answer)
 
 
 def web() -> Web:
     """What the pages share. Raises Unavailable where they have not started."""
     shared: Web | None = current_app.extensions.get(_EXTENSION)
     if shared is None:
-        raise Unavailable("the pages did not start; operators find why in the log")
+        raise Unavailable("the pages did not start; the server's log says why")
     return shared
 
 
 def backend() -> AsyncClient:
-    """The backend, called as nobody: what is public."""
+    """The backend, called without a token: what is public."""
     return web().client
 
 
 def backend_as_user() -> AsyncClient:
-    """The backend, called for whoever is signed in. Raises SignInNeeded when nobody is."""
+    """The backend, called for the user who is signed in. Raises SignInNeeded when there is none."""
     return web().client.acting_as(signed_in().token)
 
 
 def signed_in() -> Session:
-    """Who is signed in. Raises SignInNeeded when nobody is."""
+    """The session of the request. Raises SignInNeeded when there is none."""
     session = viewer()
     if session is None:
-        raise SignInNeeded(ENDED if g.get("web_session_ended") else "sign in to go on")
+        raise SignInNeeded(browsers.ENDED if g.get("web_session_ended") else "sign in to go on")
     return session
 
 
 def viewer() -> Session | None:
-    """Who looks at the page, if they are signed in."""
+    """The session of the request, if the user is signed in."""
     session: Session | None = g.get("web_session")
     return session
 
 
 async def end_session() -> None:
-    """End the session of this request, if it has one, here and in the store."""
+    """End the session of this request, if it has one, here and in the database."""
     session = viewer()
     if session is not None:
-        await web().sign_in.sessions.end(session.key)
+        await web().sessions.end(session.key)
         g.web_session, g.web_session_ended = None, True
 
 
 def origin() -> str:
     """Where browsers reach the pages: scheme and host, no slash at the end."""
-    return web().settings.public_url or f"{request.scheme}://{request.host}"
+    return browsers.origin(web().settings)
 
 
 def hub_url() -> str:
@@ -113,7 +167,7 @@ def hub_url() -> str:
     return web().settings.hub_url or (web().api_base or origin()) + _LOCAL_HUB
 
 
-def as_browsers_do(address: str) -> str:
-    """An address of the hub as browsers reach it: the local hub tells those by which it was asked."""
+def address_for_browsers(address: str) -> str:
+    """An address of the hub as browsers reach it: the local hub answers with those by which it was asked."""
     within = f"{web().hub_url}/"
     return f"{hub_url()}/{address.removeprefix(within)}" if address.startswith(within) else address

@@ -1,4 +1,4 @@
-"""Whatever goes wrong on a page is told on a page; what scripts called is answered as the backend answers."""
+"""Errors as pages, whatever was called."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from markupsafe import escape
-from quart import Blueprint, Quart, Response, g, request
+from quart import Blueprint, Quart, Response, g
 from werkzeug.exceptions import HTTPException
 
-from collidium.api.problems import problem
+from collidium.api import browsers, problems
 from collidium.errors import CollidiumError, Unauthenticated, Unreachable
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.rendering import render
-from collidium_plugins.webapps.sign_in import returning
+from collidium_plugins.webapps.sign_in import forms
 
 logger = logging.getLogger(__name__)
 
-#: What is below it is called by scripts.
-CALLS: Final = "/web/v1/"
-#: Headers of an error that the browser is told.
-_TOLD: Final = ("Allow", "Retry-After")
+#: Headers of an error that the page keeps.
+_KEPT: Final = ("Allow", "Retry-After")
 
-#: What people are told whose page needs the backend, which does not answer.
+#: Shown where the backend does not answer.
 AWAY: Final = "the server that these pages ask is away. Try again in a moment"
 
-#: What a page says at its top, where the platform's own title is written for programs.
+#: Headings of pages; the platform's own titles are written for programs.
 _TITLES: Final = {
     400: "That did not work",
     401: "Please sign in",
@@ -59,29 +57,31 @@ async def _own(error: CollidiumError) -> Response:
     if isinstance(error, Unauthenticated) and context.viewer() is not None:
         # The backend does not take the session's token any more.
         await context.end_session()
-        error = context.SignInNeeded(context.ENDED)
-    return await _told(status, error.title, in_words(error), errors=error.errors, headers=error.headers)
+        error = context.SignInNeeded(browsers.ENDED)
+    return await _response(status, error.title, in_words(error), errors=error.errors, headers=error.headers)
 
 
 def in_words(error: CollidiumError) -> str:
-    """What people are told of an error."""
+    """What a page says of an error."""
     # The client's words are for whoever runs a program: they name addresses and settings.
     return AWAY if isinstance(error, Unreachable) else error.detail
 
 
 async def _http(error: HTTPException) -> Response:
     headers = dict(error.get_headers())
-    return await _told(error.code or 500, error.name, error.description or "", headers=headers)
+    return await _response(error.code or 500, error.name, error.description or "", headers=headers)
 
 
 async def _unexpected(error: Exception) -> Response:
     if isinstance(error, asyncio.CancelledError):
         raise error
+    if away := problems.database_away(error):
+        return await _own(away)
     logger.error("unexpected error on a page", exc_info=error)
-    return await _told(500, "Internal error", "the server failed; it is not your fault")
+    return await _response(500, "Internal error", "the server failed; it is not your fault")
 
 
-async def _told(
+async def _response(
     status: int,
     title: str,
     detail: str,
@@ -89,9 +89,7 @@ async def _told(
     errors: Sequence[Mapping[str, Any]] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    kept = {name: value for name, value in (headers or {}).items() if name in _TOLD}
-    if request.path.startswith(CALLS):
-        return problem(status, title, detail, errors=errors, headers=kept)
+    kept = {name: value for name, value in (headers or {}).items() if name in _KEPT}
     try:
         response = await _page(status, _TITLES.get(status, title), detail, errors, kept.get("Retry-After"))
     except Exception:  # whatever it is: there is a page all the same
@@ -105,7 +103,9 @@ async def _told(
 async def _page(
     status: int, title: str, detail: str, errors: Sequence[Mapping[str, Any]], retry_after: str | None
 ) -> Response:
-    sign_in = f"/web/sign-in?{urlencode({'next': await returning.here()})}" if status == 401 else None
+    sign_in = (
+        f"/web/sign-in?{urlencode({'next': await forms.page_to_return_to()})}" if status == 401 else None
+    )
     return await render(
         "error.html",
         status=status,

@@ -9,10 +9,9 @@ from quart import Response, request
 from collidium.client import DatasetEntry
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.answers import see_other, with_query
+from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.errors import in_words
-from collidium_plugins.webapps.rendering import render
-from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.rendering import render, see_other, with_query
 
 #: Datasets that the page offers by name; others are shown by their address.
 _OFFERED: Final = 200
@@ -40,7 +39,7 @@ async def show() -> Response:
 
 
 async def _datasets() -> tuple[list[DatasetEntry], str]:
-    """What may be looked at. Where the backend cannot tell, why; an event may be there all the same."""
+    """The datasets to offer, or why the backend cannot list them."""
     try:
         return list((await context.backend().datasets(limit=_OFFERED)).items), ""
     except CollidiumError as error:
@@ -53,7 +52,7 @@ def _parts(dataset: str) -> tuple[str, str]:
 
 
 def _number(text: str) -> int | None:
-    """An event's id as somebody typed it; None where it is none."""
+    """An event's id as it was typed; None where it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
 
 

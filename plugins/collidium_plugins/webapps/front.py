@@ -13,19 +13,18 @@ from quart import Response, current_app
 from collidium.client import AsyncClient, DatasetEntry, HubModel, Page, Place, TaskCard
 from collidium.errors import CollidiumError, Unavailable
 from collidium.runtime.shared_calls import SharedCalls
-from collidium_plugins.webapps.context import backend, origin, web
+from collidium_plugins.webapps.context import Route, backend, origin, web
 from collidium_plugins.webapps.errors import in_words
 from collidium_plugins.webapps.rendering import render
-from collidium_plugins.webapps.routes import Route
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 #: How old the numbers may be.
 KEPT_SECONDS: Final = 5.0
-#: Datasets and models that are counted; of more it is told that there are more. Tasks whose leader is shown.
+#: Datasets and models that are counted, beyond which the page says "more". Tasks whose leader is shown.
 COUNTED: Final = 100
 TASKS: Final = 20
-#: How long a part is waited for: no client's timeout holds where the backend is asked in the same process.
+#: How long a part may take: the client's timeout does not apply in the same process.
 PATIENCE_SECONDS: Final = 5.0
 
 _EXTENSION: Final = "collidium.webapps.front"
@@ -33,16 +32,16 @@ _EXTENSION: Final = "collidium.webapps.front"
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """A task and who leads it."""
+    """A task and its leading submission."""
 
     task: TaskCard
-    #: None: nobody.
+    #: None without submissions.
     place: Place | None
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the backend told; None where it could not."""
+    """What the backend answered; None where it could not."""
 
     tasks: Sequence[TaskCard] | None
     leaders: Sequence[Leader]
@@ -53,7 +52,7 @@ class Overview:
 
     @property
     def events(self) -> int | None:
-        """Events of the datasets, as far as these tell how many they have."""
+        """Events of the datasets that report how many they have."""
         if self.datasets is None:
             return None
         return sum(entry.events or 0 for entry in self.datasets)
@@ -71,10 +70,12 @@ async def show() -> Response:
 async def _ask() -> Overview:
     server = backend()
     tasks, datasets, models = await asyncio.gather(
-        _told(server.tasks()), _told(server.datasets(limit=COUNTED)), _told(server.models(limit=COUNTED))
+        _or_error(server.tasks()),
+        _or_error(server.datasets(limit=COUNTED)),
+        _or_error(server.models(limit=COUNTED)),
     )
     listed = () if isinstance(tasks, CollidiumError) else tasks.items[:TASKS]
-    leaders = await asyncio.gather(*(_told(_leader(server, task)) for task in listed))
+    leaders = await asyncio.gather(*(_or_error(_leader(server, task)) for task in listed))
     reasons = [
         in_words(part) for part in (tasks, datasets, models, *leaders) if isinstance(part, CollidiumError)
     ]
@@ -91,13 +92,13 @@ async def _leader(server: AsyncClient, task: TaskCard) -> Leader:
     return Leader(task, next(iter(await server.leaderboard(task.name, limit=1)), None))
 
 
-async def _told(answer: Awaitable[Answer]) -> Answer | CollidiumError:
-    """The answer, or why there is none: a part that is missing leaves the rest of the page."""
+async def _or_error(answer: Awaitable[Result]) -> Result | CollidiumError:
+    """The answer, or the error: a part that is missing leaves the rest of the page."""
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await answer
     except TimeoutError:
-        return Unavailable("some numbers take long today; they are here in a moment")
+        return Unavailable("some numbers take longer than usual; try again in a moment")
     except CollidiumError as error:
         return error
 

@@ -1,4 +1,4 @@
-"""What every answer of the pages tells the browser to refuse."""
+"""Security headers of every page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIXED: Final = {
 
 
 async def protect(response: Response) -> Response:
-    """Add the security headers. Pages of somebody who is signed in are kept by no cache."""
+    """Add the security headers. No cache keeps pages of a signed-in user."""
     response.headers["Content-Security-Policy"] = content_security_policy()
     response.headers.update(_FIXED)
     if "Cache-Control" not in response.headers:
@@ -32,7 +32,7 @@ def content_security_policy() -> str:
     """Scripts, styles and pictures of our own alone; calls to the backend, forms to the hub that signs in."""
     try:
         backend, hub = context.web().api_base, _origin(context.hub_url())
-    except Unavailable:  # the answer says already that the pages did not start
+    except Unavailable:  # the page says already that the pages did not start
         backend, hub = "", ""
     rules = {
         "default-src": "'none'",

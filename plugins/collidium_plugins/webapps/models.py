@@ -10,10 +10,8 @@ from quart import Response, request
 
 from collidium.client import AsyncClient, Place, TaskCard
 from collidium.errors import NotFound
-from collidium_plugins.webapps.answers import with_query
-from collidium_plugins.webapps.context import backend, web
-from collidium_plugins.webapps.rendering import render
-from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.context import Route, backend, web
+from collidium_plugins.webapps.rendering import render, with_query
 
 #: Models on a page, and places of one model on each leaderboard.
 PAGE: Final = 24
@@ -56,7 +54,7 @@ async def show_one(namespace: str, name: str) -> Response:
     return await render("model.html", repo=repo, model=model, places=places)
 
 
-async def tell_how() -> Response:
+async def show_how_to_list() -> Response:
     """``GET /models/list-yours``"""
     tasks = await backend().tasks()
     return await render("how-to-get-listed.html", tasks=tasks.items, platform_tag=web().settings.platform_tag)
@@ -68,6 +66,6 @@ async def _standing(server: AsyncClient, task: TaskCard, repo: str) -> tuple[Tas
 
 ROUTES: Final[list[Route]] = [
     ("GET", "", show),
-    ("GET", "/list-yours", tell_how),
+    ("GET", "/list-yours", show_how_to_list),
     ("GET", "/<namespace>/<name>", show_one),
 ]

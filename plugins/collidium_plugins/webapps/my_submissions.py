@@ -9,9 +9,8 @@ from typing import Final
 from quart import Response, request
 
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.answers import with_query
-from collidium_plugins.webapps.rendering import render
-from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.context import Route
+from collidium_plugins.webapps.rendering import render, with_query
 
 #: Submissions on a page.
 PAGE: Final = 25

@@ -1,16 +1,18 @@
-"""Pages from templates, which escape whatever they are given."""
+"""Pages from templates, which escape whatever they are given, and redirects between pages."""
 
 from __future__ import annotations
 
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 from quart import Response, render_template, request
 
 from collidium import __version__
+from collidium.errors import CollidiumError
 from collidium_plugins.webapps import assets, context
 from collidium_plugins.webapps.quantities import written
-from collidium_plugins.webapps.sign_in import returning
+from collidium_plugins.webapps.sign_in import forms
 
 #: The apps in the order of the navigation: address and name.
 NAVIGATION: Final = (
@@ -19,6 +21,9 @@ NAVIGATION: Final = (
     ("/leaderboard", "Leaderboard"),
     ("/models", "Models"),
 )
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
 
 
 async def render(template: str, **values: Any) -> Response:
@@ -34,7 +39,7 @@ async def render(template: str, **values: Any) -> Response:
         hub=context.hub_url(),
         navigation=NAVIGATION,
         path=request.path,
-        here=returning.this_page(),
+        here=forms.this_page(),
         version=__version__,
         written=written,
         **values,
@@ -44,3 +49,33 @@ async def render(template: str, **values: Any) -> Response:
 
 def _csrf_field(secret: str) -> Markup:
     return Markup('<input type="hidden" name="csrf_token" value="{}">').format(secret)
+
+
+def see_other(address: str) -> Response:
+    """On to another page, which is asked for by GET whatever came before (RFC 9110, section 15.4.4)."""
+    return Response("", status=303, headers={"Location": address, "Cache-Control": "no-store"})
+
+
+def refused(page: Response, error: CollidiumError) -> Response:
+    """The page of a form with the status of the backend's error, and its Retry-After."""
+    page.status_code = error.status
+    if "Retry-After" in error.headers:
+        page.headers["Retry-After"] = error.headers["Retry-After"]
+    return page
+
+
+def retry_after(error: CollidiumError | None) -> str:
+    """How long to wait, for people; empty where the backend did not say."""
+    text = error.headers.get("Retry-After", "") if error else ""
+    if not (text.isascii() and text.isdecimal()):
+        return ""
+    seconds = int(text[:9])
+    if seconds < 2 * _MINUTE:
+        return f"{seconds} seconds"
+    return f"{-(-seconds // _MINUTE)} minutes" if seconds < 2 * _HOUR else f"{-(-seconds // _HOUR)} hours"
+
+
+def with_query(path: str, **query: object) -> str:
+    """The path with a query; what is empty or None is left out."""
+    text = urlencode({name: value for name, value in query.items() if value not in ("", None)})
+    return f"{path}?{text}" if text else path

@@ -9,20 +9,22 @@ import click
 from hypercorn.asyncio import serve
 from quart import Quart
 
+from collidium import sessions
 from collidium.api import bodies, requests
 from collidium.client.connection import check_backend
 from collidium.errors import ConfigurationError
 from collidium.hub.saved_login import DEFAULT_BACKEND
 from collidium.runtime import logs
-from collidium.server.listener import listen
+from collidium.server.run import listen
 from collidium.server.worker import hypercorn_config, stop_requested
 from collidium.settings import Settings
 from collidium_plugins.webapps import errors, headers
+from collidium_plugins.webapps.context import Apart
 from collidium_plugins.webapps.site import make_blueprints
 
 
 def run(settings: Settings, backend: str | None) -> None:
-    """Serve until told to stop. Raises ConfigurationError when it cannot start."""
+    """Serve until SIGTERM or SIGINT. Raises ConfigurationError when it cannot start."""
     address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
     logs.configure(settings.log_level, settings.log_format)
     with listen(settings.host, settings.port) as listener:
@@ -34,20 +36,25 @@ def run(settings: Settings, backend: str | None) -> None:
             click.echo(f"The pages of {address} are at {settings.base_url}")
             await stop_requested()
 
-        config = hypercorn_config([listener], settings.log_level)
-        asyncio.run(serve(make_app(settings, address), config, shutdown_trigger=until_stopped))
+        async def serve_pages() -> None:
+            async with sessions.opened(settings) as opened:
+                config = hypercorn_config([listener], settings.log_level)
+                app = make_app(settings, Apart(address, opened))
+                await serve(app, config, shutdown_trigger=until_stopped)
+
+        asyncio.run(serve_pages())
 
 
-def make_app(settings: Settings, backend: str) -> Quart:
-    """The pages as an application of their own, which asks the server at ``backend``."""
+def make_app(settings: Settings, apart: Apart) -> Quart:
+    """The pages as an application of their own."""
     app = Quart("collidium.web", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
     bodies.install(app)
     requests.install(app)
-    # Beside the blueprints, too: here no address is anybody else's.
+    # Also for addresses of no blueprint.
     errors.install(app)
     app.after_request(headers.protect)
-    for blueprint in make_blueprints(settings, backend):
+    for blueprint in make_blueprints(settings, apart):
         app.register_blueprint(blueprint)
     return app

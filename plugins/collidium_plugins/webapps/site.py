@@ -14,7 +14,6 @@ from collidium_plugins.webapps import (
     context,
     errors,
     events,
-    forwarding,
     front,
     headers,
     leaderboard,
@@ -23,8 +22,8 @@ from collidium_plugins.webapps import (
     simulate,
     uploads,
 )
-from collidium_plugins.webapps.routes import Route
-from collidium_plugins.webapps.sign_in import recognising
+from collidium_plugins.webapps.context import Apart, Route
+from collidium_plugins.webapps.sign_in import forms
 from collidium_plugins.webapps.sign_in import routes as sign_in
 
 #: What is mounted where: the prefix, and the routes below it. The blueprint is named for its prefix.
@@ -34,17 +33,17 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     "/simulate": simulate.ROUTES,
     "/leaderboard": [*leaderboard.ROUTES, *uploads.ROUTES, *my_submissions.ROUTES],
     "/models": models.ROUTES,
-    "/web": [*assets.ROUTES, *sign_in.ROUTES, *forwarding.ROUTES],
+    "/web": [*assets.ROUTES, *sign_in.ROUTES],
 }
 
 
-def make_blueprints(settings: Settings, backend: str | None = None) -> Sequence[Blueprint]:
-    """The pages, asking the server that they are mounted on, or else the one at the address ``backend``."""
+def make_blueprints(settings: Settings, apart: Apart | None = None) -> Sequence[Blueprint]:
+    """The pages, calling the server that they are mounted on, or that of ``apart``."""
     blueprints = {prefix: _blueprint(prefix, routes) for prefix, routes in PAGES.items()}
 
     @blueprints["/web"].while_app_serving
     async def serve() -> AsyncGenerator[None]:
-        async with context.opened(current_app, settings, backend):
+        async with context.opened(current_app, settings, apart):
             yield
 
     return list(blueprints.values())
@@ -57,9 +56,9 @@ def _blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
         blueprint.add_url_rule(rule, f"{handler.__name__}_{number}", handler, methods=[method])
     if prefix != "/":
         blueprint.add_url_rule("/<path:rest>", "nothing", _nothing)
-    blueprint.before_request(recognising.recognise)
+    blueprint.before_request(forms.find_session)
     blueprint.after_request(headers.protect)
-    blueprint.after_request(recognising.forget_ended)
+    blueprint.after_request(forms.forget_ended)
     errors.install(blueprint)
     return blueprint
 

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from quart import Response, current_app, request
 
+from collidium.api import browsers
 from collidium.api.bodies import ReceivedFile, receive_to_file
 from collidium.api.in_flight import InFlight
 from collidium.client import Checked, Submission, TaskCard
@@ -20,14 +21,13 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back
+from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.leaderboard.board import address_of_place
 from collidium_plugins.webapps.my_submissions import ranks_of
-from collidium_plugins.webapps.rendering import render
-from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other
 from collidium_plugins.webapps.sign_in import forms
 
-#: What predictions may be refused for, so that their page is the right place to tell it.
+#: Errors that are shown on the page of the form.
 _REFUSALS: Final = (Conflict, Forbidden, InvalidInput, TooManyRequests, Unavailable)
 _IN_FLIGHT: Final = "collidium.webapps.uploads"
 
@@ -55,24 +55,24 @@ async def show(task: str) -> Response:
 
 @forms.reads_its_form
 async def send(task: str) -> Response:
-    """``POST /leaderboard/<task>/submit``: a form with the file, ``model_repo`` and the ``deed``
+    """``POST /leaderboard/<task>/submit``: a form with the file, ``model_repo`` and the ``action``
 
-    It is here for browsers without scripts; scripts send the file to where the client library sends it.
+    For browsers without scripts and pages apart from their server; other scripts send the file to ``/v1``.
     """
     sender = context.signed_in().hub_username
     card = await context.backend().task(task)
     if card.largest_file_bytes is None:
         raise Unavailable("the task has no truth yet, so it takes no predictions")
-    deed = ""
+    action = ""
     try:
         settings = context.web().settings
         # As the backend has it for files that come there: it sees these only when they are on the disk.
         with _in_flight().one_more(sender, settings.evaluations_in_flight):
             async with receive_to_file(request, settings.uploads, card.largest_file_bytes) as file:
-                deed = file.fields.get("deed", "")
+                action = file.fields.get("action", "")
                 return await _taken(card, file)
     except _REFUSALS as refusal:
-        return refused(await _page(card, refusal=refusal, deed=deed), refusal)
+        return refused(await _page(card, refusal=refusal, action=action), refusal)
 
 
 def _in_flight() -> InFlight:
@@ -81,11 +81,11 @@ def _in_flight() -> InFlight:
 
 
 async def _taken(card: TaskCard, file: ReceivedFile) -> Response:
-    forms.require_own(context.signed_in(), file.fields.get(forms.FIELD, ""))
+    browsers.require_secret(context.signed_in().key, file.fields.get(forms.FIELD, ""))
     if not file.size_bytes:
         raise InvalidInput("no file was chosen")
     model_repo = file.fields.get("model_repo", "").strip()
-    if file.fields.get("deed") == "check":
+    if file.fields.get("action") == "check":
         checked = await context.backend_as_user().check(card.name, file.path)
         return await _page(card, checked=checked, model_repo=model_repo)
     receipt = await context.backend_as_user().submit(card.name, file.path, model_repo or None)
@@ -110,7 +110,7 @@ async def _page(
     checked: Checked | None = None,
     scored: Scored | None = None,
     refusal: CollidiumError | None = None,
-    deed: str = "",
+    action: str = "",
     model_repo: str = "",
 ) -> Response:
     return await render(
@@ -120,9 +120,9 @@ async def _page(
         scored=scored,
         address_of_place=address_of_place,
         refusal=refusal,
-        deed=deed,
+        action=action,
         model_repo=model_repo,
-        come_back=when_to_come_back(refusal),
+        retry_after=retry_after(refusal),
     )
 
 

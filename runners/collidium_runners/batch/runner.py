@@ -1,18 +1,60 @@
-"""What runners of array jobs have in common: they follow jobs by handles, many at once."""
+"""The base of runners of array jobs, which follow many jobs at once by their handles."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
 from weakref import WeakValueDictionary
 
 from collidium.contracts.runner import JobStatus, Runner, RunnerError, RunnerRefused, RunnerUnavailable
-from collidium_runners.batch.handles import Handle
+from collidium_runners.command import REQUEST_ID
+
+_HANDLE: Final = re.compile(rf"([1-9]\d{{0,17}})\.([1-9]\d{{0,5}})\.({REQUEST_ID.pattern})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """An array job: its id in the batch system, its parts, and the request that it is for."""
+
+    job_id: int
+    parts: int
+    request_id: str
+
+    def __str__(self) -> str:
+        return f"{self.job_id}.{self.parts}.{self.request_id}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse a handle; raises RunnerRefused for any other text."""
+        match = _HANDLE.fullmatch(text)
+        if match is None:
+            raise RunnerRefused(f"there is no job {text[:200]!r}")
+        return cls(int(match[1]), int(match[2]), match[3])
+
+
+#: Slurm's messages for a job that it will never accept; the last is for a script that is too long.
+#: Operators can fix other errors, such as an unknown partition.
+_REFUSALS: Final = (
+    "Requested time limit is invalid",
+    "Invalid job array specification",
+    "Pathname of a file",
+)
+
+
+def submission_error(message: str) -> RunnerError:
+    """The error for a rejected job; other messages of Slurm are for operators."""
+    final = next((words for words in _REFUSALS if words in message), None)
+    if final is not None:
+        return RunnerRefused(f"the batch system rejected the job: {final}")
+    return RunnerUnavailable("the batch system rejected the job; the platform's operators see why")
 
 
 class BatchRunner(Runner):
-    """Its handles are those of :class:`~collidium_runners.batch.handles.Handle`."""
+    """Its handles are those of :class:`~collidium_runners.batch.runner.Handle`."""
 
     def __init__(self) -> None:
         self._submitting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

@@ -1,14 +1,17 @@
 """Slurm's job states, and what they make of a job of many array tasks.
 
 Source of the states: "JOB STATE CODES" of squeue and sacct, Slurm 20.02 to 24.11.
-"""
+
+Array tasks also write records, ``status/<job id>_<index>``, at their end (``part.sh``): the batch system
+forgets jobs that have ended, and their own records stay with the output."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
+from typing import Final, Self
 
 from collidium.contracts.runner import JobState, JobStatus
 
@@ -126,3 +129,39 @@ def _reason(tasks: Collection[TaskStatus], parts: int) -> str | None:
                 f"{len(concerned)} of {parts} parts {state}; part {explained[0].index}: {explained[0].reason}"
             )
     return None
+
+
+#: Exit code of a shell that SIGTERM ended.
+_TERMINATED = 143
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """How a task ended; times in seconds since 1970, by the clock of its node."""
+
+    exit_code: int
+    began: float
+    ended: float
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Self | None:
+        """Read a record; None for what is none, such as a file that was cut short."""
+        try:
+            data = json.loads(text)
+            return cls(int(data["exit_code"]), float(data["began"]), float(data["ended"]))
+        except (ValueError, TypeError, KeyError, OverflowError):
+            return None
+
+    def status(self, index: int, parts_per_node: int = 1, *, cancelled: bool = False) -> TaskStatus:
+        """The status of the task; a node shared by parts counts in fractions.
+
+        ``cancelled``: the job was to be stopped. Then a task that SIGTERM ended was cancelled; otherwise it
+        reached its time limit, or an operator ended it.
+        """
+        seconds = max(self.ended - self.began, 0.0) / parts_per_node
+        if self.exit_code == 0:
+            return TaskStatus(index, JobState.COMPLETED, seconds)
+        if self.exit_code == _TERMINATED and cancelled:
+            return TaskStatus(index, JobState.CANCELLED, seconds, "cancelled")
+        reason = "terminated" if self.exit_code == _TERMINATED else f"exit code {self.exit_code}"
+        return TaskStatus(index, JobState.FAILED, seconds, reason)

@@ -11,9 +11,8 @@ from collidium.containers.engine import Engines
 from collidium.contracts.runner import Runner
 from collidium.hookspecs import hookimpl
 from collidium.settings import Settings
-from collidium_runners.container.containers import Allowance
-from collidium_runners.container.pipelines import Pipeline, PipelineEngines
-from collidium_runners.pipeline.command import PipelineCommand
+from collidium_runners.command import PipelineCommand
+from collidium_runners.container.pipelines import Allowance, Pipeline, PipelineEngines
 from collidium_runners.spool.jobs import SpooledJobs
 from collidium_runners.spool.runner import SpooledRunner
 from collidium_runners.spool.spool import JobLimits

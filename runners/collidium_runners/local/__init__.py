@@ -21,6 +21,6 @@ if TYPE_CHECKING:
 def collidium_runners(settings: Settings) -> list[Runner]:
     """The runner local."""
     # Each job's shepherd passes here, and needs none of it.
-    from collidium_runners.local.runner import local_runner
+    from collidium_runners.local.engine import local_runner
 
     return [local_runner(settings)]

@@ -1,4 +1,4 @@
-"""The operating system as the engine of a spool. Everything here blocks."""
+"""The runner ``local``, with the operating system as the engine of its spool. The engine blocks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from typing import Final
 from collidium.contracts.runner import Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.runtime import subprocesses
-from collidium.runtime.text import last_line, one_line
-from collidium_runners.local.log import tail
+from collidium.runtime.text import last_line, single_line
+from collidium.settings import Settings
+from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.local.processes import PROC, boot, with_variable
-from collidium_runners.local.records import JobSpecification, Record
+from collidium_runners.local.records import JobSpecification, Record, tail
 from collidium_runners.local.shepherd import STOP_SECONDS
-from collidium_runners.pipeline.command import PipelineCommand, job_name
 from collidium_runners.spool.engine import Run
-from collidium_runners.spool.folders import JobFolders
+from collidium_runners.spool.jobs import SpooledJobs
+from collidium_runners.spool.runner import SpooledRunner
+from collidium_runners.spool.spool import JobFolders, JobLimits
 
 _BEGIN_SECONDS: Final = 30
 #: Seconds that a shepherd may need in addition to the stop time of its pipeline.
@@ -118,7 +120,7 @@ class LocalEngine:
     def log(self, name: str) -> list[str]:
         record = self._record(name)
         written = tail(record.folder).decode(errors="replace")
-        lines = [one_line(line) for line in written.splitlines() if line.strip()]
+        lines = [single_line(line) for line in written.splitlines() if line.strip()]
         return lines[-_LOG_LINES:]
 
     def _record(self, name: str) -> Record:
@@ -201,3 +203,39 @@ def job_environment(environment: Mapping[str, str], name: str, scratch: Path) ->
         "TMPDIR": str(scratch),
         MARK: name,
     }
+
+
+class LocalRunner(SpooledRunner):
+    """Runs each job as processes of this machine."""
+
+    name = "local"
+    #: To look costs next to nothing.
+    poll_seconds = 1.0
+
+    def __init__(self, engine: LocalEngine, limits: JobLimits) -> None:
+        super().__init__(SpooledJobs(engine.directory, engine, limits))
+        self._engine = engine
+
+    def check(self) -> None:
+        self._engine.check()
+
+
+def local_runner(settings: Settings) -> LocalRunner:
+    """The runner local.
+
+    Raises :class:`~collidium.errors.ConfigurationError` for a pipeline command that cannot be filled in.
+    """
+    limits = JobLimits(
+        jobs=settings.local_jobs,
+        memory_bytes=settings.local_memory_bytes,
+        time_factor=settings.local_time_factor,
+        extra_seconds=settings.local_extra_seconds,
+        keep_seconds=settings.local_keep_days * 86_400,
+    )
+    engine = LocalEngine(
+        directory=settings.data_dir.absolute() / "local-jobs",
+        command=PipelineCommand.parse(settings.pipeline_command),
+        niceness=settings.local_niceness,
+        memory_bytes=settings.local_memory_bytes,
+    )
+    return LocalRunner(engine, limits)

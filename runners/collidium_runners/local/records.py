@@ -11,12 +11,15 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import IO, Final, TypeVar
+
+import msgspec
 
 from collidium.files import durable
 from collidium_runners.local.processes import Process
@@ -37,10 +40,6 @@ class JobSpecification:
     #: Of each process; 0: no limit.
     memory_bytes: int
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        return cls(**data)
-
 
 @dataclass(frozen=True, slots=True)
 class Started:
@@ -49,10 +48,6 @@ class Started:
     shepherd: Process
     at: float
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        return cls(Process(**data["shepherd"]), data["at"])
-
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -60,10 +55,6 @@ class Ended:
 
     exit_code: int
     at: float
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        return cls(**data)
 
 
 class Record:
@@ -77,35 +68,91 @@ class Record:
 
     @property
     def specification(self) -> JobSpecification | None:
-        return self._read("job.json", JobSpecification.from_json)
+        return self._read("job.json", JobSpecification)
 
     @property
     def started(self) -> Started | None:
-        return self._read("started.json", Started.from_json)
+        return self._read("started.json", Started)
 
     @property
     def ended(self) -> Ended | None:
-        return self._read("ended.json", Ended.from_json)
+        return self._read("ended.json", Ended)
 
     def write_specification(self, specification: JobSpecification) -> None:
-        self._write("job.json", asdict(specification))
+        self._write("job.json", specification)
 
     def write_started(self, started: Started) -> None:
-        self._write("started.json", asdict(started))
+        self._write("started.json", started)
 
     def write_ended(self, ended: Ended) -> None:
-        self._write("ended.json", asdict(ended))
+        self._write("ended.json", ended)
 
-    def _read(self, name: str, meaning: Callable[[dict[str, Any]], T]) -> T | None:
+    def _read(self, name: str, kind: type[T]) -> T | None:
         """None for a missing or damaged file, which must not affect other jobs."""
         try:
-            return meaning(json.loads((self.folder / name).read_text(encoding="utf-8")))
+            return msgspec.json.decode((self.folder / name).read_bytes(), type=kind)
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             logger.error("%s is invalid: %r", self.folder / name, error)
             return None
 
-    def _write(self, name: str, data: dict[str, Any]) -> None:
+    def _write(self, name: str, record: object) -> None:
         """Whole or not at all, and safe on disk afterwards."""
-        durable.replace(self.folder / name, json.dumps(data))
+        durable.replace(self.folder / name, msgspec.json.encode(record).decode())
+
+
+#: A file of this size is put aside for a new one, and what was put aside before is deleted.
+LOG_BYTES: Final = 10 * 1024**2
+
+_TAIL_BYTES: Final = 65536
+
+
+class Log:
+    """The files ``log`` and ``log.1`` in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file, self._older = _files(folder)
+        self._open: IO[bytes] | None = None
+        self._room = 0
+
+    def write(self, piece: bytes) -> None:
+        """Write it if the disk has room: the pipeline goes on all the same."""
+        with suppress(OSError):
+            if self._open is None or self._room <= 0:
+                self._begin()
+            if self._open is not None:
+                self._open.write(piece)
+                self._room -= len(piece)
+
+    def copy(self, source: IO[bytes]) -> None:
+        """Write whatever comes from a pipe, until its other end is closed."""
+        while piece := os.read(source.fileno(), 65536):
+            self.write(piece)
+
+    def _begin(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+            self._file.replace(self._older)
+        self._open = self._file.open("wb", buffering=0)
+        self._room = LOG_BYTES
+
+
+def tail(folder: Path) -> bytes:
+    """The end of what was written."""
+    file, older = _files(folder)
+    return (_end(older) + _end(file))[-_TAIL_BYTES:]
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    return folder / "log", folder / "log.1"
+
+
+def _end(file: Path) -> bytes:
+    try:
+        with file.open("rb") as log:
+            log.seek(max(log.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
+            return log.read()
+    except FileNotFoundError:
+        return b""

@@ -22,9 +22,8 @@ from typing import Final
 
 from collidium.files.locks import lock
 from collidium.runtime.subprocesses import signal_group
-from collidium_runners.local.log import Log
 from collidium_runners.local.processes import Process
-from collidium_runners.local.records import Ended, JobSpecification, Record, Started
+from collidium_runners.local.records import Ended, JobSpecification, Log, Record, Started
 
 #: Between the request to stop and the end by force.
 STOP_SECONDS: Final = 2.0

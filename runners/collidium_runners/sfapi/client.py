@@ -21,7 +21,7 @@ from sfapi_client import AsyncClient
 
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.runtime.http_client import HttpClient
-from collidium.runtime.http_transport import BoundedTransport
+from collidium.runtime.network import BoundedTransport
 
 #: Largest answer that is read: a piece of a file, or the rows of a call, with room to spare.
 LARGEST_ANSWER: Final = 8 * 1024**2

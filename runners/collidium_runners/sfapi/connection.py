@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium_runners.batch.handles import Handle
+from collidium_runners.batch.runner import Handle
 from collidium_runners.sfapi.client import NOT_FOUND, BadAnswer, Client
 from collidium_runners.sfapi.machine import Machine
 from collidium_runners.sfapi.output import Output

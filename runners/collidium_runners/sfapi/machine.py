@@ -13,7 +13,7 @@ from sfapi_client import SfApiError
 from sfapi_client.compute import AsyncCompute
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium_runners.batch.handles import submission_error
+from collidium_runners.batch.runner import submission_error
 from collidium_runners.sfapi.client import Client
 
 #: What the library raises when an answer is not what it expects: it reads fields without looking.

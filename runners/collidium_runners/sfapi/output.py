@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import httpx
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium_runners.pipeline.outputs import Shard, require_room, shards
+from collidium_runners.outputs import Shard, require_room, shards
 from collidium_runners.sfapi.client import Client
 from collidium_runners.sfapi.machine import Machine
 

@@ -15,8 +15,7 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
-from collidium_runners.batch.handles import Handle
-from collidium_runners.batch.runner import BatchRunner
+from collidium_runners.batch.runner import BatchRunner, Handle
 from collidium_runners.batch.states import TaskStatus, job_status
 from collidium_runners.sfapi.site import Site
 

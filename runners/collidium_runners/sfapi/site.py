@@ -10,9 +10,8 @@ from typing import Final, Self
 from collidium.contracts.runner import Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.settings import Settings
-from collidium_runners.batch.script import Allocation, script
-from collidium_runners.batch.splitting import Part, parts
-from collidium_runners.pipeline.command import PipelineCommand
+from collidium_runners.batch.script import Allocation, Part, parts, script
+from collidium_runners.command import PipelineCommand
 
 _BEGIN: Final = "-----BEGIN "
 _OTHERS: Final = 0o077

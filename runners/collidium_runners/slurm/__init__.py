@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from collidium.hookspecs import hookimpl
 from collidium_runners.batch.script import Allocation
-from collidium_runners.pipeline.command import PipelineCommand
+from collidium_runners.command import PipelineCommand
 from collidium_runners.slurm.commands import CommandBackend
-from collidium_runners.slurm.rest import RestBackend
+from collidium_runners.slurm.rest import RestBackend, TokenFile
 from collidium_runners.slurm.runner import Plan, SlurmRunner
-from collidium_runners.slurm.token import TokenFile
 
 if TYPE_CHECKING:
     from collidium.contracts.runner import Runner
@@ -37,7 +36,7 @@ def collidium_runners(settings: Settings) -> list[Runner]:
         (settings.slurm_directory or settings.data_dir / "slurm").absolute(),
         allocation,
         settings.slurm_events_per_part,
-        settings.slurm_most_parts,
+        settings.slurm_maximum_parts,
         directory_is_given=settings.slurm_directory is not None,
     )
     return [SlurmRunner(_backend(settings), plan)]

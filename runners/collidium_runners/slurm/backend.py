@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collidium.contracts.runner import JobState
-from collidium.runtime.text import one_line
+from collidium.runtime.text import single_line
 from collidium_runners.batch.script import Allocation
 from collidium_runners.batch.states import TaskStatus, state_of
 
@@ -63,9 +63,9 @@ class ReportedTask:
         if self.state in {JobState.FAILED, JobState.CANCELLED}:
             return word
         if self.state == JobState.UNKNOWN:
-            return f"Slurm reports {one_line(word) or 'nothing'}"
+            return f"Slurm reports {single_line(word) or 'nothing'}"
         waits = self.state == JobState.QUEUED and self.reason not in {"", "None"}
-        return f"waits for {one_line(self.reason)}" if waits else None
+        return f"waits for {single_line(self.reason)}" if waits else None
 
 
 class SlurmBackend(ABC):

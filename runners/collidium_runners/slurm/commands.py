@@ -12,8 +12,8 @@ from typing import Final
 
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.runtime.subprocesses import signal_group
-from collidium.runtime.text import one_line
-from collidium_runners.batch.handles import submission_error
+from collidium.runtime.text import single_line
+from collidium_runners.batch.runner import submission_error
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.parsing import SACCT_FORMAT, SQUEUE_FORMAT, sacct_tasks, squeue_tasks
 
@@ -50,7 +50,7 @@ class CommandBackend(SlurmBackend):
             raise submission_error(str(error)) from error
         job_id = printed.strip().partition(";")[0]  # the cluster's name may follow
         if not job_id.isdecimal():
-            raise RunnerUnavailable("sbatch printed no job id") from CommandFailed(one_line(printed))
+            raise RunnerUnavailable("sbatch printed no job id") from CommandFailed(single_line(printed))
         return int(job_id)
 
     async def find_jobs(self, name: str) -> list[int]:
@@ -121,7 +121,7 @@ class CommandBackend(SlurmBackend):
                 signal_group(process.pid, SIGKILL)
                 await process.wait()
         if process.returncode != 0:
-            raise CommandFailed(one_line(complaint.decode(errors="replace")))
+            raise CommandFailed(single_line(complaint.decode(errors="replace")))
         return printed.decode(errors="replace")
 
 

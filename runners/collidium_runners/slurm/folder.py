@@ -6,7 +6,7 @@
         parts              into how many parts the job is cut: written before the job is handed to Slurm
         job                the job's id: written once, by the first submission
         cancelled          it is to be stopped
-        status/12_0        the end of array task 0 of job 12 (:mod:`collidium_runners.batch.records`)
+        status/12_0        the end of array task 0 of job 12 (:mod:`collidium_runners.batch.states`)
         log/12_0           what it printed
         0/                 the output of part 0, whole
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.files.durable import write_once
-from collidium_runners.batch.records import TaskRecord
+from collidium_runners.batch.states import TaskRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium.errors import ConfigurationError
 from collidium.runtime.http_client import HttpClient, NoResponse
-from collidium.runtime.text import one_line
-from collidium_runners.batch.handles import submission_error
+from collidium.runtime.text import single_line
+from collidium_runners.batch.runner import submission_error
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.parsing import rest_tasks
-from collidium_runners.slurm.token import TokenFile
 
 #: Calls at one time.
 CONNECTIONS: Final = 8
@@ -33,7 +35,7 @@ class SlurmError(Exception):
     """Slurm answered with errors; the message is their text."""
 
     def __init__(self, message: str, numbers: Collection[int]) -> None:
-        super().__init__(one_line(message))
+        super().__init__(single_line(message))
         self.numbers = frozenset(numbers)
 
 
@@ -147,3 +149,41 @@ def _document(status: int, content: bytes) -> Mapping[str, Any]:
             [number for number in numbers if isinstance(number, int)],
         )
     return document
+
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_.=-]{1,8192}", re.ASCII)
+
+
+class TokenFile:
+    """Reads the token, again when the file has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read_as: tuple[int, int, int] | None = None
+        self._token = ""
+
+    async def read(self) -> str:
+        """The token as it stands in the file now; raises RunnerUnavailable when there is none."""
+        return await asyncio.to_thread(self._current)
+
+    def _current(self) -> str:
+        try:
+            found = self._path.stat()
+            version = (found.st_ino, found.st_mtime_ns, found.st_size)
+            if version != self._read_as:
+                self._token = _only_token(self._path.read_text())
+                self._read_as = version
+        except (OSError, ValueError) as error:
+            # An error of decoding would show what stands in the file.
+            why = error.strerror if isinstance(error, OSError) else "it holds no token"
+            unread = ConfigurationError(f"PLATFORM_SLURM_TOKEN_FILE cannot be read: {why}")
+            raise RunnerUnavailable("the platform has no token for the batch system") from unread
+        return self._token
+
+
+def _only_token(text: str) -> str:
+    """``scontrol token`` prints ``SLURM_JWT=<token>``; both that and the token alone are taken."""
+    token = text.strip().removeprefix("SLURM_JWT=")
+    if not _TOKEN.fullmatch(token):
+        raise ValueError
+    return token

@@ -15,12 +15,10 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
-from collidium_runners.batch.handles import Handle
-from collidium_runners.batch.runner import BatchRunner
-from collidium_runners.batch.script import Allocation, minutes, script
-from collidium_runners.batch.splitting import parts
-from collidium_runners.pipeline import outputs
-from collidium_runners.pipeline.command import PipelineCommand, job_name
+from collidium_runners import outputs
+from collidium_runners.batch.runner import BatchRunner, Handle
+from collidium_runners.batch.script import Allocation, minutes, parts, script
+from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.folder import FolderState, RequestFolder
 from collidium_runners.slurm.status import combined_status, is_lost, reports_all_parts
@@ -152,17 +150,17 @@ class SlurmRunner(BatchRunner):
         await self._stop(handle.job_id, job_name(handle.request_id))
 
     async def _stop(self, job_id: int, name: str) -> None:
-        if not await self._goes_on(job_id, name):
+        if not await self._is_active(job_id, name):
             return
         try:
             await self._backend.cancel(job_id)
         except RunnerUnavailable:
             # Slurm reports an error if it has ended in the meantime.
-            if await self._goes_on(job_id, name):
+            if await self._is_active(job_id, name):
                 raise
 
-    async def _goes_on(self, job_id: int, name: str) -> bool:
-        """Whether Slurm has something to stop; never another job, to which the id was given anew."""
+    async def _is_active(self, job_id: int, name: str) -> bool:
+        """Whether the job runs or waits; false for another job that has reused its id."""
         tasks = await self._backend.tasks([job_id])
         return any(task.job_name == name and not task.state.has_ended for task in tasks)
 
@@ -185,7 +183,7 @@ class SlurmRunner(BatchRunner):
 
 
 def _by_handle(handles: Collection[Handle], tasks: Collection[ReportedTask]) -> ReportedTasks:
-    """The tasks of each job. A job of that id and another name is another job: its id was given anew."""
+    """The tasks of each job. A job with that id and another name is another job, which has reused the id."""
     found: dict[tuple[int, str], list[ReportedTask]] = {}
     for task in tasks:
         found.setdefault((task.job_id, task.job_name), []).append(task)

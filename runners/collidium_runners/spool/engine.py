@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from collidium.contracts.runner import Job
-from collidium_runners.spool.folders import JobFolders
+from collidium_runners.spool.spool import JobFolders
 
 
 @dataclass(frozen=True, slots=True)

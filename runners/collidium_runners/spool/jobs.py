@@ -23,11 +23,10 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
-from collidium_runners.pipeline.command import job_name
+from collidium_runners.command import job_name
 from collidium_runners.spool.endings import ending, node_hours, with_last_line
 from collidium_runners.spool.engine import Engine, Engines, Run
-from collidium_runners.spool.folders import JobFolders
-from collidium_runners.spool.spool import CANCELLED, TOO_LONG, JobLimits, Spool, SpooledJob
+from collidium_runners.spool.spool import CANCELLED, TOO_LONG, JobFolders, JobLimits, Spool, SpooledJob
 
 logger = logging.getLogger(__name__)
 

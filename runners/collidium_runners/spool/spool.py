@@ -13,19 +13,21 @@ order always finds it.
 
 from __future__ import annotations
 
-import json
 import logging
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
-from collidium.contracts.runner import Job, JobState, JobStatus, RunnerUnavailable
+import msgspec
+
+from collidium.contracts.runner import Job, JobStatus, RunnerUnavailable
 from collidium.files import durable
 from collidium.files.locks import locked
-from collidium_runners.pipeline.command import REQUEST_ID, job_name
+from collidium_runners.command import REQUEST_ID, job_name
+from collidium_runners.outputs import gather, has_tables
 
 logger = logging.getLogger(__name__)
 
@@ -70,16 +72,6 @@ class SpooledJob:
         """The folder that its file is in."""
         return "started" if self.has_slot else "ended" if self.status else "waiting"
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), default=str)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        data: dict[str, Any] = json.loads(text)
-        return cls(
-            **data | {"job": Job(**data["job"]), "status": _status(data["status"]), "log": tuple(data["log"])}
-        )
-
 
 class Spool:
     """The jobs below ``directory``."""
@@ -113,7 +105,7 @@ class Spool:
     def put(self, entry: SpooledJob) -> SpooledJob:
         """Store the state of a job durably. The caller holds the lock."""
         file = self._file(entry.folder, entry.request_id)
-        durable.replace(file, entry.to_json())
+        durable.replace(file, msgspec.json.encode(entry).decode())
         for place in _FOLDERS[: _FOLDERS.index(entry.folder)]:
             self._file(place, entry.request_id).unlink(missing_ok=True)
         return entry
@@ -145,19 +137,12 @@ class Spool:
 
     def _read(self, file: Path) -> SpooledJob | None:
         try:
-            return SpooledJob.from_json(file.read_text(encoding="utf-8"))
+            return msgspec.json.decode(file.read_bytes(), type=SpooledJob)
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             damaged = ValueError(f"{file} describes no job: {error!r}")
             raise RunnerUnavailable("the record of the job is damaged") from damaged
-
-
-def _status(data: dict[str, Any] | None) -> JobStatus | None:
-    if data is None:
-        return None
-    used = data["node_hours"]
-    return JobStatus(JobState(data["state"]), None if used is None else Decimal(used), data["reason"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +160,50 @@ class JobLimits:
     def seconds(self, job: Job) -> float:
         """The time limit of a job."""
         return job.node_seconds * self.time_factor + self.extra_seconds
+
+
+class JobFolders:
+    """The folders of all jobs, below ``directory``."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def make(self, request_id: str) -> tuple[Path, Path]:
+        """The folders for output and scratch, made if need be, for this account alone."""
+        folders = self._part(request_id), self._scratch(request_id)
+        for folder in folders:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folders
+
+    def unmounted(self, request_id: str) -> Path:
+        """A folder of the job that a container does not see, made if need be."""
+        folder = self._output(request_id)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def has_tables(self, request_id: str) -> bool:
+        """Whether there is any output; a link is none: it could lead to any file of the server."""
+        return has_tables(self._output(request_id), 0)
+
+    def collect(self, request_id: str, directory: Path, max_bytes: int) -> list[Path]:
+        """Put the tables below ``directory``; raises RunnerRefused when they are gone or too large."""
+        return gather(self._output(request_id), 1, directory, max_bytes)
+
+    def clear(self, request_id: str, *, keep_output: bool) -> None:
+        """Delete what a job leaves, all or all but its output."""
+        shutil.rmtree(self._scratch(request_id), ignore_errors=True)
+        if not keep_output:
+            shutil.rmtree(self._output(request_id), ignore_errors=True)
+
+    def with_output(self) -> list[str]:
+        """The request ids of all jobs that have output here."""
+        return [folder.name for folder in (self._directory / "output").glob("*")]
+
+    def _output(self, request_id: str) -> Path:
+        return self._directory / "output" / request_id
+
+    def _part(self, request_id: str) -> Path:
+        return self._output(request_id) / "0"
+
+    def _scratch(self, request_id: str) -> Path:
+        return self._directory / "scratch" / request_id

@@ -2,11 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
 
-from collidium.contracts.task import Task
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from collidium.contracts.tables import list_lengths
+from collidium.contracts.task import Block, Card, Draws, Problem, Reconstruction, Tables, Task, UnusableTruth
 from collidium.hookspecs import hookimpl
-from collidium_tasks.anomaly.task import AnomalyTask
+from collidium_tasks.anomaly.baselines import energy, forest
+from collidium_tasks.anomaly.card import CARD, FALSE_POSITIVE_RATE
+from collidium_tasks.common import can_learn, rows_problem
+from collidium_tasks.ranking import Roc, Scores, resampled
+
+STANDARD_MODEL: Final = frozenset({"ttbar", "ggf", "dihiggs", "diphoton", "jets", "zmumu", "zee"})
+BEYOND: Final = frozenset({"higgs_portal", "susy_gmsb", "hidden_valley", "zprime"})
+
+
+def prepare(tables: Tables) -> dict[str, pa.Table]:
+    """One row per event: ``event_id``, and ``signal``, true for events beyond the Standard Model.
+
+    ``channels`` needs ``channel``, a list with one name for each event, as a mix of channels writes it.
+    Raises :class:`~collidium.contracts.task.UnusableTruth` otherwise, for an unknown channel and for a
+    repeated event.
+    """
+    table = tables["channels"]
+    if "channel" not in table.column_names:
+        raise UnusableTruth("table channels lacks channel")
+    events = np.asarray(table.column("event_id"))
+    if np.any(np.diff(events.astype(np.int64)) <= 0):
+        raise UnusableTruth("table channels: event ids must increase, without repetitions")
+    not_one = np.flatnonzero(list_lengths(table, "channel") != 1)
+    if len(not_one):
+        raise UnusableTruth(f"table channels: event {events[not_one[0]]} must have one channel")
+    channel = pc.list_flatten(table.column("channel"))
+    names = set(channel.unique().to_pylist())
+    if unknown := names - STANDARD_MODEL - BEYOND:
+        listed = ", ".join(sorted(map(str, unknown)))
+        raise UnusableTruth(f"table channels: {listed}: unknown whether Standard Model or signal")
+    signal = pc.is_in(channel, pa.array(sorted(BEYOND), channel.type))
+    return {"channels": pa.table({"event_id": pa.array(events, pa.uint32()), "signal": signal})}
+
+
+class AnomalyTask(Task):
+    """Scores one number per event."""
+
+    card: ClassVar[Card] = CARD
+    version: ClassVar[str] = "1"
+
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        return prepare(tables)
+
+    def check(self, block: Block) -> list[Problem]:
+        events = _events(block.predictions)
+        again = np.zeros(len(events), np.bool_)
+        again[1:] = events[1:] == events[:-1]
+        unknown = ~np.isin(events, _events(block.truth["channels"]))
+        found = {
+            "duplicate-row": ("The event was submitted before; each event_id may occur once.", again),
+            "unknown-event": ("No event with this event_id is scored.", unknown & ~again),
+        }
+        return [
+            rows_problem(block.predictions, rows, code, "event_id", detail, ["event_id"])
+            for code, (detail, rows) in found.items()
+            if rows.any()
+        ]
+
+    def score(self, block: Block) -> Scores:
+        """The ranking of the block's events; those that were not submitted have no score."""
+        channels = block.truth["channels"]
+        signal = np.asarray(channels.column("signal"))
+        scored = signal[np.searchsorted(_events(channels), _events(block.predictions))]
+        signals = int(np.count_nonzero(scored))
+        missing = int(np.count_nonzero(signal)) - signals
+        return Scores.of(
+            np.asarray(block.predictions.column("anomaly_score")),
+            scored,
+            unscored_signal=missing,
+            unscored_background=len(signal) - len(scored) - missing,
+        )
+
+    def merge(self, tallies: Sequence[Scores]) -> Scores:
+        return Scores.merged(tallies)
+
+    def metrics(self, tally: Scores) -> dict[str, float]:
+        return _metrics(tally)
+
+    def resample(self, tallies: Sequence[Scores], draws: Draws) -> list[dict[str, float]]:
+        return [_metrics(curve) for curve in resampled(tallies, draws)]
+
+    def oracle(self, truth: Tables) -> pa.Table:
+        channels = truth["channels"]
+        score = np.asarray(channels.column("signal")).astype(np.float32)
+        return channels.select(["event_id"]).append_column("anomaly_score", pa.array(score))
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        plain: dict[str, Reconstruction] = {"energy": energy}
+        return plain | {"forest": forest} if can_learn() else plain
+
+
+def _metrics(curve: Roc) -> dict[str, float]:
+    return {
+        "auroc": curve.auc(),
+        "signal_efficiency_fpr1": curve.signal_efficiency(FALSE_POSITIVE_RATE),
+    }
+
+
+def _events(table: pa.Table) -> npt.NDArray[np.int64]:
+    return np.asarray(table.column("event_id")).astype(np.int64, copy=False)
+
 
 __all__ = ["AnomalyTask", "collidium_tasks"]
 

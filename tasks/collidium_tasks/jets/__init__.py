@@ -2,11 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
-from collidium.contracts.task import Task
+import numpy as np
+import pyarrow as pa
+
+from collidium.contracts.task import Block, Card, Draws, Problem, Reconstruction, Tables, Task
 from collidium.hookspecs import hookimpl
-from collidium_tasks.jets.task import JetsTask
+from collidium_tasks.common import can_learn
+from collidium_tasks.jets import tally as tallying
+from collidium_tasks.jets.baselines import impact, trees
+from collidium_tasks.jets.card import CARD
+from collidium_tasks.jets.checks import PROBABILITIES, problems_of
+from collidium_tasks.jets.tally import Tally
+from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT, prepare
+
+
+class JetsTask(Task):
+    """Scores three probabilities per jet."""
+
+    card: ClassVar[Card] = CARD
+    version: ClassVar[str] = "1"
+
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        return prepare(tables)
+
+    def check(self, block: Block) -> list[Problem]:
+        return problems_of(block)
+
+    def score(self, block: Block) -> Tally:
+        return tallying.collect(block)
+
+    def merge(self, tallies: Sequence[Tally]) -> Tally:
+        return tallying.merge(tallies)
+
+    def metrics(self, tally: Tally) -> dict[str, float]:
+        return tallying.metrics(tally)
+
+    def resample(self, tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
+        return tallying.resample(tallies, draws)
+
+    def warnings(self, tally: Tally) -> list[str]:
+        return tallying.warnings(tally)
+
+    def oracle(self, truth: Tables) -> pa.Table:
+        jets = truth["jets"]
+        flavour = np.asarray(jets.column("flavour"))
+        answer = jets.select(["event_id", "jet_id"])
+        for name, code in zip(PROBABILITIES, (BOTTOM, CHARM, LIGHT), strict=True):
+            answer = answer.append_column(name, pa.array((flavour == code).astype(np.float32)))
+        return answer
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        plain: dict[str, Reconstruction] = {"impact": impact}
+        return plain | {"trees": trees.reconstruct} if can_learn() else plain
+
 
 __all__ = ["JetsTask", "collidium_tasks"]
 

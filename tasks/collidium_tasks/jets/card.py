@@ -10,7 +10,7 @@ from collidium.contracts.task import Card, Column, EventRange, Metric
 
 #: The b efficiency at which rejections are computed.
 WORKING_POINT: Final = Fraction(7, 10)
-#: How far the probabilities of a jet may be from adding up to 1.
+#: Maximum deviation of the sum of a jet's probabilities from 1.
 TOLERANCE: Final = 0.02
 
 
@@ -18,7 +18,8 @@ def _rejection(name: str, others: str, against: str) -> Metric:
     return Metric(
         name=name,
         higher_is_better=True,
-        description=f"{others.capitalize()} jets for each that passes as a b jet where 70% of b jets pass.",
+        description=f"Rejection of {others} jets at 70% b efficiency: {others} jets per {others} jet "
+        "tagged as b.",
         formula=f"{others} jets / {others} jets that pass where 70% of b jets do, by prob_b / (prob_b + "
         f"{against}), 1/2 where both are 0; fewer than one that passes count as one, and the ROC curve is "
         "straight within jets of equal discriminant",
@@ -31,9 +32,9 @@ CARD: Final = Card(
     name="jets",
     title="Jet flavour tagging",
     description=(
-        "Tell for each jet how probable it is that it holds a b hadron, a c hadron and no b, or neither. "
-        "Jets are those of table jets, whose constituents are deposits of calo_hits; b hadrons fly for "
-        "millimetres, so tracks near a jet tell most. All tables of the events may be used."
+        "Predict for each jet the probabilities that it contains a b hadron, a c hadron but no b hadron, or "
+        "neither. Jets are those of the table jets, clustered from calo_hits. b hadrons fly millimetres, so "
+        "the tracks near a jet are most informative. All tables of the events may be used."
     ),
     dataset="ttbar_pu0",
     eval_events=EventRange(90_000, 100_000),
@@ -52,7 +53,7 @@ CARD: Final = Card(
     ),
     truth_sources=("jets",),
     rows_of="jets",
-    left_out="A jet that is not submitted counts as one third of each flavour.",
+    left_out="A jet that is not submitted counts with probability 1/3 for each flavour.",
     metrics=(
         Metric(
             name="btag_auc",

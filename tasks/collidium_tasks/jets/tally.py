@@ -1,4 +1,4 @@
-"""Scores of jets by flavour, put together, and the metrics that follow from them."""
+"""Merged scores of jets by flavour, and the metrics computed from them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.task import Block, Draws
-from collidium_tasks.jets.alignment import Places, places_of
 from collidium_tasks.jets.card import WORKING_POINT
-from collidium_tasks.jets.checks import PROBABILITIES
+from collidium_tasks.jets.checks import PROBABILITIES, Places, places_of
 from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
 from collidium_tasks.ranking import Roc, Scores, resampled
 
-#: What a jet that is not submitted counts as.
+#: Probability of each flavour for a jet that is not submitted.
 _MISSING: Final = 1 / 3
 
 Numbers = npt.NDArray[Any]
@@ -79,11 +78,14 @@ def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
 
 
 def warnings(tally: Tally) -> list[str]:
-    """Missing jets count, with a small effect on complete submissions."""
+    """Report missing jets, which lower the scores."""
     missing = tally.jets - tally.submitted
     if not missing:
         return []
-    return [f"{missing} of {tally.jets} jets were not submitted; each counts as one third of each flavour."]
+    return [
+        f"{missing} of {tally.jets} jets were not submitted; each counts with probability 1/3 for each "
+        "flavour."
+    ]
 
 
 def _metrics(others: Roc, light: Roc, charm: Roc) -> dict[str, float]:
@@ -117,7 +119,7 @@ def _filled(predictions: pa.Table, name: str, places: Places, jets: int) -> Numb
 
 
 def _parts(bottom: Numbers, other: Numbers) -> Numbers:
-    """The part of ``bottom`` in both, ascending; half, where both are 0."""
+    """``bottom / (bottom + other)``, ascending; 1/2 where both are 0."""
     one = bottom.astype(np.float64)
     both = one + other
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Flavours of jets as they are kept on the server."""
+"""Flavours of jets as stored on the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import Tables, UnusableTruth
 
-#: As the dataset says them.
+#: Codes of the dataset.
 BOTTOM: Final = 5
 CHARM: Final = 4
 LIGHT: Final = 0
@@ -22,8 +22,8 @@ _COLUMNS: Final = ("jet_id", "flavour")
 def prepare(tables: Tables) -> dict[str, pa.Table]:
     """One row per jet, rising by ``event_id`` and ``jet_id``, with its ``flavour``.
 
-    Raises :class:`~collidium.contracts.task.UnusableTruth` where a column is missing or not filled, where a
-    flavour is none of 5, 4 and 0, and where an event or a jet is there twice.
+    Raises :class:`~collidium.contracts.task.UnusableTruth` if a column is missing or has nulls, a flavour
+    is not 5, 4 or 0, or an event or a jet appears twice.
     """
     table = tables["jets"]
     missing = [name for name in _COLUMNS if name not in table.column_names]
@@ -31,9 +31,9 @@ def prepare(tables: Tables) -> dict[str, pa.Table]:
         raise UnusableTruth(f"table jets lacks {', '.join(missing)}")
     for name in _COLUMNS:
         if table.column(name).null_count:
-            raise UnusableTruth(f"table jets, column {name}: is not filled in every event")
+            raise UnusableTruth(f"table jets, column {name}: has nulls")
     if np.any(np.diff(np.asarray(table.column("event_id")).astype(np.int64)) <= 0):
-        raise UnusableTruth("table jets: events must rise, each there once")
+        raise UnusableTruth("table jets: event ids must increase, without repetitions")
     try:
         flat = flatten(table, _COLUMNS)
     except ValueError as error:
@@ -44,7 +44,7 @@ def prepare(tables: Tables) -> dict[str, pa.Table]:
     events, jets, flavour = events[order], jets[order], flavour[order]
     again = np.flatnonzero((np.diff(events) == 0) & (np.diff(jets) == 0))
     if len(again):
-        raise UnusableTruth(f"table jets: jet {jets[again[0]]} is twice in event {events[again[0]]}")
+        raise UnusableTruth(f"table jets: jet {jets[again[0]]} appears twice in event {events[again[0]]}")
     columns = {"event_id": events, "jet_id": jets.astype(np.uint16), "flavour": flavour.astype(np.uint8)}
     return {"jets": pa.table(columns)}
 

@@ -1,7 +1,6 @@
 """ROC curves and their metrics, for tasks that score signal against background."""
 
 from collidium_tasks.ranking.resampling import resampled
-from collidium_tasks.ranking.roc import Roc
-from collidium_tasks.ranking.scores import Scores
+from collidium_tasks.ranking.scores import Roc, Scores
 
 __all__ = ["Roc", "Scores", "resampled"]

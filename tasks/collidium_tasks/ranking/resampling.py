@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium.contracts.task import Draws
-from collidium_tasks.ranking.roc import Roc
-from collidium_tasks.ranking.scores import Numbers, Scores
+from collidium_tasks.ranking.scores import Numbers, Roc, Scores
 
 #: Quantiles of each class, about; a class of fewer rows gives all its scores.
 QUANTILES: Final = 1024

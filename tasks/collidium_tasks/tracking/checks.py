@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium.contracts.task import Problem
-from collidium_tasks.tracking.alignment import UNKNOWN, rows_of_hits
-from collidium_tasks.tracking.events import Event
+from collidium_tasks.tracking.events import UNKNOWN, Event, rows_of_hits
 
 #: Rows shown for each kind of problem.
 EXAMPLES = 5

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from collidium_tasks.tracking.alignment import rows_of_hits
-from collidium_tasks.tracking.buffers import Buffers
-from collidium_tasks.tracking.events import Event
-from collidium_tasks.tracking.labels import Labels, label_tracks
+from collidium_tasks.tracking.events import Event, rows_of_hits
+from collidium_tasks.tracking.labels import Buffers, Labels, label_tracks
 
 Integers = npt.NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Counts of events, put together, and the metrics that follow from them."""
+"""Merged counts of events, and the metrics computed from them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def resample(tallies: Sequence[EventTallies], draws: Draws) -> list[dict[str, fl
 
 
 def warnings(tallies: EventTallies) -> list[str]:
-    """Tells of a track id that occurs in several events, if the few that are kept of each show one."""
+    """Warn of a track id that occurs in several events, if the sample of ids shows one."""
     with_tracks = tallies[tallies["tracks"] > 0]
     ids = with_tracks["track_ids"].ravel()
     events = np.repeat(with_tracks["event_id"], EVENT["track_ids"].shape[0])

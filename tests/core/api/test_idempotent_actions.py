@@ -79,6 +79,15 @@ def test_a_malformed_key_changes_nothing(key: str, alice: httpx.Client, operator
     assert alice.get("/v1/me").json()["credits"] == 10
 
 
+def test_a_preview_of_refunds_does_not_use_its_key_up(operator: httpx.Client) -> None:
+    """A preview changes nothing, so that the same key may still pay for what it showed."""
+    key, begin = new_key(), datetime.now(UTC) - timedelta(hours=3)
+    for hours in (1, 2):
+        window = {"from": begin.isoformat(), "to": (begin + timedelta(hours=hours)).isoformat()}
+        preview = operator.post("/admin/refunds", json=window, headers=key)
+        assert preview.status_code == 200, preview.text
+
+
 #: What is sent, and what is something else; made from the account that it is done to.
 Action = tuple[str, dict[str, Any], str, dict[str, Any]]
 

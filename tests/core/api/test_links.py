@@ -13,6 +13,7 @@ import pytest
 from huggingface_hub import HfApi
 from tests.hub import HubServer, own_hub
 
+from collidium.accounts.identities import MODEL_QUESTIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
@@ -263,6 +264,17 @@ def test_a_patch_and_a_repeat_at_once_agree(alice: httpx.Client, file: bytes) ->
     assert patched.result().status_code == 200
     assert again.result().status_code in {200, 409}
     assert model_of(alice, address) == ("lab/patched", "missing")
+
+
+def test_checks_of_models_are_limited_by_account(alice: httpx.Client, bob: httpx.Client, file: bytes) -> None:
+    """Each asks the hub, with the burst of one account; others are not delayed by it."""
+    mine, theirs = submitted(alice, file), submitted(bob, file)
+    answers = [alice.patch(mine, json={"model_repo": "lab/one"}) for _ in range(MODEL_QUESTIONS + 10)]
+    limited = [answer for answer in answers if answer.status_code != 200]
+    assert limited, answers
+    assert {(answer.status_code, answer.headers["Retry-After"] > "0") for answer in limited} == {(429, True)}
+    assert alice.patch(mine, json={"code_url": "https://code.example/"}).status_code == 200
+    assert bob.patch(theirs, json={"model_repo": "lab/one"}).status_code == 200
 
 
 def test_a_banned_account_sets_no_links(alice: httpx.Client, operator: httpx.Client, file: bytes) -> None:

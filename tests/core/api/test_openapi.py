@@ -90,7 +90,11 @@ def test_every_operation_says_what_it_is_for(platform: ServerProcess) -> None:
     submit = document["paths"]["/v1/benchmark/{task}/submit"]["post"]
     assert submit["requestBody"]["required"]
     assert "/admin/requests/{request_id}/output/{path}" in document["paths"]
-    assert set(submit["requestBody"]["content"]) == {"application/vnd.apache.parquet", "multipart/form-data"}
+    assert set(submit["requestBody"]["content"]) == {
+        "application/vnd.apache.parquet",
+        "application/octet-stream",
+        "multipart/form-data",
+    }
 
 
 def test_the_docs_page_lists_every_path_and_loads_nothing_from_elsewhere(platform: ServerProcess) -> None:

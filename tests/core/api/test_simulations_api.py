@@ -395,15 +395,15 @@ def test_an_estimate_of_nothing_is_422(quick: ServerProcess, query: str, fields:
 
 
 def test_the_knobs_turn_as_far_as_orders_are_taken(slow: ServerProcess, patient: httpx.Client) -> None:
-    knobs = httpx.get(f"{slow.base_url}/v1/knobs", trust_env=False).json()
-    assert "single_muon" in knobs["channels"]
-    assert knobs["events"] == {"least": 1, "most": 10}
-    assert knobs["seed"]["least"] <= knobs["default_seed"] <= knobs["seed"]["most"]
+    limits = httpx.get(f"{slow.base_url}/v1/limits", trust_env=False).json()
+    assert "single_muon" in limits["channels"]
+    assert limits["events"] == {"minimum": 1, "maximum": 10}
+    assert limits["seed"]["minimum"] <= limits["default_seed"] <= limits["seed"]["maximum"]
     for name in ("events", "pileup", "seed"):
-        ends = knobs[name]
-        beyond = order(patient, **{name: ends["most"] + 1}), order(patient, **{name: ends["least"] - 1})
+        ends = limits[name]
+        beyond = order(patient, **{name: ends["maximum"] + 1}), order(patient, **{name: ends["minimum"] - 1})
         assert [[e["field"] for e in answer.json()["errors"]] for answer in beyond] == [[name]] * 2
-    furthest = {name: knobs[name]["most"] for name in ("events", "pileup", "seed")}
+    furthest = {name: limits[name]["maximum"] for name in ("events", "pileup", "seed")}
     assert order(patient, **furthest).status_code == 202
 
 

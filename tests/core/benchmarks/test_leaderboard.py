@@ -14,8 +14,7 @@ from toy_task import Toy
 
 from collidium import database
 from collidium.benchmarks.leaderboard import history, ranks
-from collidium.benchmarks.leaderboard.fronts import Fronts
-from collidium.benchmarks.leaderboard.ranks import Edition, Selection
+from collidium.benchmarks.leaderboard.ranks import Edition, Fronts, Selection
 from collidium.benchmarks.models import Submission
 from collidium.errors import InvalidInput
 from collidium.records import Place
@@ -128,6 +127,6 @@ async def test_the_history_of_an_empty_leaderboard_is_empty(connected: str) -> N
     assert await history.steps(EDITION, CARD, None, limit=10) == []
 
 
-async def test_a_metric_that_the_task_lacks_is_told_with_those_it_has(connected: str) -> None:
+async def test_an_unknown_metric_is_reported_with_the_known_ones(connected: str) -> None:
     with pytest.raises(InvalidInput, match="no metric 'beauty'; it has accuracy"):
         await history.steps(EDITION, CARD, "beauty", limit=10)

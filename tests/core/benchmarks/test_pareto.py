@@ -14,10 +14,8 @@ from hypothesis import given
 from toy_task import Toy
 
 from collidium import database
-from collidium.benchmarks.leaderboard import fronts, ranks
-from collidium.benchmarks.leaderboard import fronts as pareto
-from collidium.benchmarks.leaderboard.fronts import Fronts
-from collidium.benchmarks.leaderboard.ranks import Edition, Front
+from collidium.benchmarks.leaderboard import ranks
+from collidium.benchmarks.leaderboard.ranks import Edition, Front, Fronts
 from collidium.benchmarks.models import Submission
 from collidium.records import Place
 
@@ -38,7 +36,7 @@ def test_the_front_is_what_nothing_dominates(points: list[tuple[float, float]]) 
     wanted = [
         place for place, point in enumerate(points) if not any(dominates(other, point) for other in points)
     ]
-    assert pareto.front(points) == wanted
+    assert ranks.front(points) == wanted
 
 
 @pytest.mark.parametrize("pareto", [("accuracy", "beauty"), ("accuracy", "accuracy"), ("accuracy",), ()])
@@ -50,7 +48,7 @@ def test_a_card_trades_two_metrics_that_it_has(pareto: tuple[str, str]) -> None:
 def test_the_front_is_that_of_the_whole_leaderboard(
     migrated_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fronts, "_CHUNK", 7)  # a small leaderboard is read in several chunks
+    monkeypatch.setattr(ranks, "_CHUNK", 7)  # a small leaderboard is read in several chunks
     asyncio.run(compare(migrated_database_url))
 
 
@@ -80,7 +78,7 @@ async def compare(url: str) -> None:
         assert {place.pareto for place in await pages()} == {None}
 
 
-def test_a_rescore_may_take_places_from_a_front_that_was_just_found(migrated_database_url: str) -> None:
+def test_rescoring_between_pages_of_a_front_drops_its_places(migrated_database_url: str) -> None:
     asyncio.run(lose_places(migrated_database_url))
 
 

@@ -118,9 +118,9 @@ def test_on_a_terminal_it_asks_first(operator: Operator) -> None:
     assert operator("admin", "unban", "mallory").returncode == 0
 
 
-def test_refunds_are_shown_then_given(operator: Operator) -> None:
+def test_refunds_are_shown_then_applied(operator: Operator) -> None:
     window = ("--from", "2026-01-01T00:00", "--to", "2026-01-02T00:00")
-    spoilt = fail_by_the_owners_doing(operator, "2026-01-01 12:00:00+00:00")
+    spoilt = fail_by_the_caused_by_owner(operator, "2026-01-01 12:00:00+00:00")
     seen = operator.data("admin", "refund", *window)
     assert (seen["applied"], [refund["request_id"] for refund in seen["requests"]]) == (False, [spoilt])
     assert operator.on_a_terminal("n", "admin", "refund", *window, "--apply")[0] == 130
@@ -129,7 +129,7 @@ def test_refunds_are_shown_then_given(operator: Operator) -> None:
     assert "add --apply" in shown.stderr
     before = operator.data("me")["credits"]
     paid = operator("admin", "refund", *window, "--apply", "--note", "the hub was down")
-    assert paid.stdout.endswith(f"Gave back {seen['total']:g} credits for 1 requests.\n")
+    assert paid.stdout.endswith(f"Refunded {seen['total']:g} credits for 1 requests.\n")
     assert operator.data("me")["credits"] == pytest.approx(before + seen["total"])
     assert operator.data("admin", "refund", *window, "--apply")["requests"] == []
     assert operator.data("admin", "audit", "--limit", "1")[0]["target"] == spoilt
@@ -156,7 +156,7 @@ def test_the_token_is_asked_for_by_name(operator: Operator) -> None:
     assert operator("admin", "audit", PLATFORM_BACKEND="http://127.0.0.1:9").returncode == 4
 
 
-def fail_by_the_owners_doing(operator: Operator, finished_at: str) -> str:
+def fail_by_the_caused_by_owner(operator: Operator, finished_at: str) -> str:
     """A request of mallory's that failed then, of which nothing was given back; its id."""
     ordered = operator.data("simulate", *MUONS, "--seed", "7")["request_id"]
     eventually(lambda: operator.data("status", ordered)["state"] == "failed")

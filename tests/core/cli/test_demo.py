@@ -19,7 +19,7 @@ from tests.core.cli.conftest import RunCommand
 from tests.waiting import eventually
 
 from collidium import plugins
-from collidium.demo.computing import LOCAL, MOCK, choose
+from collidium.demo.orders import LOCAL, MOCK, choose
 from collidium.errors import ConfigurationError
 
 StartDemo = Callable[..., tuple[subprocess.Popen[bytes], Path, Path]]
@@ -98,7 +98,7 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
     assert not (tmp_path / "data").exists()
 
 
-def test_what_computes_is_found_out() -> None:
+def test_the_computing_runner_is_detected() -> None:
     """The mock where there is no pipeline, and a clear word to who asked for one."""
     blocked_pipeline = plugins.load(["acts_pipeline"])
     assert choose("auto", plugins.load()) is (LOCAL if SIMULATES_HERE else MOCK)
@@ -125,7 +125,7 @@ def test_a_step_that_fails_ends_with_1(collidium: RunCommand, scratch: Path) -> 
     assert list(scratch.iterdir()) == []
 
 
-def test_ended_half_way_it_takes_the_server_with_it(start_demo: StartDemo, tmp_path: Path) -> None:
+def test_ended_half_way_it_ends_the_server(start_demo: StartDemo, tmp_path: Path) -> None:
     process, told, _ = start_demo("--runner", "mock", "--data-dir", str(tmp_path / "kept"))
     # What comes after the start of the server.
     eventually(lambda: "Publishing" in told.read_text() or process.poll() is not None)

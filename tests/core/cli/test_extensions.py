@@ -24,7 +24,7 @@ def collidium_commands():
 LEAVES_A_MARK = "from pathlib import Path\nPath(__file__).with_suffix('.imported').touch()\n"
 
 
-def test_the_help_lists_a_strangers_command_without_importing_it(collidium: RunCommand, site: Path) -> None:
+def test_help_lists_third_party_commands_without_import(collidium: RunCommand, site: Path) -> None:
     source = LEAVES_A_MARK + COMMAND.format(name="greet")
     install(site, "greetings", {"greetings": source}, commands={"greet": "greetings"})
     assert "greet  From greetings." in collidium("--help").stdout
@@ -40,7 +40,7 @@ def test_using_a_declared_command_imports_no_other_plugin(collidium: RunCommand,
     assert not (site / "other.imported").exists()
 
 
-def test_a_command_that_is_not_declared_works_all_the_same(collidium: RunCommand, site: Path) -> None:
+def test_an_undeclared_command_works(collidium: RunCommand, site: Path) -> None:
     install(site, "greetings", {"greetings": COMMAND.format(name="greet")})
     assert "greet" not in collidium("--help").stdout
     assert collidium("greet").stdout == "hello from greet\n"
@@ -61,10 +61,10 @@ def test_no_plugin_takes_a_command_of_the_platform(collidium: RunCommand, site: 
             "from collidium.hookspecs import hookimpl\n@hookimpl\ndef collidium_commands():\n    1 / 0\n",
             "ZeroDivisionError: division by zero",
         ),
-        ("", "it does not bring it"),
+        ("", "it does not provide it"),
     ],
 )
-def test_a_broken_plugin_says_so_when_its_command_is_asked_for(
+def test_a_command_of_a_broken_plugin_reports_the_failure(
     collidium: RunCommand, site: Path, source: str, reason: str
 ) -> None:
     install(site, "broken", {"broken": source}, commands={"greet": "broken"})
@@ -84,9 +84,7 @@ def test_a_blocked_plugin_says_so(collidium: RunCommand, site: Path) -> None:
     assert "it is blocked" in done.stderr
 
 
-def test_an_unknown_command_names_the_plugins_that_might_have_brought_it(
-    collidium: RunCommand, site: Path
-) -> None:
+def test_unknown_command_names_broken_plugins(collidium: RunCommand, site: Path) -> None:
     install(site, "broken", {"broken": "raise RuntimeError('out of order')"})
     done = collidium("greet")
     assert done.returncode == 2

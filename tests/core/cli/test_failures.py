@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.core.cli.conftest import RunCommand
-from tests.core.client.servers import answering, read_headers, response, serving
+from tests.core.client.servers import answering, hanging_up, read_headers, response, serving
 
 from collidium import errors
 from collidium.cli.failures import lines, show_error
@@ -31,17 +31,17 @@ PROBLEMS: list[dict[str, Any]] = [
 ]
 
 
-def test_every_problem_is_told_with_its_place_and_examples() -> None:
+def test_problems_are_shown_with_place_and_examples() -> None:
     assert list(lines(errors.InvalidInput("the predictions have 2 problems", errors=PROBLEMS))) == [
         "Error: the predictions have 2 problems",
         "  - column track_id, event 4: track ids are -1 or more (12 rows)",
         "      for example hit_id=3, track_id=-7",
         "  - limit: Input should be greater than 0",
-        "What to do: mend the file; `collidium check TASK FILE` tries it and costs nothing.",
+        "What to do: fix the file; `collidium check TASK FILE` checks it free of charge.",
     ]
 
 
-def test_a_single_problem_is_told_once() -> None:
+def test_a_single_problem_is_shown_once() -> None:
     detail = "settings: PLATFORM_X: no such setting"
     one = errors.ConfigurationError(detail, errors=[{"detail": "PLATFORM_X: no such setting"}])
     assert next(lines(one)) == f"Error: {detail}"
@@ -52,7 +52,7 @@ def test_a_single_problem_is_told_once() -> None:
     ]
 
 
-def test_problems_that_the_message_holds_are_told_once() -> None:
+def test_problems_in_the_message_are_not_repeated() -> None:
     problems = [{"detail": "PLATFORM_X: no"}, {"detail": "PLATFORM_Y: no"}]
     error = errors.ConfigurationError("settings: PLATFORM_X: no; PLATFORM_Y: no", errors=problems)
     assert list(lines(error))[:3] == [
@@ -68,7 +68,7 @@ def test_the_place_of_the_first_problem_is_no_heading() -> None:
     assert list(lines(error)) == ["Error: 2 problems", "  - events: 1 or more", "  - pileup: 0 or more"]
 
 
-def test_what_to_do_is_told_only_where_it_helps() -> None:
+def test_advice_is_shown_only_where_it_helps() -> None:
     assert list(lines(errors.ConfigurationError("cannot listen on port 1"))) == [
         "Error: cannot listen on port 1"
     ]
@@ -98,10 +98,10 @@ def test_what_to_do() -> None:
     assert list(lines(errors.Conflict("no"))) == ["Error: no"]
 
 
-def test_the_request_id_is_told() -> None:
+def test_the_request_id_is_shown() -> None:
     error = errors.CollidiumError("the server failed")
     error.request_id = "abc"
-    assert list(lines(error))[-1].endswith("request id abc.")
+    assert list(lines(error))[-1].endswith("operators: abc.")
 
 
 def test_what_a_server_says_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,6 +138,24 @@ def test_an_unreachable_server_in_json(collidium: RunCommand) -> None:
     assert json.loads(done.stderr)["title"] == "Unreachable"
 
 
+def test_a_lost_response_names_the_key_to_repeat_with(collidium: RunCommand) -> None:
+    grant = ("admin", "grant", "alice", "1", "--note", "a talk")
+    done_body = b'{"hub_username": "alice", "new_balance": 11, "transaction_id": 1}'
+    received: list[str] = []
+
+    def done(connection: socket.socket) -> None:
+        received.append(read_headers(connection).decode().lower())
+        connection.sendall(response("200 OK", done_body, "application/json"))
+
+    with serving(hanging_up, hanging_up, hanging_up, done) as url:
+        environment = {"PLATFORM_BACKEND": url, "ADMIN_TOKEN": "secret"}
+        lost = collidium(*grant, "--json", **environment)
+        assert lost.returncode == 4
+        key = json.loads(lost.stderr)["idempotency_key"]
+        assert collidium(*grant, "--idempotency-key", key, **environment).stdout == "alice has 11 credits.\n"
+    assert f"idempotency-key: {key}" in received[0]
+
+
 def test_a_refusal_ends_with_3(collidium: RunCommand) -> None:
     document = {"title": "Not found", "status": 404, "detail": "there is no task", "request_id": "r7"}
     answer = response("404 Not Found", json.dumps(document).encode(), "application/problem+json")
@@ -153,7 +171,7 @@ def test_no_token_ends_with_3(collidium: RunCommand) -> None:
     assert done.stderr.startswith("Error: no token")
 
 
-def test_wrong_settings_end_with_1_and_are_all_told(collidium: RunCommand) -> None:
+def test_invalid_settings_are_all_reported_and_end_with_1(collidium: RunCommand) -> None:
     done = collidium("task", "list", PLATFORM_PORT="many", PLATFORM_NONSENSE="1")
     assert done.returncode == 1
     assert "PLATFORM_PORT: " in done.stderr
@@ -218,7 +236,7 @@ def test_interrupting_ends_with_130(isolated_environment: dict[str, str], tmp_pa
     assert process.returncode == 130
 
 
-def test_a_reader_that_has_enough_is_no_failure(isolated_environment: dict[str, str]) -> None:
+def test_a_closed_output_is_no_failure(isolated_environment: dict[str, str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     process = subprocess.run(

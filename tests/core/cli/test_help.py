@@ -68,19 +68,19 @@ def test_the_help_imports_nothing_heavy() -> None:
     assert {name.partition(".")[0] for name in done.stderr.split()}.isdisjoint(HEAVY)
 
 
-def test_the_help_tells_clients_from_operators(collidium: RunCommand) -> None:
+def test_help_separates_user_and_operator_commands(collidium: RunCommand) -> None:
     shown, _, of_plugins = collidium("--help").stdout.partition("Commands of plugins:")
     everybody, _, operators = shown.partition("Commands on the server's machine:")
-    assert "Commands for everybody:" in everybody
+    assert "Commands for users:" in everybody
     for name in ("submit", "tasks", "demo", "login"):
-        assert f"\n  {name} " in everybody.partition("Commands for everybody:")[2]
+        assert f"\n  {name} " in everybody.partition("Commands for users:")[2]
     for name in ("serve", "task", "truth"):
         assert f"\n  {name} " in operators
     for name in ("jets", "tui", "user"):
         assert f"\n  {name} " in of_plugins
 
 
-def test_a_typing_error_is_met_with_what_was_meant(collidium: RunCommand) -> None:
+def test_a_mistyped_command_suggests_the_right_one(collidium: RunCommand) -> None:
     assert "Did you mean `collidium submit`?" in collidium("sumbit").stderr
     assert "show" in collidium("task", "shwo").stderr.splitlines()[-1]
 

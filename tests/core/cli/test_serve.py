@@ -22,7 +22,7 @@ from tests.waiting import eventually
 from collidium import settings
 from collidium.errors import ConfigurationError
 from collidium.files.held import DIRECTORY, FILE, PREFIX, held_directory
-from collidium.server.listener import listeners_of
+from collidium.server.run import listeners_of
 from collidium.testing.server import ServerProcess
 
 #: A request that is in flight for as long as a test wants, and one that tells which process answers.
@@ -97,7 +97,7 @@ def test_the_addresses_and_nothing_else_are_printed(serve: StartServe) -> None:
     )
 
 
-def test_a_fresh_machine_gets_an_admin_token_that_is_told_to_nobody(serve: StartServe) -> None:
+def test_first_start_creates_a_private_admin_token(serve: StartServe) -> None:
     server = serve()
     path = server.data_dir / "admin-token"
     token = server.admin_token
@@ -113,7 +113,7 @@ def test_a_fresh_machine_gets_an_admin_token_that_is_told_to_nobody(serve: Start
     assert server.log().count("A new admin token") == 1
 
 
-def test_nobody_else_can_read_what_the_platform_keeps(serve: StartServe) -> None:
+def test_files_of_the_platform_are_private(serve: StartServe) -> None:
     before = os.umask(0)
     try:
         server = serve()
@@ -295,7 +295,7 @@ def test_workers_share_the_port_and_one_that_dies_is_replaced(serve: StartServe)
         httpx.get(server.hub_url, trust_env=False)
 
 
-def test_a_replacement_that_dies_before_it_is_ready_is_tried_again(serve: StartServe, site: Path) -> None:
+def test_a_failed_replacement_is_started_again(serve: StartServe, site: Path) -> None:
     server = serve(PLATFORM_WORKERS="2")
     first, second = pids(server, 2)
     (site / "deadly").touch()
@@ -320,7 +320,7 @@ def test_workers_do_not_outlive_a_supervisor_that_is_killed(serve: StartServe) -
     eventually(lambda: not listens(server))
 
 
-def test_whichever_worker_is_asked_for_metrics_knows_of_all(serve: StartServe) -> None:
+def test_every_worker_serves_the_metrics_of_all(serve: StartServe) -> None:
     server = serve(PLATFORM_WORKERS="2")
     answered = [get(server, "/gate/pid").json()["pid"] for _ in range(20)]
     counted = 'collidium_http_requests_total{method="GET",route="/gate/pid",status="200"} '
@@ -332,9 +332,7 @@ def test_whichever_worker_is_asked_for_metrics_knows_of_all(serve: StartServe) -
     assert list((server.data_dir / "metrics").iterdir()) == []
 
 
-def test_a_start_sweeps_what_killed_processes_held_and_spares_what_others_hold(
-    serve: StartServe, tmp_path: Path
-) -> None:
+def test_start_removes_files_of_killed_processes_only(serve: StartServe, tmp_path: Path) -> None:
     places = [tmp_path / "server/data" / place for place in ("uploads", "truth/tracking", "metrics")]
     places.append(tmp_path / "server/data/storage/INCOMING")
     for place in places:

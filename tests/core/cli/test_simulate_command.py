@@ -89,10 +89,10 @@ def test_a_dataset_is_made_and_shown(shell: Shell) -> None:
     told = done.stderr.splitlines()
     assert told[0] == "1/4 generate: hard scatter and parton shower (about 1 s)"
     assert told[1].startswith("1/4 generate: done in ")
-    assert told[-1].startswith("Made in ")
+    assert told[-1].startswith("Simulated in ")
     assert "on=3" in (shell.directory / "ttbar_pu0/logs/write.log").read_text()
     again = shell(*TTBAR)
-    assert (again.returncode, again.stderr) == (0, "These events were made here before.\n")
+    assert (again.returncode, again.stderr) == (0, "These events existed already.\n")
 
 
 def test_json(shell: Shell) -> None:
@@ -104,13 +104,13 @@ def test_json(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_stops_it_and_the_same_command_goes_on(shell: Shell, number: signal.Signals) -> None:
+def test_a_signal_stops_the_stage_and_a_rerun_resumes(shell: Shell, number: signal.Signals) -> None:
     with shell.started(*ordered("hang_simulate")) as process:
         eventually(lambda: "stage simulate" in shell.log("simulate"))
         process.send_signal(number)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 128 + number
-    assert "finished stages are kept in out: the same command goes on from there" in " ".join(told.split())
+    assert "finished stages are kept in out: the same command resumes from there" in " ".join(told.split())
     assert "Traceback" not in told
     assert not at_work(shell.directory)
     shell.mend()
@@ -119,7 +119,7 @@ def test_a_signal_stops_it_and_the_same_command_goes_on(shell: Shell, number: si
     assert done.stderr.splitlines()[0] == "1/4 generate: finished before"
 
 
-def test_killed_its_stage_ends_and_the_same_command_goes_on(shell: Shell) -> None:
+def test_after_a_kill_the_stage_ends_and_a_rerun_resumes(shell: Shell) -> None:
     with shell.started(*ordered("hang_simulate")) as process:
         eventually(lambda: "stage simulate" in shell.log("simulate"))
         process.kill()
@@ -129,7 +129,7 @@ def test_killed_its_stage_ends_and_the_same_command_goes_on(shell: Shell) -> Non
     assert shell(*ordered("hang_simulate")).returncode == 0
 
 
-def test_killed_its_container_ends_and_the_same_command_goes_on(shell: Shell, podman: Podman) -> None:
+def test_after_a_kill_the_container_ends_and_a_rerun_resumes(shell: Shell, podman: Podman) -> None:
     shell.environment |= podman.environment
     with shell.started(*ordered("hang_generate", "boxed")) as process:
         eventually(lambda: "stage generate" in shell.log("generate"))
@@ -187,8 +187,8 @@ def test_a_time_limit(shell: Shell) -> None:
         (("--preset", "nothing"), "there is no preset 'nothing'; there are: ttbar-quick"),
         (("--preset", "ttbar-quick", "--wait"), "--wait needs --remote"),
         (("--preset", "ttbar-quick", "--remote", "--flat"), "--flat is for simulations on this machine"),
-        (("--preset", "ttbar-quick", "--time-limit", "soon"), "'soon' is no time"),
-        (("--preset", "ttbar-quick", "--time-limit", "0"), "'0' is no time"),
+        (("--preset", "ttbar-quick", "--time-limit", "soon"), "'soon' is not a duration"),
+        (("--preset", "ttbar-quick", "--time-limit", "0"), "'0' is not a duration"),
         (("--preset", "ttbar-quick", "--runtime", "lxc"), "'lxc' is not one of"),
         (("--channel", "ttbar", "--events", "10"), "give --pileup, or --preset"),
         (("--pipeline", "acts", "--channel", "no", "--events", "1", "--pileup", "0"), "no channel 'no'"),

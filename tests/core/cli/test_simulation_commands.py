@@ -68,14 +68,14 @@ def test_order_and_wait(alice: Alice) -> None:
     told = done.stderr.splitlines()
     assert "is queued; 0.333 credits were charged" in told[0]
     assert told[-1] == "completed"
-    for shown in ("10 events of ttbar at pileup 0, seed 42", "completed", "0.333 charged", "(a mock"):
+    for shown in ("10 events of ttbar at pileup 0, seed 42", "completed", "0.333 charged", "(mock"):
         assert shown in done.stdout
     request_id = done.stdout.split()[1]
     assert request_id in told[0]
     again = alice("simulate", "--remote", "--channel", "ttbar", "--events", "10", "--pileup", "0", "--wait")
     assert again.returncode == 0
     assert request_id in again.stdout
-    assert "you pay nothing" in again.stderr
+    assert "cost nothing" in again.stderr
 
 
 def test_json(alice: Alice) -> None:
@@ -87,7 +87,7 @@ def test_json(alice: Alice) -> None:
     assert alice.data("status", request["request_id"]) == request
 
 
-def test_without_waiting_it_tells_how_to_go_on(alice: Alice) -> None:
+def test_without_wait_the_status_command_is_shown(alice: Alice) -> None:
     done = alice("simulate", *MUONS, "--seed", str(next(_seeds)))
     assert done.returncode == 0
     request_id = done.stdout.split()[1]
@@ -128,15 +128,15 @@ def test_what_is_there_is_listed(alice: Alice) -> None:
     presets = {preset["name"]: preset for preset in alice.data("presets")}
     assert presets["ttbar-quick"]["credits"] == 0.333
     assert "ttbar-quick" in alice("presets").stdout
-    knobs = alice.data("knobs")
-    assert {preset["channel"] for preset in presets.values()} <= set(knobs["channels"])
-    assert f"1 to {knobs['events']['most']}" in alice("knobs").stdout
+    limits = alice.data("limits")
+    assert {preset["channel"] for preset in presets.values()} <= set(limits["channels"])
+    assert f"1 to {limits['events']['maximum']}" in alice("limits").stdout
 
 
 def test_estimates(alice: Alice) -> None:
-    knobs = ("--channel", "ttbar", "--events", "100", "--pileup", "40")
-    assert alice.data("estimate", *knobs) == alice.data("estimate", "--preset", "ttbar-standard")
-    shown = alice("estimate", *knobs).stdout
+    parameters = ("--channel", "ttbar", "--events", "100", "--pileup", "40")
+    assert alice.data("estimate", *parameters) == alice.data("estimate", "--preset", "ttbar-standard")
+    shown = alice("estimate", *parameters).stdout
     assert "4.583" in shown
     unknown = alice("estimate", "--preset", "nothing")
     assert unknown.returncode == 2
@@ -201,11 +201,11 @@ def test_ctrl_c_leaves_the_request_alone(alice: Alice, tmp_path: Path) -> None:
         assert process.wait(60) == 130
         request_id = first[0].split()[1]
         assert first[1] == "queued\n"
-        assert f"The request goes on: collidium status {request_id}" in told
+        assert f"The request continues: collidium status {request_id}" in told
         assert slow.data("status", request_id)["state"] == "queued"
 
 
-def test_a_request_that_fails_ends_with_1_and_tells_why(tmp_path: Path) -> None:
+def test_a_failed_request_ends_with_1_and_its_reason(tmp_path: Path) -> None:
     with platform(tmp_path / "failing", PLATFORM_MOCK_SECONDS="0", PLATFORM_MOCK_OUTCOME="failed") as failing:
         done = failing("simulate", *MUONS, "--wait")
         assert done.returncode == 1
@@ -216,7 +216,7 @@ def test_a_request_that_fails_ends_with_1_and_tells_why(tmp_path: Path) -> None:
 # -- on the server's machine ----------------------------------------------------------------------------
 
 
-def test_a_worker_does_what_a_server_leaves_undone(tmp_path: Path) -> None:
+def test_a_worker_follows_requests_instead_of_servers(tmp_path: Path) -> None:
     with platform(
         tmp_path / "server", PLATFORM_MOCK_SECONDS="100000", PLATFORM_FOLLOW_REQUESTS="false"
     ) as alone:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
-from collidium.cli.output import cell, table_lines
-from collidium.cli.text import short_reference, wrapped
+from collidium.cli.output import cell, short_reference, table_lines, wrapped
 
 COLUMNS = ("rank", "trackml_weighted_efficiency", "model")
 ROWS = [("1", "0.9002", "alice/helix"), ("2", "0.1025", "-")]
@@ -21,7 +20,7 @@ def test_a_table_that_fits_has_no_spaces_at_the_ends_of_lines() -> None:
         ]
 
 
-def test_a_table_that_does_not_fit_becomes_records_with_whole_words() -> None:
+def test_a_wide_table_becomes_records_with_whole_words() -> None:
     told = list(table_lines(COLUMNS, ROWS, 40))
     assert told[:4] == [
         "rank                         1",

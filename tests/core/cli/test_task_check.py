@@ -51,7 +51,7 @@ def test_a_task_that_conforms_and_one_that_does_not(
     assert bad.returncode == 1
     assert "truth_is_well_formed: event_id of truth table 'answers' must be uint32, not int64" in bad.stderr
     assert "Task wideids breaks 1 of " in bad.stderr
-    assert "cannot be checked before that is mended." in bad.stderr
+    assert "cannot be checked until that is fixed." in bad.stderr
     assert "Traceback" not in bad.stderr
 
     document = json.loads(collidium("task", "check", "wideids", *events, "--json").stdout)
@@ -64,7 +64,7 @@ def test_a_task_that_conforms_and_one_that_does_not(
 def test_what_cannot_be_checked_is_said(collidium: RunCommand, tmp_path: Path) -> None:
     unknown = collidium("task", "check", "nowhere")
     assert unknown.returncode == 3
-    assert "no installed plugin brings a task 'nowhere' (installed: " in unknown.stderr
+    assert "no installed plugin provides a task 'nowhere' (installed: " in unknown.stderr
     empty = collidium("task", "check", "tracking", "--from", str(tmp_path / "nothing"))
     assert empty.returncode == 1
     assert "there is no directory" in empty.stderr

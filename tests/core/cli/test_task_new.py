@@ -39,14 +39,14 @@ def test_a_bad_name_is_refused_and_nothing_is_written(name: str, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_missing_settings_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "work").write_text("of weeks")
     with pytest.raises(InvalidInput) as refused:
         write_package("X" * 70, tmp_path / "mine", TAKEN)
     told = [problem["detail"] for problem in refused.value.errors]
     assert len(told) == 3
-    assert told[-1] == f"{tmp_path / 'mine'} is there already"
+    assert told[-1] == f"{tmp_path / 'mine'} exists already"
     assert (tmp_path / "mine" / "work").read_text() == "of weeks"
 
 
@@ -72,4 +72,4 @@ def test_the_command_writes_where_it_is_called(collidium: RunCommand, tmp_path: 
     assert (tmp_path / "collidium-task-mine" / "pyproject.toml").is_file()
     again = collidium("task", "new", "mine")
     assert again.returncode == 3
-    assert "collidium-task-mine is there already" in again.stderr
+    assert "collidium-task-mine exists already" in again.stderr

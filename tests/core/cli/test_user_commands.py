@@ -153,7 +153,7 @@ def test_from_check_to_leaderboard(alice: RunCommand, tmp_path: Path) -> None:
     assert receipt["scores"]["trackml_weighted_efficiency"] == 1.0
     assert receipt["credits_earned"] == 100
     again = alice("submit", "tracking", str(path))
-    assert "You sent this very file before" in again.stderr
+    assert "You submitted this file before" in again.stderr
     assert receipt["submission_id"] in again.stdout
     places = json.loads(alice("leaderboard", "tracking", "--json").stdout)
     assert [place["submission_id"] for place in places] == [receipt["submission_id"]]
@@ -190,7 +190,7 @@ def test_links_of_a_submission(alice: RunCommand, tmp_path: Path) -> None:
     ("arguments", "code", "told"),
     [
         ((), 2, "nothing to change"),
-        (("--remove", "code", "--code-url", "https://a.example"), 2, "set and removed at once"),
+        (("--remove", "code", "--code-url", "https://a.example"), 2, "both set and removed"),
         (("--remove", "scores"), 2, "'scores' is not one of"),
         (("--code-url", "http://a.example"), 3, "https://"),
         (("--model-repo", "helix"), 3, "NAMESPACE/NAME"),
@@ -213,7 +213,7 @@ def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> 
         assert "column hit_id" in done.stderr
         assert "column track_id" in done.stderr
         assert "for example" in done.stderr
-        assert ("What to do: mend the file; `collidium check" in done.stderr) == (command == "submit")
+        assert ("What to do: fix the file; `collidium check" in done.stderr) == (command == "submit")
 
 
 def test_the_same_problems_for_programs(alice: RunCommand, bad_file: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_webhook_from_its_beginning_to_its_end(
     assert (delivery["request_id"], delivery["last_status"]) == (request.request_id, 204)
     assert request.request_id in alice("webhook", "deliveries", "--limit", "1").stdout
 
-    assert "nothing more" in alice("webhook", "remove").stderr
+    assert "is removed" in alice("webhook", "remove").stderr
     assert json.loads(alice("webhook", "remove", "--json").stdout) == {"removed": False}
 
 

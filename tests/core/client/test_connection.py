@@ -21,7 +21,14 @@ from tests.core.client.servers import (
 
 from collidium.client import AsyncClient, Client, save_token
 from collidium.client.connection import LONGEST_ANSWER_BYTES
-from collidium.errors import ConfigurationError, InvalidInput, Unauthenticated, Unreachable, UpstreamError
+from collidium.errors import (
+    CollidiumError,
+    ConfigurationError,
+    InvalidInput,
+    Unauthenticated,
+    Unreachable,
+    UpstreamError,
+)
 
 TOKEN = "hf_very_secret_token"  # noqa: S105 -- of a test
 HEALTHY = answering(response("200 OK", b'{"status": "ok", "version": "1"}', "application/json"))
@@ -204,6 +211,26 @@ async def test_an_action_is_repeated_under_its_key() -> None:
     keys = [re.findall(r"(?i)idempotency-key: (\S+)", headers) for headers in seen]
     assert keys[0] == keys[1] != keys[2] == keys[3] == ["mine"]
     assert len(keys[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "unknown"),
+    [
+        (hanging_up, True),
+        (answering(response("502 Bad Gateway", b"<html>", "text/html")), True),
+        (answering(response("500 Internal Server Error", b"{}", "application/problem+json")), True),
+        (answering(response("503 Service Unavailable", b"{}", "application/problem+json")), False),
+        (answering(response("409 Conflict", b"{}", "application/problem+json")), False),
+    ],
+)
+def test_an_unknown_outcome_names_its_key(behaviour: Behaviour, unknown: bool) -> None:
+    with (
+        serving(behaviour, behaviour, behaviour) as url,
+        Client(url, admin_token=TOKEN) as client,
+        pytest.raises(CollidiumError) as caught,
+    ):
+        client.admin_freeze(idempotency_key="mine")
+    assert caught.value.idempotency_key == ("mine" if unknown else None)
 
 
 def test_a_key_that_is_none_is_not_sent() -> None:

@@ -67,9 +67,9 @@ ORDER = ["queued", "running", "completed"]
 
 
 def test_knobs(client: Client) -> None:
-    knobs = client.knobs()
-    assert "single_muon" in knobs.channels
-    assert (knobs.events.least, knobs.pileup.least, knobs.default_seed) == (1, 0, 42)
+    limits = client.limits()
+    assert "single_muon" in limits.channels
+    assert (limits.events.minimum, limits.pileup.minimum, limits.default_seed) == (1, 0, 42)
 
 
 def test_presets(client: Client) -> None:
@@ -225,7 +225,7 @@ async def test_the_async_client_does_the_same(server: ServerProcess, token: str)
     told: list[str] = []
     async with AsyncClient(server.base_url, token, server.admin_token) as client:
         assert len(await client.presets()) >= 1
-        assert (await client.knobs()).events.least == 1
+        assert (await client.limits()).events.minimum == 1
         assert (await client.estimate("ttbar", 10, 0)).credits == Decimal("0.333")
         ordered = await client.simulate(**MUONS, seed=next(_seeds))
         done = await client.wait(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from collidium.contracts.task import TAKEN_NAMES
-from collidium_tasks.tracking.task import CARD
+from collidium_tasks.tracking import CARD
 
 
 @pytest.mark.parametrize("name", [*TAKEN_NAMES, "", "Tracking", "../tracking", "9lives", "x" * 65, "ünder"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.core import killed_migrations
 from tortoise import Tortoise
 from tortoise.exceptions import OperationalError
 from tortoise.migrations.autodetector import MigrationAutodetector
@@ -15,12 +17,14 @@ from tortoise.transactions import in_transaction
 
 from collidium import database
 from collidium.accounts.models import Account
+from collidium.database import connections
 from collidium.errors import ConfigurationError
+from collidium.testing.databases import sqlite_url
 
 MIGRATE = "import asyncio, sys; from collidium import database; asyncio.run(database.migrate(sys.argv[1]))"
 
 
-async def test_an_empty_database_says_what_to_do_and_migrates(database_url: str) -> None:
+async def test_an_empty_database_is_reported_and_migrates(database_url: str) -> None:
     (problem,) = await database.check(database_url)
     assert "collidium db migrate" in problem
     await database.migrate(database_url)
@@ -152,3 +156,30 @@ async def test_a_task_outliving_its_transaction_gets_its_own(connected: str) -> 
     with pytest.raises(LookupError):
         await task
     assert not await Account.exists(hub_username="ghost")
+
+
+ALTERED = """
+from tortoise import fields, migrations
+from tortoise.migrations import operations as ops
+
+class Migration(migrations.Migration):
+    dependencies = [("collidium", "0001_hits")]
+    operations = [ops.AlterField(model_name="Hit", name="layer", field=fields.BigIntField())]
+"""
+
+
+async def test_a_migration_that_loses_a_trigger_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = sqlite_url(tmp_path / "platform.db")
+    package = tmp_path / "altering"
+    package.mkdir()
+    shutil.copy(Path(killed_migrations.__file__).with_name("0001_hits.py"), package)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(connections, "MIGRATIONS", "altering")
+    await database.migrate(url)
+    (package / "0002_altered.py").write_text(ALTERED)
+
+    with pytest.raises(ConfigurationError, match="dropped triggers: hits_stay"):
+        await database.migrate(url)
+    assert "0002_altered" in (await database.check(url))[0]

@@ -96,7 +96,7 @@ def test_everything_else(error: Exception) -> None:
     assert not is_away(error)
 
 
-async def test_what_a_socket_raises_is_told_from_others_sockets(tmp_path: Path) -> None:
+async def test_socket_errors_of_the_driver_are_recognised(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as of_the_database:
         await asyncpg.connect(host=str(tmp_path))
     assert is_away(of_the_database.value)
@@ -216,7 +216,7 @@ async def test_a_commit_that_finds_the_disk_full_is_not_in_the_way(connected: st
     assert await Account.all().values_list("hub_username", flat=True) == ["first", "third"]
 
 
-async def test_a_transaction_that_nobody_lets_begin_is_not_in_the_way(connected: str) -> None:
+async def test_a_transaction_that_cannot_begin_blocks_no_other(connected: str) -> None:
     if (file := settings.sqlite_path(connected)) is None:
         pytest.skip("PostgreSQL locks rows")
 

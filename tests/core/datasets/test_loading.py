@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +226,9 @@ def test_the_import_brings_no_simulation_and_no_frames() -> None:
     heavy = {"acts", "pythia8mc", "pythia8", "pandas", "polars", "awkward", "huggingface_hub", "datasets"}
     heavy |= {"pydantic", "quart", "tortoise", "httpx", "rich"}
     assert {name.partition(".")[0] for name in done.stdout.split()}.isdisjoint(heavy)
+
+
+@pytest.mark.parametrize("name", ["loading", "reading.flattening"])
+def test_examples_in_docstrings_run(name: str) -> None:
+    results = doctest.testmod(import_module(f"collidium.datasets.{name}"))
+    assert (results.failed, results.attempted > 0) == (0, True)

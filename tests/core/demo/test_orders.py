@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collidium.demo.computing import MOCK
-from collidium.demo.orders import order_events
+from collidium.demo.orders import MOCK, order_events
 from collidium.errors import CollidiumError
 from collidium.testing.server import ServerProcess
 

@@ -20,7 +20,7 @@ def test_the_five_events_are_shipped() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))
-def test_nothing_of_the_eval_events_tells_what_belongs_together(name: str) -> None:
+def test_eval_events_reveal_no_truth(name: str) -> None:
     ordered = in_public_order({table: TABLES[table].slice(3) for table in TABLES})
     published = without_truth(name, ordered[name])
     assert published.schema == TABLES[name].schema

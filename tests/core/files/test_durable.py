@@ -58,6 +58,6 @@ def test_a_replaced_file_has_the_mode_that_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_is_told_from_other_errors(number: int) -> None:
+def test_a_full_disk_is_recognised(number: int) -> None:
     assert is_full(OSError(number, os.strerror(number)))
     assert not is_full(OSError(errno.EACCES, "no"))

@@ -13,7 +13,7 @@ import pytest
 from tests.waiting import until
 
 from collidium.errors import TooManyRequests, Unavailable, UnknownCursor, UpstreamError
-from collidium.hub.models import QUESTIONS_BURST, ModelZoo, Question
+from collidium.hub.models import QUERIES_BURST, ModelQuery, ModelZoo
 from collidium.records import HubModel
 
 GOOD: dict[str, Any] = {"id": "ada/helix", "tags": ["collidium"]}
@@ -63,11 +63,11 @@ async def zoo(hub: FakeHub) -> AsyncIterator[ModelZoo]:
 
 async def told(zoo: ModelZoo, hub: FakeHub, *items: object) -> tuple[HubModel, ...]:
     hub.body = json.dumps(items)
-    return (await zoo.models(Question())).models
+    return (await zoo.models(ModelQuery())).models
 
 
 async def test_the_hub_is_asked_for_the_tag_and_for_little(zoo: ModelZoo, hub: FakeHub) -> None:
-    await zoo.models(Question(search="he", tag="gnn", task="jets", limit=1000))
+    await zoo.models(ModelQuery(search="he", tag="gnn", task="jets", limit=1000))
     (query,) = hub.asked
     assert [value for name, value in query if name == "filter"] == ["collidium", "gnn", "collidium-task:jets"]
     assert dict(query)["search"] == "he"
@@ -77,29 +77,29 @@ async def test_the_hub_is_asked_for_the_tag_and_for_little(zoo: ModelZoo, hub: F
 
 async def test_one_answer_serves_all_who_ask_the_same(zoo: ModelZoo, hub: FakeHub) -> None:
     hub.gate.clear()
-    waiting = [asyncio.create_task(zoo.models(Question())) for _ in range(20)]
+    waiting = [asyncio.create_task(zoo.models(ModelQuery())) for _ in range(20)]
     await until(lambda: len(hub.asked) == 1)
     waiting[0].cancel()
     hub.gate.set()
     answers = await asyncio.gather(*waiting[1:])
     assert {model.model_repo for answer in answers for model in answer.models} == {"ada/helix"}
-    await zoo.models(Question())
+    await zoo.models(ModelQuery())
     assert len(hub.asked) == 1
-    await zoo.models(Question(search="other"))
+    await zoo.models(ModelQuery(search="other"))
     assert len(hub.asked) == 2
 
 
 async def test_questions_of_one_address_are_limited(zoo: ModelZoo, hub: FakeHub) -> None:
     async def refused(search: str, address: str) -> bool:
         try:
-            await zoo.models(Question(search=search), address)
+            await zoo.models(ModelQuery(search=search), address)
         except TooManyRequests as error:
             return int(error.headers["Retry-After"]) > 0
         return False
 
-    refusals = [await refused(str(number), "192.0.2.1") for number in range(QUESTIONS_BURST + 10)]
+    refusals = [await refused(str(number), "192.0.2.1") for number in range(QUERIES_BURST + 10)]
     assert any(refusals)
-    assert not any(refusals[:QUESTIONS_BURST])
+    assert not any(refusals[:QUERIES_BURST])
     assert not await refused("0", "192.0.2.1"), "an answer that is known costs nothing"
     assert not await refused("new", "192.0.2.2")
 
@@ -107,9 +107,9 @@ async def test_questions_of_one_address_are_limited(zoo: ModelZoo, hub: FakeHub)
 async def test_a_refusal_is_not_remembered(zoo: ModelZoo, hub: FakeHub) -> None:
     hub.status = 503
     with pytest.raises(Unavailable):
-        await zoo.models(Question())
+        await zoo.models(ModelQuery())
     hub.status = 200
-    assert len((await zoo.models(Question())).models) == 1
+    assert len((await zoo.models(ModelQuery())).models) == 1
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ async def test_a_hub_that_is_ill_is_told_apart(
 ) -> None:
     hub.status, hub.body = status, body
     with pytest.raises(error, match="hub"):
-        await zoo.models(Question())
+        await zoo.models(ModelQuery())
 
 
 async def test_a_hub_that_is_away_or_silent_is_unavailable(hub: FakeHub) -> None:
@@ -211,7 +211,7 @@ async def test_a_hub_that_is_away_or_silent_is_unavailable(hub: FakeHub) -> None
     hub.gate.clear()
     for zoo in (away, silent):
         with pytest.raises(Unavailable, match="try again later"):
-            await zoo.models(Question())
+            await zoo.models(ModelQuery())
         await zoo.close()
 
 
@@ -229,14 +229,12 @@ async def test_only_the_cursor_of_a_next_page_is_believed(
     zoo: ModelZoo, hub: FakeHub, link: str, cursor: str | None
 ) -> None:
     hub.link = link
-    assert (await zoo.models(Question())).cursor == cursor
+    assert (await zoo.models(ModelQuery())).cursor == cursor
 
 
-async def test_a_cursor_that_the_hub_does_not_know_is_the_callers_mistake(
-    zoo: ModelZoo, hub: FakeHub
-) -> None:
+async def test_unknown_cursor_is_the_callers_mistake(zoo: ModelZoo, hub: FakeHub) -> None:
     hub.status = 400
     with pytest.raises(UnknownCursor):
-        await zoo.models(Question(cursor="made-up"))
+        await zoo.models(ModelQuery(cursor="made-up"))
     with pytest.raises(UpstreamError):
-        await zoo.models(Question())
+        await zoo.models(ModelQuery())

@@ -21,7 +21,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_hub_is_the_argument_then_the_environment_then_the_backend(
+def test_hub_is_argument_then_environment_then_backend(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert find_hub().endpoint == "http://127.0.0.1:8000/hub"

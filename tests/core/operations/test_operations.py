@@ -16,7 +16,7 @@ async def alice(connected: str) -> accounts.AccountView:
     return await accounts.recognise("alice", signup_grant=Decimal(10))
 
 
-async def test_a_grant_is_an_entry_with_the_operators_words_as_its_note(alice: accounts.AccountView) -> None:
+async def test_a_grant_is_an_entry_with_the_operators_note(alice: accounts.AccountView) -> None:
     entry = await operations.grant("alice", Decimal("2.5"), "a talk", actor="admin", http_request_id="r1")
     assert (entry.reason, entry.note, entry.balance_after) == ("admin_grant", "a talk", Decimal("12.5"))
     (deed,) = await operations.audit_log(limit=10)
@@ -45,7 +45,7 @@ async def test_bans_and_the_kill_switch_are_audited(alice: accounts.AccountView)
     assert [deed.action for deed in await operations.audit_log(limit=1, before=deeds[0].id)] == ["freeze"]
 
 
-async def test_a_freeze_is_whose_it_was_whoever_adds_a_note(connected: str) -> None:
+async def test_a_freeze_keeps_its_operator_when_a_note_is_added(connected: str) -> None:
     await operations.freeze(True, "the hub is down", actor="grace", http_request_id="r1")
     first = await operations.current_freeze()
     assert (first.by, first.note) == ("grace", "the hub is down")

@@ -17,7 +17,7 @@ from tests.core.outbox.receiver import Receiver, receiving
 
 from collidium import settings
 from collidium.errors import InvalidInput
-from collidium.outbox import canonical_url, require_reachable, require_url
+from collidium.outbox import canonical_url, require_reachable
 from collidium.outbox.addresses import is_public
 
 PUBLIC = ["8.8.8.8", "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2001:4860:4860::8888"]
@@ -116,9 +116,9 @@ async def nobody(host: str, port: int, account_id: int | None) -> Sequence[str]:
         ("https://[::1/", "not a URL"),
     ],
 )
-async def test_a_url_that_cannot_be_told_anything_is_refused(url: str, why: str) -> None:
+async def test_an_unusable_url_is_rejected(url: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why) as refused:
-        await require_url(url, settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
+        await require_reachable(url, settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
     assert refused.value.errors[0]["field"] == "webhook_url"
     assert "password" not in str(refused.value).replace("a password", "")
 
@@ -130,25 +130,28 @@ DEFAULTS = settings.load()
 @given(st.text() | st.text("https:/.@[]%#?0123456789abcx\\ ", max_size=40).map("https://{}".format))
 async def test_any_text_is_taken_or_refused(url: str) -> None:
     try:
-        kept = await require_url(url, DEFAULTS, resolve=lambda *_: resolve_to("8.8.8.8"))
+        kept = canonical_url(url)
+        await require_reachable(kept, DEFAULTS, resolve=lambda *_: resolve_to("8.8.8.8"))
     except InvalidInput:
         return
     assert kept.startswith("https://")
     assert kept.isascii()
-    assert await require_url(kept, DEFAULTS, resolve=lambda *_: resolve_to("8.8.8.8")) == kept
+    assert canonical_url(kept) == kept
 
 
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["8.8.8.8", "::1"]])
 async def test_a_host_with_any_address_that_is_not_public_is_refused(addresses: list[str]) -> None:
     with pytest.raises(InvalidInput, match="not public") as refused:
-        await require_url("https://x.example/", settings.load(), resolve=lambda *_: resolve_to(*addresses))
+        await require_reachable(
+            "https://x.example/", settings.load(), resolve=lambda *_: resolve_to(*addresses)
+        )
     # An operator's private names are nobody's business.
     assert not any(address in str(refused.value) for address in addresses)
     allowed = settings.load(webhook_private_addresses=True)
-    await require_url("https://x.example/", allowed, resolve=lambda *_: resolve_to(*addresses))
+    await require_reachable("https://x.example/", allowed, resolve=lambda *_: resolve_to(*addresses))
 
 
-async def test_the_form_in_which_a_url_is_kept_does_not_depend_on_what_it_leads_to() -> None:
+async def test_the_canonical_url_does_not_depend_on_its_addresses() -> None:
     """So an order is known again by its URL while no name can be looked up."""
     kept = canonical_url("HTTPS://Does-Not-Exist.invalid:443/a b")
     assert kept == canonical_url(kept) == "https://does-not-exist.invalid/a%20b"
@@ -161,24 +164,22 @@ async def test_the_form_in_which_a_url_is_kept_does_not_depend_on_what_it_leads_
 
 async def test_a_host_that_is_not_there_is_refused() -> None:
     with pytest.raises(InvalidInput, match="cannot be found"):
-        await require_url("https://x.example/", settings.load(), resolve=nobody)
+        await require_reachable("https://x.example/", settings.load(), resolve=nobody)
 
 
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "127.1", "[::1]", "[::ffff:127.0.0.1]"]
 )
-async def test_loopback_in_any_spelling_is_refused_by_the_system_s_own_look_up(host: str) -> None:
+async def test_loopback_in_any_spelling_is_rejected_by_the_resolver(host: str) -> None:
     with pytest.raises(InvalidInput, match="not public"):
-        await require_url(f"https://{host}:8443/", settings.load())
+        await require_reachable(f"https://{host}:8443/", settings.load())
 
 
 # -- at delivery ---------------------------------------------------------------------------------------
 
 
-async def test_a_name_that_leads_elsewhere_later_is_refused_at_delivery(
-    post: Post, receiver: Receiver
-) -> None:
-    await require_url(receiver.url(), settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
+async def test_a_rebound_name_is_rejected_at_delivery(post: Post, receiver: Receiver) -> None:
+    await require_reachable(receiver.url(), settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
     await post.register(receiver.url())
     await post.announce("r1")
     assert await post.deliver(resolve_to_loopback, webhook_private_addresses=False) == 1
@@ -236,7 +237,7 @@ async def test_the_certificate_must_be_of_an_authority_that_is_trusted(
     assert HOST not in caplog.text
 
 
-async def test_where_nobody_listens_it_is_tried_again(post: Post) -> None:
+async def test_a_refused_connection_is_retried(post: Post) -> None:
     await post.register(f"https://{HOST}:1/")
     await post.announce("r1")
     await post.deliver()
@@ -244,9 +245,7 @@ async def test_where_nobody_listens_it_is_tried_again(post: Post) -> None:
     assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
 
 
-async def test_a_port_that_no_connection_takes_is_a_failure_like_any_other(
-    post: Post, trusted: object
-) -> None:
+async def test_a_port_without_connections_is_an_ordinary_failure(post: Post, trusted: object) -> None:
     """Such addresses were taken once, and may still be registered."""
     await post.register(f"https://{HOST}:99999/")
     await post.announce("r1")
@@ -255,7 +254,7 @@ async def test_a_port_that_no_connection_takes_is_a_failure_like_any_other(
     assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
 
 
-async def test_nobody_learns_which_ports_are_open(post: Post, receiver: Receiver) -> None:
+async def test_errors_do_not_reveal_open_ports(post: Post, receiver: Receiver) -> None:
     """What listens and does not answer, what is not HTTP, and what is not there have one name."""
     receiver.flood = b"220 mail.example ESMTP\r\n"
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:

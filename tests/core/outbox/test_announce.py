@@ -26,7 +26,7 @@ def record(request_id: str = "r1") -> dict[str, object]:
     return {"request_id": request_id, "state": "completed", "credits_charged": 1.5}
 
 
-async def test_the_registered_and_the_given_url_are_told_each_once(connected: str) -> None:
+async def test_registered_and_given_url_each_receive_one_event(connected: str) -> None:
     await register(1)
     await announce(1, GIVEN, record("r1"))
     await announce(1, OURS, record("r2"))
@@ -48,7 +48,7 @@ async def test_the_registered_and_the_given_url_are_told_each_once(connected: st
     assert datetime.fromisoformat(body["timestamp"]) == event.created_at
 
 
-async def test_nothing_is_written_where_nobody_wants_to_know(connected: str) -> None:
+async def test_no_event_is_written_without_a_receiver(connected: str) -> None:
     await announce(1, GIVEN, record())  # no webhook, so no secret to sign with
     await register(1, url=None)
     await announce(1, None, record())
@@ -62,7 +62,7 @@ async def test_the_same_request_again_changes_nothing(connected: str) -> None:
     assert await Delivery.all().count() == 1
 
 
-async def test_what_did_not_happen_is_not_told(connected: str) -> None:
+async def test_a_rolled_back_event_is_not_sent(connected: str) -> None:
     await register(1)
 
     @transactional

@@ -17,7 +17,7 @@ from tests.core.outbox.receiver import Receiver
 from tests.waiting import until
 
 from collidium import accounts, outbox, settings
-from collidium.outbox.bounded_network import LONGEST_HEAD, MOST_PER_READ
+from collidium.outbox.bounded_network import LONGEST_HEAD, MAX_READ_BYTES
 from collidium.outbox.sending import Sender
 
 
@@ -40,9 +40,7 @@ async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receive
     assert await post.deliver() == 0
 
 
-async def test_what_is_changed_on_the_way_or_comes_at_another_time_does_not_verify(
-    post: Post, receiver: Receiver
-) -> None:
+async def test_altered_or_delayed_events_do_not_verify(post: Post, receiver: Receiver) -> None:
     secret = await post.register(receiver.url())
     await post.announce("r1", "r2")
     await post.deliver()
@@ -154,7 +152,7 @@ async def test_a_long_answer_is_not_read(post: Post, receiver: Receiver) -> None
     [b"HTTP/1.1 103 Early Hints\r\n\r\n" * 4000, b"HTTP/1.1 103 Early Hints\r\nX-Long: " + b"x" * 100_000],
     ids=["answers", "header"],
 )
-async def test_an_answer_whose_head_does_not_end_is_left_after_some_bytes(
+async def test_an_endless_response_head_is_abandoned(
     post: Post, receiver: Receiver, flood: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Else whoever sends informational answers for ever has the whole process read and parse them."""
@@ -197,7 +195,7 @@ async def test_others_have_their_turn_while_an_answer_comes(
     for turn, size in at_read:
         per_turn[turn] += size
     assert sum(per_turn.values()) == LONGEST_HEAD
-    assert max(per_turn.values()) <= MOST_PER_READ
+    assert max(per_turn.values()) <= MAX_READ_BYTES
 
 
 async def test_a_receiver_that_does_not_answer_is_left_in_time(
@@ -252,7 +250,7 @@ async def test_a_banned_account_is_sent_nothing_until_the_ban_ends(post: Post, r
     assert [(d.state, d.last_error) for d in await post.log(account.id)] == [("delivered", None)]
 
 
-async def test_a_secret_that_cannot_be_read_any_more_is_told(post: Post, receiver: Receiver) -> None:
+async def test_an_unreadable_secret_is_reported(post: Post, receiver: Receiver) -> None:
     await post.register(receiver.url())
     await post.announce("r1")
     post.secrets = type(post.secrets)(["another key"])

@@ -23,7 +23,7 @@ def the_example() -> str:
     return block.code
 
 
-async def test_the_documented_receiver_believes_what_is_signed_and_counts_it_once(
+async def test_the_documented_receiver_verifies_and_deduplicates(
     post: Post,
     authority: trustme.CA,
     trusted: Path,

@@ -17,7 +17,7 @@ from tests.waiting import until
 
 from collidium.outbox import deliveries, turns
 from collidium.outbox.models import Delivery
-from collidium.outbox.sending import MOST_PER_ADDRESS
+from collidium.outbox.sending import MAX_PER_ADDRESS
 
 ATTACKERS = range(100, 116)
 
@@ -72,7 +72,7 @@ async def attempts_of(account_id: int, post: Post) -> int:
     return sum(delivery.attempts for delivery in await post.log(account_id))
 
 
-async def test_silent_receivers_of_many_accounts_delay_nobody(
+async def test_silent_receivers_of_many_accounts_delay_no_other(
     post: Post, receiver: Receiver, silent: socket.socket
 ) -> None:
     await attack(post, port_of(silent))
@@ -86,7 +86,7 @@ async def test_silent_receivers_of_many_accounts_delay_nobody(
         assert [await attempts_of(account, post) for account in ATTACKERS] == [1] * len(ATTACKERS)
 
 
-async def test_silent_names_of_one_address_do_not_delay_who_answers_there(
+async def test_silent_names_of_an_address_do_not_delay_a_good_receiver(
     post: Post, receiver: Receiver, silent: socket.socket
 ) -> None:
     """As at a provider whose customers share addresses: whose receiver answered before has its own places."""
@@ -120,7 +120,7 @@ async def test_silent_names_of_one_address_share_few_connections(
                         still_open.add(connection)
                         accepted += 1
                 still_open.difference_update([each for each in still_open if has_ended(each)])
-                assert len(still_open) <= MOST_PER_ADDRESS
+                assert len(still_open) <= MAX_PER_ADDRESS
                 return accepted == len(ATTACKERS)
 
             await until(all_came)
@@ -152,7 +152,7 @@ async def test_each_failure_puts_off_what_is_due(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where more is due than is moved at once."""
-    monkeypatch.setattr(deliveries, "MOST_MOVED", 5)
+    monkeypatch.setattr(deliveries, "MAX_MOVED", 5)
     await post.register(receiver.url())
     await post.announce(*(f"r{n}" for n in range(12)))
     now = post.clock()
@@ -162,9 +162,7 @@ async def test_each_failure_puts_off_what_is_due(
     assert not await Delivery.filter(next_attempt_at__lte=now).exists()
 
 
-async def test_a_failing_receiver_of_another_account_is_no_reason_to_wait(
-    post: Post, receiver: Receiver
-) -> None:
+async def test_another_accounts_failing_receiver_causes_no_wait(post: Post, receiver: Receiver) -> None:
     """Both send to one host, as customers of one provider do."""
     receiver.status = lambda number: 503 if receiver.received[number - 1].path == "/failing" else 204
     await post.register(receiver.url("/failing"), account_id=1)
@@ -175,7 +173,7 @@ async def test_a_failing_receiver_of_another_account_is_no_reason_to_wait(
     assert [await attempts_of(account, post) for account in (1, 2)] == [1, 5]
 
 
-async def test_each_account_s_first_delivery_is_seen_behind_a_long_backlog(
+async def test_first_deliveries_are_seen_behind_a_long_backlog(
     post: Post, receiver: Receiver, silent: socket.socket
 ) -> None:
     """Thousands that are due for longer hide nothing from the process that chooses."""

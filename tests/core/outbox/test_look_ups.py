@@ -18,7 +18,7 @@ from collidium import settings
 from collidium.errors import InvalidInput, TooManyRequests, Unavailable
 from collidium.outbox import require_reachable
 from collidium.outbox.sending import Sender
-from collidium.runtime.look_ups import MOST, LookUps
+from collidium.runtime.look_ups import MAXIMUM, LookUps
 
 DEFAULTS = settings.load()
 
@@ -58,8 +58,8 @@ async def leave_soon(look_ups: LookUps, host: str, account_id: int | None) -> No
             await look_ups.look_up(host, 443, account_id)
 
 
-async def test_threads_are_bounded_also_when_nobody_waits_for_them_any_more(name_server: NameServer) -> None:
-    look_ups = LookUps(most=4, seconds=0.05)
+async def test_threads_are_bounded_also_when_no_caller_waits(name_server: NameServer) -> None:
+    look_ups = LookUps(maximum=4, seconds=0.05)
     await asyncio.gather(*(leave_soon(look_ups, f"h{n}.slow.example", n) for n in range(4)))
     for account_id in (None, *range(100, 120)):
         with pytest.raises(Unavailable) as refused:
@@ -71,7 +71,7 @@ async def test_threads_are_bounded_also_when_nobody_waits_for_them_any_more(name
     assert await look_ups.look_up("quick.example", 443, 200) == ["8.8.8.8"]
 
 
-async def test_black_holed_names_of_sixteen_accounts_block_nobody(name_server: NameServer) -> None:
+async def test_black_holed_names_of_sixteen_accounts_block_no_other(name_server: NameServer) -> None:
     look_ups = LookUps()
     await asyncio.gather(*(leave_soon(look_ups, f"h{n}.slow.example", n) for n in range(1, 17)))
     assert threads() == 16
@@ -91,8 +91,8 @@ async def test_an_account_rests_after_a_slow_look_up(name_server: NameServer) ->
     assert await look_ups.look_up("quick.example", 443, 2) == ["8.8.8.8"]
 
 
-async def test_one_account_has_one_look_up_and_holds_up_nobody_else(name_server: NameServer) -> None:
-    look_ups = LookUps(most=4, seconds=0.05, slow=20)
+async def test_one_account_has_one_look_up_and_delays_no_other(name_server: NameServer) -> None:
+    look_ups = LookUps(maximum=4, seconds=0.05, slow=20)
     await leave_soon(look_ups, "h.slow.example", 1)
     for n in range(10):
         with pytest.raises(TooManyRequests):
@@ -105,7 +105,7 @@ async def test_one_account_has_one_look_up_and_holds_up_nobody_else(name_server:
 
 
 async def test_who_asks_for_much_at_once_waits_a_little(name_server: NameServer) -> None:
-    look_ups = LookUps(most=2)
+    look_ups = LookUps(maximum=2)
     hosts = [f"h{n}.example" for n in range(20)]
     found = await asyncio.gather(*(look_ups.look_up(host, 443, n % 3) for n, host in enumerate(hosts)))
     assert found == [["8.8.8.8"]] * 20
@@ -126,9 +126,9 @@ async def test_those_who_ask_for_one_host_at_once_share_the_answer(name_server: 
 @pytest.mark.parametrize(
     "spelling", ["127.1", "0x8080808", "2130706433", "010.1.2.3", "8.8.8.8", "2001:DB8:0::1"]
 )
-async def test_an_address_needs_no_look_up_and_is_what_the_resolver_takes_it_for(spelling: str) -> None:
+async def test_a_literal_address_is_parsed_as_the_resolver_does(spelling: str) -> None:
     (address, *_), *_ = (found[-1] for found in socket.getaddrinfo(spelling, 443))
-    assert await LookUps(most=0).look_up(spelling, 443, 1) == [address]
+    assert await LookUps(maximum=0).look_up(spelling, 443, 1) == [address]
 
 
 async def test_where_the_system_has_no_more_threads_it_is_a_refusal(
@@ -137,7 +137,7 @@ async def test_where_the_system_has_no_more_threads_it_is_a_refusal(
     def no_more(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    look_ups = LookUps(most=1, seconds=0.05)
+    look_ups = LookUps(maximum=1, seconds=0.05)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", no_more)
         with pytest.raises(Unavailable, match="threads"):
@@ -145,7 +145,7 @@ async def test_where_the_system_has_no_more_threads_it_is_a_refusal(
     await require_reachable("https://quick.example/", DEFAULTS, resolve=look_ups.look_up)
 
 
-async def test_a_url_is_refused_for_now_while_the_account_s_last_is_looked_up(
+async def test_an_account_looks_up_one_url_at_a_time(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collidium.outbox.urls.LOOK_UP_SECONDS", 0.2)
@@ -183,8 +183,8 @@ async def test_black_holed_names_leave_look_ups_to_who_answered(name_server: Nam
         )
         return outcome.error
 
-    waiting = [asyncio.create_task(send(f"h{n}.slow.example", n)) for n in range(1, MOST + 1)]
-    await until(lambda: threads() == MOST)
+    waiting = [asyncio.create_task(send(f"h{n}.slow.example", n)) for n in range(1, MAXIMUM + 1)]
+    await until(lambda: threads() == MAXIMUM)
     assert await send("inside.example", 100) == "could not be tried now"
     assert "not public" in str(await send("inside.example", 100, answering=True))
     name_server.answers.set()

@@ -79,9 +79,7 @@ async def test_what_one_is_taking_is_not_taken_by_another(
         assert len(await slow) == 1
 
 
-async def test_a_slow_receiver_holds_up_nobody_else(
-    post: Post, receiver: Receiver, authority: trustme.CA
-) -> None:
+async def test_a_slow_receiver_delays_no_other(post: Post, receiver: Receiver, authority: trustme.CA) -> None:
     receiver.open.clear()
     with receiving(authority, HOST) as quick:
         await post.register(receiver.url(), account_id=1)
@@ -96,7 +94,7 @@ async def test_a_slow_receiver_holds_up_nobody_else(
             await until(lambda: len(receiver.received) == 1)
 
 
-async def test_whoever_delivers_is_woken_after_the_commit(
+async def test_the_deliverer_is_woken_after_the_commit(
     post: Post, authority: trustme.CA, trusted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collidium.outbox.deliverer.IDLE_SECONDS", 3600)
@@ -132,7 +130,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_what_a_killed_process_had_taken_is_delivered_by_another_with_the_same_id(
+async def test_a_killed_process_leaves_its_deliveries_to_another(
     connected: str, post: Post, authority: trustme.CA, trusted: Path
 ) -> None:
     with receiving(authority, "127.0.0.1") as receiver:
@@ -160,9 +158,7 @@ async def test_what_a_killed_process_had_taken_is_delivered_by_another_with_the_
     assert (delivery.state, delivery.attempts) == ("delivered", 2)
 
 
-async def test_a_failure_that_is_told_late_does_not_undo_a_later_delivery(
-    post: Post, receiver: Receiver
-) -> None:
+async def test_a_late_failure_does_not_undo_a_later_delivery(post: Post, receiver: Receiver) -> None:
     await post.register(receiver.url())
     await post.announce("r1")
     receiver.open.clear()
@@ -190,7 +186,7 @@ async def test_a_clock_that_was_set_back_does_not_stop_deliveries(post: Post, re
     assert [d.state for d in await post.log()] == ["delivered"]
 
 
-async def test_a_database_that_fails_for_a_while_does_not_end_the_deliveries(
+async def test_deliveries_survive_a_database_outage(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("collidium.outbox.deliverer.IDLE_SECONDS", 0.01)

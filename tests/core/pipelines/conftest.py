@@ -12,8 +12,8 @@ from tests.podman import Podman
 
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
-from collidium.pipelines.progress import Progress
-from collidium.pipelines.simulating import Simulated, Wishes, simulate
+from collidium.pipelines.simulating import RunOptions, Simulated, simulate
+from collidium.pipelines.stages import Progress
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Machine:
         seed: int = 42,
         first_event: int = 0,
         watch: Callable[[Progress], None] | None = None,
-        **wishes: object,
+        **options: object,
     ) -> Simulated:
         def tell(progress: Progress) -> None:
             self.progress.append(progress)
@@ -45,9 +45,9 @@ class Machine:
         return simulate(
             Order(channel, events, 0, seed),
             self.directory,
-            Wishes(**{"pipeline": self.pipeline.name, "runtime": self.runtime, **wishes}),  # type: ignore[arg-type]
+            RunOptions(**{"pipeline": self.pipeline.name, "runtime": self.runtime, **options}),  # type: ignore[arg-type]
             get={self.pipeline.name: self.pipeline}.__getitem__,
-            tell=tell,
+            report=tell,
             note=self.notes.append,
             first_event=first_event,
         )

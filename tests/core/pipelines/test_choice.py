@@ -14,8 +14,8 @@ from collidium.containers.engine import Engine
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.choice import Choice, choose
-from collidium.pipelines.errors import CannotSimulate, StageFailed
-from collidium.pipelines.simulating import Wishes, simulate
+from collidium.pipelines.production import CannotSimulate, StageFailed
+from collidium.pipelines.simulating import RunOptions, simulate
 
 TTBAR = Order("ttbar", 4, 0)
 ABSENT = "localhost/absent:1"
@@ -34,9 +34,11 @@ class Machine:
         return {"acts": self.acts, "odd": self.odd}
 
     def choose(
-        self, pipeline: str = "auto", runtime: str = "auto", order: Order = TTBAR, begun: str | None = None
+        self, pipeline: str = "auto", runtime: str = "auto", order: Order = TTBAR, started: str | None = None
     ) -> Choice:
-        return choose(pipeline, runtime, order, self.installed.__getitem__, self.notes.append, begun=begun)
+        return choose(
+            pipeline, runtime, order, self.installed.__getitem__, self.notes.append, started=started
+        )
 
     def chosen(self, *asked: str) -> tuple[str, str]:
         choice = self.choose(*asked)
@@ -66,7 +68,7 @@ def test_production_where_an_engine_has_its_image(machine: Machine) -> None:
     assert machine.chosen("auto", "none") == ("acts", "none")
 
 
-def test_without_the_image_the_built_in_pipeline_and_how_to_get_it(machine: Machine) -> None:
+def test_without_the_image_the_built_in_pipeline_runs(machine: Machine) -> None:
     machine.odd = stages.contained(ABSENT, "odd")
     assert machine.chosen() == ("acts", "none")
     assert "podman has no image of pipeline odd (--pipeline odd fetches it)" in machine.notes[0]
@@ -93,7 +95,7 @@ def test_a_client_without_an_engine_is_none(
         machine.choose("odd", "docker")
 
 
-def test_a_channel_that_production_lacks_is_for_the_built_in_pipeline(machine: Machine) -> None:
+def test_the_built_in_pipeline_takes_channels_that_odd_lacks(machine: Machine) -> None:
     machine.odd = replace(machine.odd, channels={"ttbar": ""}, refused={"jets": "no cards for it"})
     assert machine.chosen("auto", "auto") == ("odd", "podman")
     for channel in ("zmumu", "jets"):
@@ -117,17 +119,17 @@ def test_production_without_an_engine(bare: Machine) -> None:
         bare.choose("odd")
 
 
-def test_missing_modules_are_told_with_the_extra(machine: Machine) -> None:
+def test_missing_modules_are_reported_with_the_extra(machine: Machine) -> None:
     machine.acts = replace(machine.acts, native=("no_such_module", "json"))
     with pytest.raises(CannotSimulate, match=r"needs no_such_module on .*: pip install 'collidium\[sim\]'"):
         machine.choose("acts")
 
 
-def test_what_was_begun_goes_on_and_nothing_is_fetched_unasked(machine: Machine) -> None:
-    assert machine.choose(begun="acts").pipeline.name == "acts"
+def test_a_started_run_resumes_without_fetching_images(machine: Machine) -> None:
+    assert machine.choose(started="acts").pipeline.name == "acts"
     machine.odd = stages.contained(ABSENT, "odd")
     with pytest.raises(CannotSimulate, match="--pipeline odd fetches it"):
-        machine.choose(begun="odd")
+        machine.choose(started="odd")
     assert machine.choose("odd").missing == (ABSENT,)
 
 
@@ -135,15 +137,15 @@ def simulated(machine: Machine, directory: Path) -> str:
     made = simulate(
         TTBAR,
         directory,
-        Wishes(pipeline="odd"),
+        RunOptions(pipeline="odd"),
         get=machine.installed.__getitem__,
-        tell=lambda _: None,
+        report=lambda _: None,
         note=machine.notes.append,
     )
     return made.runtime
 
 
-def test_an_image_that_cannot_be_fetched_is_told(machine: Machine, tmp_path: Path) -> None:
+def test_a_failed_image_fetch_is_reported(machine: Machine, tmp_path: Path) -> None:
     machine.odd = stages.contained(ABSENT, "odd")
     with pytest.raises(StageFailed, match=f"cannot be fetched; try by hand: podman pull {ABSENT}") as caught:
         simulated(machine, tmp_path / "out")
@@ -151,7 +153,7 @@ def test_an_image_that_cannot_be_fetched_is_told(machine: Machine, tmp_path: Pat
     assert not (tmp_path / "out" / ".collidium" / "order.json").exists(), "another pipeline may be tried here"
 
 
-def test_an_image_is_built_where_its_pipeline_says_from_what(
+def test_an_image_is_built_from_the_pipelines_containerfile(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BUILDAH_ISOLATION", "chroot")

@@ -17,7 +17,8 @@ from tests.podman import Podman
 from tests.waiting import eventually
 
 from collidium.datasets.reading.dataset import Dataset
-from collidium.pipelines.errors import CannotSimulate, StageFailed, UnknownOrder
+from collidium.order import UnknownOrder
+from collidium.pipelines.production import CannotSimulate, StageFailed
 from collidium.pipelines.runtimes import container_name
 
 DATA = [
@@ -50,7 +51,7 @@ def test_stages_run_in_order_and_leave_a_dataset(machine: Machine) -> None:
     assert owners == {os.getuid()}
 
 
-def test_progress_is_what_stages_tell_else_what_is_expected(here: Machine) -> None:
+def test_progress_is_reported_by_stages_or_estimated(here: Machine) -> None:
     here.simulate("noisy_generate")
     told = [progress for progress in here.progress if progress.stage.name == "generate"]
     assert (told[0].fraction, told[0].guessed) == (pytest.approx(0, abs=0.1), True)
@@ -61,7 +62,7 @@ def test_progress_is_what_stages_tell_else_what_is_expected(here: Machine) -> No
     assert "collidium-progress 1 2" not in here.log("generate")
 
 
-def test_a_failed_stage_is_told_with_its_last_lines_and_is_where_the_next_run_goes_on(
+def test_a_failed_stage_shows_its_log_and_is_run_again(
     machine: Machine,
 ) -> None:
     with pytest.raises(
@@ -82,7 +83,7 @@ def test_a_failed_stage_is_told_with_its_last_lines_and_is_where_the_next_run_go
     ]
 
 
-def test_what_a_failed_stage_left_half_is_removed_unless_it_goes_on_with_it(here: Machine) -> None:
+def test_partial_output_is_removed_unless_the_stage_resumes(here: Machine) -> None:
     with pytest.raises(StageFailed):
         here.simulate("fail_simulate")
     assert (here.work / "simulated" / "half").exists()
@@ -100,7 +101,7 @@ def test_what_is_finished_is_not_made_again(here: Machine) -> None:
 
 
 @pytest.mark.parametrize("touch", [Path.unlink, lambda path: path.write_bytes(b"PAR1")])
-def test_finished_output_that_was_touched_is_told(here: Machine, touch: Callable[[Path], object]) -> None:
+def test_changed_output_is_reported(here: Machine, touch: Callable[[Path], object]) -> None:
     here.simulate()
     touch(here.directory / DATA[0])
     with pytest.raises(CannotSimulate, match="gone or changed since: delete"):
@@ -158,29 +159,29 @@ def test_tables_without_exactly_the_events_are_refused(here: Machine, events: in
     assert visible(here.directory) == []
 
 
-def test_a_stage_that_says_it_is_done_and_left_nothing_is_refused(here: Machine) -> None:
-    with pytest.raises(CannotSimulate, match=r"stage simulate says that it is done, and left no simulated"):
+def test_a_stage_without_its_outputs_fails(here: Machine) -> None:
+    with pytest.raises(CannotSimulate, match=r"stage simulate ended, and left no simulated"):
         here.simulate("lazy_simulate")
     here.mend()
     here.simulate("lazy_simulate")
     assert [state for _, state in here.ended] == ["kept", "done", "done", "done"]
 
 
-def test_a_full_disk_is_told(here: Machine) -> None:
+def test_a_full_disk_is_reported(here: Machine) -> None:
     with pytest.raises(CannotSimulate, match=r"the disk of .* is full: stage simulate"):
         here.simulate("full_simulate")
     here.mend()
     here.simulate("full_simulate")
 
 
-def test_a_disk_too_full_for_the_log_is_told(here: Machine) -> None:
+def test_a_disk_too_full_for_the_log_is_reported(here: Machine) -> None:
     (here.directory / "logs").mkdir(parents=True)
     (here.directory / "logs" / "simulate.log").symlink_to("/dev/full")
     with pytest.raises(CannotSimulate, match="is full: stage simulate"):
         here.simulate()
 
 
-def test_past_the_time_limit_the_stage_is_stopped_and_the_next_run_goes_on(machine: Machine) -> None:
+def test_a_time_limit_stops_the_stage_and_the_next_run_resumes(machine: Machine) -> None:
     with pytest.raises(CannotSimulate, match=r"time limit was over in stage generate.*goes on from there"):
         machine.simulate("hang_generate", time_limit_seconds=1.5)
     assert machine.ended == [("generate", "failed")]
@@ -218,7 +219,7 @@ def running(machine: Machine) -> list[str]:
     return found
 
 
-def test_a_program_that_is_not_there_is_told(here: Machine) -> None:
+def test_a_missing_program_is_reported(here: Machine) -> None:
     first, *others = here.pipeline.stages
     here.pipeline = replace(here.pipeline, stages=(replace(first, command=("no-such-program",)), *others))
     with pytest.raises(StageFailed, match="exit code 127") as caught:
@@ -226,7 +227,7 @@ def test_a_program_that_is_not_there_is_told(here: Machine) -> None:
     assert caught.value.errors == [{"detail": "no-such-program: No such file or directory"}]
 
 
-def test_a_stage_that_ends_leaves_nobody_behind(here: Machine) -> None:
+def test_an_ended_stage_leaves_no_process(here: Machine) -> None:
     """A background process holds the stage's output open, and could write to the work of the next."""
     here.simulate("stay_generate")
     assert [state for _, state in here.ended] == ["done"] * 4
@@ -272,13 +273,13 @@ def test_a_native_stage_sees_no_token(here: Machine, monkeypatch: pytest.MonkeyP
     assert f"TMPDIR={here.work / 'tmp'}" in here.log("generate")
 
 
-def test_a_directory_that_cannot_be_mounted_is_told(in_containers: Machine) -> None:
+def test_an_unmountable_directory_is_reported(in_containers: Machine) -> None:
     in_containers.directory = in_containers.directory.with_name("a,b")
     with pytest.raises(CannotSimulate, match="no path with a comma"):
         in_containers.simulate()
 
 
-def test_everything_wrong_with_the_numbers_is_told_at_once(here: Machine) -> None:
+def test_all_problems_of_the_numbers_are_reported_at_once(here: Machine) -> None:
     with pytest.raises(UnknownOrder) as caught:
         here.simulate(events=100_001, seed=2**31, first_event=-1)
     assert {problem["field"] for problem in caught.value.errors} == {"events", "seed", "first_event"}
@@ -286,7 +287,7 @@ def test_everything_wrong_with_the_numbers_is_told_at_once(here: Machine) -> Non
     assert not here.directory.exists()
 
 
-def test_a_channel_that_is_not_there_is_told_with_those_that_are(here: Machine) -> None:
+def test_an_unknown_channel_is_reported_with_the_known_ones(here: Machine) -> None:
     here.pipeline = replace(here.pipeline, channels={"ttbar": "top quarks"}, refused={"zee": "not yet"})
     with pytest.raises(UnknownOrder, match="there is no channel 'no'; there are: ttbar"):
         here.simulate("no")

@@ -79,12 +79,12 @@ def test_values_out_of_bounds_are_counted_exactly(
         ((2**60, 2**63 - 1), "within 1152921504606846976 and 9223372036854775807"),
     ],
 )
-def test_what_would_be_right_is_told(bounds: tuple[float, float], words: str) -> None:
+def test_bounds_are_part_of_the_message(bounds: tuple[float, float], words: str) -> None:
     (problem,) = problems_of(bounded(*bounds), [-7, 2 * 10**6], pa.int64())
     assert problem.detail == f"column value has values that are not {words}"
 
 
-def test_what_is_no_number_is_told_as_that_alone() -> None:
+def test_a_non_finite_value_is_one_problem() -> None:
     problems = problems_of(bounded(1, 2), [None, nan, inf, -inf, 0.5, 1.5], pa.float64())
     found = {problem.code: problem.count for problem in problems}
     assert found == {"null-value": 1, "non-finite": 3, "out-of-bounds": 1}
@@ -134,7 +134,7 @@ def test_a_constant_column_is_judged_the_same_in_any_batches(
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("layout", ["sorted", "shuffled"])
-async def test_all_is_told_at_once_whatever_the_jobs(
+async def test_all_problems_are_reported_whatever_the_jobs(
     executor: Processes, truth: Truth, tmp_path: Path, layout: str
 ) -> None:
     table = toy_task.items()

@@ -316,7 +316,7 @@ async def test_the_loop_stays_free_while_a_task_scores(
     assert longest < 0.5
 
 
-async def test_problems_of_all_jobs_are_told_at_once(
+async def test_problems_of_all_jobs_are_reported_at_once(
     executor: Processes, truth: Truth, tmp_path: Path
 ) -> None:
     table = answers().to_pydict()

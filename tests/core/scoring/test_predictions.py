@@ -18,8 +18,8 @@ from collidium.client.predictions import write_predictions
 from collidium.contracts.executor import Limits
 from collidium.datasets import Dataset
 from collidium.errors import InvalidInput
+from collidium.scoring.blocks import PlanRequest, make_plan
 from collidium.scoring.engine import evaluate
-from collidium.scoring.planning import PlanRequest, make_plan
 from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
 from collidium_plugins.executor_processes import Processes
@@ -265,7 +265,7 @@ async def test_a_bad_file_is_refused_with_its_problems(
 def test_a_footer_of_very_many_columns_shows_few_problems(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     pq.write_table(pa.table({f"c{number}": pa.array([1]) for number in range(5000)}), path)
-    request = PlanRequest(path, toy_task.Toy.card, (), ROWS)
+    request = PlanRequest(path, toy_task.Toy.card, ROWS)
     plan, problems = make_plan(request)
     assert plan is None
     assert len(problems) == 100
@@ -329,7 +329,7 @@ class NoBaseline(toy_task.Toy):
 
 def ignoring(path: Path) -> list[str]:
     """Codes of what a footer shows when columns beyond the task's own are ignored."""
-    request = PlanRequest(path, toy_task.Toy.card, (), ROWS, extra_columns="ignore")
+    request = PlanRequest(path, toy_task.Toy.card, ROWS, "ignore")
     return sorted(problem.code for problem in make_plan(request)[1])
 
 

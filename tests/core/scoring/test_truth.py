@@ -50,7 +50,9 @@ def resharded(dataset: Dataset, directory: Path) -> Dataset:
     return Dataset(directory)
 
 
-async def test_it_says_what_it_is(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
+async def test_the_manifest_describes_the_truth(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
     truth = await make(executor, dataset, tmp_path, block_rows=45)
     assert truth.directory == tmp_path / "toy" / truth.version
     assert (truth.task, truth.dataset, truth.revision, truth.scorer_version) == ("toy", "toy_pu0", "abc", "1")
@@ -117,7 +119,7 @@ async def test_importing_again_leaves_what_is_there(
     assert [path.name for path in (tmp_path / "toy").iterdir()] == [made[0].version]
 
 
-async def test_progress_is_told_in_events(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
+async def test_progress_counts_events(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     await make(executor, dataset, tmp_path, progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (7, 7)

@@ -15,12 +15,12 @@ from collidium import accounts, plugins, records, settings, simulations
 from collidium.accounts import AccountView
 from collidium.contracts.runner import Runner
 from collidium.platform import Platform
-from collidium.simulations import Order, Wishes
+from collidium.simulations import DeliveryOptions, Order
 
 OpenPlatform = Callable[..., AbstractAsyncContextManager[Platform]]
 
 ORDER = Order("single_muon", events=2, pileup=0)
-WISHES = Wishes(token="hf_a_token_of_a_test")  # noqa: S106 -- nobody's
+DELIVERY = DeliveryOptions(token="hf_a_token_of_a_test")  # noqa: S106 -- nobody's
 GRANT = Decimal(10)
 
 
@@ -56,7 +56,7 @@ async def balance(name: str) -> Decimal:
 
 async def order(platform: Platform, account: AccountView, ordered: Order = ORDER) -> str:
     """Place an order that nothing answers yet; its request's id."""
-    placed = await simulations.place(platform, account, ordered, WISHES)
+    placed = await simulations.place(platform, account, ordered, DELIVERY)
     assert not placed.cached
     return placed.request_id
 

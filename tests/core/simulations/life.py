@@ -25,7 +25,7 @@ from tests.core.simulations.scripted import Bringing
 from collidium import accounts, plugins, settings, simulations
 from collidium.platform import Platform
 from collidium.runtime.failpoints import VARIABLE
-from collidium.simulations import Order, Wishes
+from collidium.simulations import DeliveryOptions, Order
 from collidium.testing.processes import end_with_parent
 
 #: The one account.
@@ -49,10 +49,10 @@ class Life:
         return f"{self.failpoint}:{self.channel}:{self.cancelled}"
 
 
-def order(number: int, life: Life, token: str) -> tuple[Order, Wishes]:
+def order(number: int, life: Life, token: str) -> tuple[Order, DeliveryOptions]:
     """What a life orders: the same again when it is asked again."""
     ordered = Order(life.channel, events=2, pileup=0, seed=number)
-    return ordered, Wishes(token=token, idempotency_key=life.name)
+    return ordered, DeliveryOptions(token=token, idempotency_key=life.name)
 
 
 @asynccontextmanager

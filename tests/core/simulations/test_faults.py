@@ -20,9 +20,9 @@ import httpx
 import pytest
 from tests.core.simulations import life
 from tests.core.simulations.conftest import (
+    DELIVERY,
     GRANT,
     ORDER,
-    WISHES,
     OpenPlatform,
     assert_sound,
     balance,
@@ -74,7 +74,7 @@ async def expire_leases() -> None:
     await SimulationRequest.exclude(lease="").update(leased_until=now())
 
 
-async def test_a_job_that_was_handed_over_after_its_request_ended_is_stopped(
+async def test_a_job_submitted_after_its_request_ended_is_stopped(
     open_platform: OpenPlatform,
 ) -> None:
     runner = Slow()
@@ -93,7 +93,7 @@ async def test_a_job_that_was_handed_over_after_its_request_ended_is_stopped(
         await assert_sound()
 
 
-async def test_a_job_that_was_handed_over_while_its_request_ended_is_stopped(
+async def test_a_job_submitted_while_its_request_ended_is_stopped(
     open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Blinking(Slow):
@@ -120,7 +120,7 @@ async def test_a_job_that_was_handed_over_while_its_request_ended_is_stopped(
         await assert_sound()
 
 
-async def test_a_job_that_was_refused_in_the_end_but_taken_before_is_stopped(
+async def test_a_job_accepted_before_a_final_rejection_is_stopped(
     open_platform: OpenPlatform,
 ) -> None:
     class Forgetful(Scripted):
@@ -137,7 +137,7 @@ async def test_a_job_that_was_refused_in_the_end_but_taken_before_is_stopped(
         await until(lambda: runner.cancelled == {request.request_id})
 
 
-async def test_nobodys_job_is_stopped_for_anothers_request(open_platform: OpenPlatform) -> None:
+async def test_no_job_is_stopped_for_another_request(open_platform: OpenPlatform) -> None:
     class Confused(Scripted):
         async def submit(self, job: Job) -> str:
             await super().submit(job)
@@ -159,7 +159,7 @@ async def test_nobodys_job_is_stopped_for_anothers_request(open_platform: OpenPl
         assert runner.cancelled == set()
 
 
-async def test_a_runner_that_cannot_even_stop_a_job_keeps_no_request_from_ending(
+async def test_a_request_ends_although_its_job_cannot_be_stopped(
     open_platform: OpenPlatform,
 ) -> None:
     class Broken(Scripted):
@@ -177,7 +177,7 @@ async def test_a_runner_that_cannot_even_stop_a_job_keeps_no_request_from_ending
 # -- money ---------------------------------------------------------------------------------------------------
 
 
-async def test_a_refund_comes_also_to_who_has_as_much_as_anybody_may(open_platform: OpenPlatform) -> None:
+async def test_a_refund_may_exceed_the_largest_balance(open_platform: OpenPlatform) -> None:
     runner = Scripted()
     runner.answers = [JobStatus(JobState.FAILED, reason="told")]
     async with open_platform(runner) as platform:
@@ -190,7 +190,7 @@ async def test_a_refund_comes_also_to_who_has_as_much_as_anybody_may(open_platfo
         await assert_sound()
 
 
-async def test_who_is_banned_meanwhile_gets_what_was_paid_for_or_the_refund(
+async def test_a_ban_keeps_neither_paid_events_nor_refunds_back(
     open_platform: OpenPlatform,
 ) -> None:
     runner = Scripted()
@@ -240,7 +240,7 @@ async def until_put_off(request_id: str) -> None:
 async def test_a_hub_that_was_down_gets_the_dataset_once(
     late: bool, open_platform: OpenPlatform, own_hub: HubServer
 ) -> None:
-    wishes = replace(WISHES, token=own_hub.token("ada"))
+    wishes = replace(DELIVERY, token=own_hub.token("ada"))
     own_hub.end(signal.SIGKILL)
     async with open_platform(Scripted(), hub_url=own_hub.url) as platform:
         ada = await sign_up("ada")
@@ -258,10 +258,10 @@ async def test_a_hub_that_was_down_gets_the_dataset_once(
         await assert_sound()
 
 
-async def test_a_hub_that_stays_down_costs_nothing_and_operators_have_the_output(
+async def test_a_hub_outage_is_refunded_and_the_output_is_kept(
     open_platform: OpenPlatform, own_hub: HubServer, tmp_path: Path
 ) -> None:
-    wishes = replace(WISHES, token=own_hub.token("ada"))
+    wishes = replace(DELIVERY, token=own_hub.token("ada"))
     own_hub.end(signal.SIGKILL)
     async with open_platform(Scripted(), hub_url=own_hub.url) as platform:
         ada = await sign_up("ada")
@@ -308,7 +308,7 @@ async def test_two_processes_that_follow_do_nothing_twice(
     jobs = Filed(tmp_path / "jobs")
     jobs.directory.mkdir()
     chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": own_hub.url}
-    wishes = replace(WISHES, token=own_hub.token("grace"))
+    wishes = replace(DELIVERY, token=own_hub.token("grace"))
     with life.follower(jobs.directory, chosen), life.follower(jobs.directory, chosen):
         async with life.opened(jobs.directory, chosen) as platform:
             grace = await sign_up("grace")

@@ -181,7 +181,7 @@ async def test_one_denial_after_other_troubles_loses_nothing(open_platform: Open
             assert (await ended(request_id)).reason == "in the end"
 
 
-async def test_a_job_that_nobody_takes_fails_at_its_deadline(open_platform: OpenPlatform) -> None:
+async def test_an_unclaimed_job_fails_at_its_deadline(open_platform: OpenPlatform) -> None:
     def refuse(job: Job) -> None:
         raise RunnerUnavailable("down for maintenance")
 
@@ -291,7 +291,7 @@ async def test_a_clock_that_was_set_back_delays_nothing_for_long(open_platform: 
             assert (await ended(request_id)).state == "completed"
 
 
-async def test_a_clock_that_jumps_ahead_costs_nobody_anything(open_platform: OpenPlatform) -> None:
+async def test_a_clock_that_jumps_ahead_costs_nothing(open_platform: OpenPlatform) -> None:
     runner = Scripted()
     runner.answers = [COMPLETED]
     async with open_platform(runner) as platform:

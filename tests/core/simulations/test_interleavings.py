@@ -14,8 +14,8 @@ from typing import Any, Final, TypeVar
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.core.simulations.conftest import (
+    DELIVERY,
     ORDER,
-    WISHES,
     OpenPlatform,
     assert_sound,
     balance,
@@ -28,8 +28,8 @@ from collidium import accounts, operations, records, simulations
 from collidium.contracts.runner import JobState, JobStatus, RunnerUnavailable
 from collidium.errors import CollidiumError, Conflict, Forbidden, NotFound, Unavailable
 from collidium.platform import Platform
-from collidium.simulations import leases, steps
-from collidium.simulations.leases import Lane
+from collidium.simulations import follower, steps
+from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest
 
 RUNNING = JobStatus(JobState.RUNNING)
@@ -119,7 +119,7 @@ class World:
     async def submit(
         self, person: int, seed: int, private: bool, key: str | None, at_once: Sequence[Operation]
     ) -> None:
-        wishes = replace(WISHES, private=private, idempotency_key=key)
+        wishes = replace(DELIVERY, private=private, idempotency_key=key)
         account = self.people[person]
         ordered = replace(ORDER, events=100, seed=self.seed(seed))
         placed = await answer(simulations.place(self.platform, account, ordered, wishes))
@@ -167,7 +167,7 @@ class World:
         """What the follower does once, with the time between two looks gone."""
         await SimulationRequest.filter(lease="", step__not="").update(due_at=now())
         for lane in Lane:
-            rows = await leases.claim(lane, 3, 60)
+            rows = await follower.claim(lane, 3, 60)
             if lane is Lane.POLL and rows:
                 await steps.poll(self.platform, self.runner.name, rows)
             elif lane is not Lane.POLL:
@@ -177,7 +177,7 @@ class World:
     async def die(self, lane: Lane) -> None:
         """A process takes what is due and is never heard of again; then its lease runs out."""
         await SimulationRequest.filter(lease="", step__not="").update(due_at=now())
-        for row in await leases.claim(lane, 1, 60):
+        for row in await follower.claim(lane, 1, 60):
             await SimulationRequest.filter(lease=row.lease).update(leased_until=now())
 
     async def ban(self, person: int, banned: bool) -> None:

@@ -62,7 +62,7 @@ def test_every_failpoint_is_survived_below() -> None:
     assert len(NAMES) >= 20
 
 
-async def test_whoever_is_killed_wherever_nothing_is_lost_or_paid_or_published_twice(
+async def test_a_kill_anywhere_loses_and_duplicates_nothing(
     migrated_database_url: str, own_hub: HubServer, tmp_path: Path
 ) -> None:
     jobs = Filed(tmp_path / "jobs")

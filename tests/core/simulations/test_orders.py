@@ -52,14 +52,14 @@ def test_nothing_is_free_and_more_never_costs_less(order: Order) -> None:
         assert estimate(replace(order, pileup=order.pileup + 1), SETTINGS).node_hours >= price
 
 
-def test_everything_wrong_with_an_order_is_told_at_once() -> None:
+def test_all_problems_of_an_order_are_reported_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
         check(Order("tbar", 0, 201, -1), SETTINGS)
     assert [error["field"] for error in caught.value.errors] == ["channel", "events", "pileup", "seed"]
     assert "single_muon" in caught.value.detail
 
 
-def test_the_hash_tells_apart_what_gives_other_events() -> None:
+def test_orders_of_other_events_have_other_hashes() -> None:
     order = Order("ttbar", 10, 0, 42)
     others = [
         replace(order, **{name: value})

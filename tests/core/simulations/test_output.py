@@ -21,7 +21,7 @@ from tests.core.simulations.hostile import write_equal_ids, write_long_page
 from collidium.contracts.executor import Limits
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import StorageUnavailable
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import DatasetFile
 from collidium.order import Order
 from collidium.simulations.output import Checks, InvalidOutput, WorkerLost, keep
 from collidium_plugins.executor_processes import Processes

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import pytest
 from tests.core.simulations.conftest import (
+    DELIVERY,
     GRANT,
     ORDER,
-    WISHES,
     OpenPlatform,
     assert_sound,
     balance,
@@ -27,8 +27,8 @@ from tortoise.timezone import now
 
 from collidium import simulations
 from collidium.contracts.runner import Job, JobState, JobStatus
-from collidium.simulations import leases, steps
-from collidium.simulations.leases import Lane
+from collidium.simulations import follower, steps
+from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest
 
 __all__ = ["own_hub"]
@@ -68,7 +68,7 @@ async def test_who_spoils_their_own_repository_pays_for_the_job(
             path_or_fileobj=b"mine", path_in_repo="mine.txt", repo_id=repo, repo_type="dataset"
         )
 
-    wishes = replace(WISHES, token=own_hub.token("ada"))
+    wishes = replace(DELIVERY, token=own_hub.token("ada"))
     async with open_platform(Prepared(), hub_url=own_hub.url) as platform, simulations.following(platform):
         placed = await simulations.place(platform, await sign_up("ada"), MUONS, wishes)
         request = await ended(placed.request_id)
@@ -77,7 +77,7 @@ async def test_who_spoils_their_own_repository_pays_for_the_job(
         await assert_sound()
 
 
-async def test_a_cancel_that_the_runner_is_deaf_to_pays_for_what_was_used(
+async def test_an_ignored_cancellation_pays_for_what_was_used(
     open_platform: OpenPlatform,
 ) -> None:
     class Deaf(Scripted):
@@ -98,7 +98,7 @@ async def test_a_cancel_that_the_runner_is_deaf_to_pays_for_what_was_used(
         await assert_sound()
 
 
-async def test_a_process_that_slept_through_the_deadline_stops_nobodys_job(
+async def test_a_process_asleep_past_the_deadline_stops_no_job(
     open_platform: OpenPlatform,
 ) -> None:
     runner = Scripted()
@@ -113,7 +113,7 @@ async def test_a_process_that_slept_through_the_deadline_stops_nobodys_job(
 
         await eventually_async(released)
         await SimulationRequest.all().update(due_at=now())
-        (slept,) = await leases.claim(Lane.POLL, 1, 60)
+        (slept,) = await follower.claim(Lane.POLL, 1, 60)
         slept.deadline_at = now() - timedelta(seconds=1)
         await SimulationRequest.all().update(lease="another")
         await steps.poll(platform, runner.name, [slept])

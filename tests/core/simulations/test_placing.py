@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import pytest
 from tests.core.simulations.conftest import (
+    DELIVERY,
     GRANT,
     ORDER,
-    WISHES,
     OpenPlatform,
     assert_sound,
     balance,
@@ -36,7 +36,7 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium.platform import Platform
-from collidium.simulations import Order, Wishes
+from collidium.simulations import DeliveryOptions, Order
 
 #: More than anybody has.
 EXPENSIVE = Order("ttbar", events=10_000, pileup=200)
@@ -47,7 +47,7 @@ async def freeze(frozen: bool) -> None:
 
 
 async def completed(platform: Platform, name: str, ordered: Order = ORDER, **wishes: bool) -> str:
-    placed = await simulations.place(platform, await sign_up(name), ordered, replace(WISHES, **wishes))
+    placed = await simulations.place(platform, await sign_up(name), ordered, replace(DELIVERY, **wishes))
     async with simulations.following(platform):
         return (await ended(placed.request_id)).request_id
 
@@ -55,7 +55,7 @@ async def completed(platform: Platform, name: str, ordered: Order = ORDER, **wis
 async def test_an_order_is_charged_and_queued(open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
         alice = await sign_up("alice")
-        placed = await simulations.place(platform, alice, ORDER, WISHES)
+        placed = await simulations.place(platform, alice, ORDER, DELIVERY)
         assert (placed.cached, placed.state) == (False, "queued")
         assert placed.credits_charged == Decimal("0.003")
         assert await balance("alice") == GRANT - Decimal("0.003")
@@ -64,14 +64,14 @@ async def test_an_order_is_charged_and_queued(open_platform: OpenPlatform) -> No
         await assert_sound()
 
 
-async def test_a_completed_request_answers_the_same_order_of_anybody(open_platform: OpenPlatform) -> None:
+async def test_a_completed_request_answers_the_same_order_of_all(open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
         first = await completed(platform, "alice")
         bob = await sign_up("bob")
         with pytest.raises(NotFound):
             await simulations.find(first, bob.id)
         await freeze(True)
-        placed = await simulations.place(platform, bob, ORDER, WISHES)
+        placed = await simulations.place(platform, bob, ORDER, DELIVERY)
         assert (placed.cached, placed.request_id) == (True, first)
         assert placed.credits_charged == 0
         assert await balance("bob") == GRANT
@@ -91,24 +91,24 @@ async def test_a_private_request_answers_its_owner_alone(open_platform: OpenPlat
     async with open_platform() as platform:
         first = await completed(platform, "alice", private=True)
         assert await order(platform, await sign_up("bob")) != first
-        again = await simulations.place(platform, await sign_up("alice"), ORDER, WISHES)
+        again = await simulations.place(platform, await sign_up("alice"), ORDER, DELIVERY)
         assert (again.cached, again.request_id) == (True, first)
 
 
-async def test_what_belongs_to_somebody_banned_answers_nobody(open_platform: OpenPlatform) -> None:
+async def test_requests_of_banned_accounts_answer_no_order(open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
         first = await completed(platform, "alice")
         await operations.ban("alice", True, actor="test", http_request_id="test")
         second = await completed(platform, "bob")
         assert second != first
-        again = await simulations.place(platform, await sign_up("carol"), ORDER, WISHES)
+        again = await simulations.place(platform, await sign_up("carol"), ORDER, DELIVERY)
         assert (again.cached, again.request_id) == (True, second)
 
 
-async def test_a_repeated_key_is_answered_whatever_became_of_the_webhooks_host(
+async def test_a_repeated_key_is_answered_without_the_webhooks_host(
     open_platform: OpenPlatform,
 ) -> None:
-    told = replace(WISHES, idempotency_key="once", webhook_url="https://localhost/told")
+    told = replace(DELIVERY, idempotency_key="once", webhook_url="https://localhost/told")
     async with open_platform(webhook_private_addresses=True) as platform:
         alice = await sign_up("alice")
         with pytest.raises(InvalidInput, match="signing secret"):
@@ -129,7 +129,7 @@ async def test_only_so_many_keys_are_remembered(
         await completed(platform, "alice")
         bob = await sign_up("bob")
         for number in range(10):
-            keyed = replace(WISHES, idempotency_key=f"key{number}")
+            keyed = replace(DELIVERY, idempotency_key=f"key{number}")
             assert (await simulations.place(platform, bob, ORDER, keyed)).cached
         kept = await idempotency.IdempotencyKey.all().order_by("id")
         assert [key.key for key in kept] == ["key7", "key8", "key9"]
@@ -151,7 +151,7 @@ async def test_a_mock_is_no_answer_to_a_real_order(open_platform: OpenPlatform) 
 async def test_a_repeated_key_gets_the_first_answer(open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
         alice = await sign_up("alice")
-        keyed = replace(WISHES, idempotency_key="once")
+        keyed = replace(DELIVERY, idempotency_key="once")
         answers = await asyncio.gather(*(simulations.place(platform, alice, ORDER, keyed) for _ in range(6)))
         assert len({answer.request_id for answer in answers}) == 1
         assert await balance("alice") == GRANT - Decimal("0.003")
@@ -166,7 +166,7 @@ async def test_a_key_that_is_none_is_refused(key: str, open_platform: OpenPlatfo
     async with open_platform() as platform:
         with pytest.raises(InvalidInput, match="Idempotency-Key"):
             await simulations.place(
-                platform, await sign_up("alice"), ORDER, replace(WISHES, idempotency_key=key)
+                platform, await sign_up("alice"), ORDER, replace(DELIVERY, idempotency_key=key)
             )
 
 
@@ -178,7 +178,7 @@ async def test_what_is_refused_leaves_nothing(open_platform: OpenPlatform) -> No
         async def refusal(account: accounts.AccountView, ordered: Order) -> type[CollidiumError]:
             before = await balance(account.hub_username)
             with pytest.raises(CollidiumError) as caught:
-                await simulations.place(platform, account, ordered, WISHES)
+                await simulations.place(platform, account, ordered, DELIVERY)
             assert await balance(account.hub_username) == before
             return caught.type
 
@@ -197,7 +197,7 @@ async def test_what_is_refused_leaves_nothing(open_platform: OpenPlatform) -> No
 
 
 async def test_a_token_that_cannot_publish_orders_nothing_real(open_platform: OpenPlatform) -> None:
-    reading = replace(WISHES, token_is_read_only=True)
+    reading = replace(DELIVERY, token_is_read_only=True)
     async with open_platform() as platform:
         assert not (await simulations.place(platform, await sign_up("alice"), ORDER, reading)).cached
     async with open_platform(Scripted()) as platform:
@@ -212,7 +212,7 @@ async def test_limits_are_exact_when_orders_come_at_once(open_platform: OpenPlat
             account = await sign_up(name)
             orders = [replace(ORDER, seed=seed) for seed in range(8)]
             outcomes = await asyncio.gather(
-                *(simulations.place(platform, account, one, WISHES) for one in orders),
+                *(simulations.place(platform, account, one, DELIVERY) for one in orders),
                 return_exceptions=True,
             )
             refused = [one for one in outcomes if isinstance(one, TooManyRequests)]
@@ -224,7 +224,7 @@ async def test_a_month_that_is_used_up_takes_no_more(open_platform: OpenPlatform
     async with open_platform(monthly_node_hours=Decimal("0.008")) as platform:
         alice = await sign_up("alice")
         outcomes = await asyncio.gather(
-            *(simulations.place(platform, alice, replace(ORDER, seed=n), WISHES) for n in range(5)),
+            *(simulations.place(platform, alice, replace(ORDER, seed=n), DELIVERY) for n in range(5)),
             return_exceptions=True,
         )
         refused = [one for one in outcomes if isinstance(one, TooManyRequests)]
@@ -238,7 +238,7 @@ async def test_credits_are_never_spent_twice(open_platform: OpenPlatform) -> Non
     async with open_platform() as platform:
         alice = await sign_up("alice")
         outcomes = await asyncio.gather(
-            *(simulations.place(platform, alice, Order("ttbar", 40, 50, n), WISHES) for n in range(8)),
+            *(simulations.place(platform, alice, Order("ttbar", 40, 50, n), DELIVERY) for n in range(8)),
             return_exceptions=True,
         )
         # 2.083 credits each: four fit into the grant.
@@ -257,8 +257,8 @@ async def test_the_token_is_kept_encrypted_and_only_while_it_is_needed(open_plat
         request_id = await order(platform, alice := await sign_up("alice"))
         (token,) = await kept()
         assert token is not None
-        assert WISHES.token not in token
-        assert platform.secrets.decrypt(token) == WISHES.token
+        assert DELIVERY.token not in token
+        assert platform.secrets.decrypt(token) == DELIVERY.token
         await simulations.cancel(platform, request_id, alice)
         async with simulations.following(platform):
             await ended(request_id)
@@ -281,7 +281,7 @@ async def test_after_a_freeze_returns_nothing_more_is_accepted(open_platform: Op
             for n in range(20):
                 after = frozen.is_set()
                 try:
-                    await simulations.place(platform, alice, replace(ORDER, seed=100 * worker + n), WISHES)
+                    await simulations.place(platform, alice, replace(ORDER, seed=100 * worker + n), DELIVERY)
                 except Unavailable:
                     return
                 if after:
@@ -308,7 +308,7 @@ async def test_a_flood_of_orders_does_not_delay_a_freeze(open_platform: OpenPlat
             while not frozen.is_set() and ordered < 2000:
                 ordered += 1
                 with suppress(CollidiumError):
-                    await simulations.place(platform, alice, replace(ORDER, seed=seed), WISHES)
+                    await simulations.place(platform, alice, replace(ORDER, seed=seed), DELIVERY)
 
         async def under_way() -> bool:
             return ordered > 20
@@ -324,4 +324,4 @@ async def test_a_flood_of_orders_does_not_delay_a_freeze(open_platform: OpenPlat
 
 
 def test_wishes_do_not_show_the_token() -> None:
-    assert "hf_a_token" not in repr(Wishes(token="hf_a_token"))  # noqa: S106 -- nobody's
+    assert "hf_a_token" not in repr(DeliveryOptions(token="hf_a_token"))  # noqa: S106 -- nobody's

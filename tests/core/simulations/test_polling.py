@@ -16,7 +16,7 @@ from collidium.simulations import follower
 RUNNING = JobStatus(JobState.RUNNING)
 
 
-async def test_jobs_that_begin_together_each_tell_so_once(open_platform: OpenPlatform) -> None:
+async def test_jobs_that_start_together_are_each_recorded_once(open_platform: OpenPlatform) -> None:
     runner = Scripted()
     runner.answers = [RUNNING]
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:

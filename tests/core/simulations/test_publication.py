@@ -17,7 +17,7 @@ import yaml
 from tests.hub import HubServer, hub, own_hub
 
 from collidium.datasets.access import HubDataset, fetch
-from collidium.datasets.manifest import DatasetFile
+from collidium.datasets.cards import DatasetFile
 from collidium.datasets.reading.dataset import Dataset
 from collidium.hub.client import Hub
 from collidium.order import Order
@@ -142,7 +142,7 @@ async def test_what_a_user_adds_later_does_not_make_it_unpublished(
 
 
 @pytest.mark.parametrize(("more", "is_read"), [(60_000, True), (100_000, False)])
-async def test_a_file_named_as_the_manifest_is_read_only_if_it_could_be_ours(
+async def test_a_manifest_is_read_only_if_it_could_be_ours(
     hub: HubServer,
     provenance: Provenance,
     storage: LocalStorage,
@@ -166,7 +166,7 @@ async def test_a_file_named_as_the_manifest_is_read_only_if_it_could_be_ours(
     assert nothing_left(scratch)
 
 
-async def test_a_publisher_killed_before_its_commit_is_followed_by_another(
+async def test_a_killed_publication_is_completed_by_another(
     own_hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
 ) -> None:
     to = target(own_hub, provenance)
@@ -204,7 +204,7 @@ async def test_of_publishers_at_once_one_commits(
     assert nothing_left(scratch)
 
 
-async def test_somebody_elses_commit_in_between_is_never_written_over(
+async def test_a_foreign_commit_is_never_overwritten(
     hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
 ) -> None:
     to = target(hub, provenance)
@@ -321,7 +321,7 @@ def front_matter(card: str) -> dict[str, object]:
     return document
 
 
-def test_the_card_tells_where_the_events_come_from(provenance: Provenance) -> None:
+def test_the_card_names_the_origin_of_the_events(provenance: Provenance) -> None:
     card = dataset_card(provenance)
     assert front_matter(card) == {
         "pretty_name": "ttbar: 6 events at pileup 0",
@@ -354,7 +354,7 @@ def test_hostile_words_stay_words(provenance: Provenance) -> None:
     assert "](javascript" not in body
 
 
-def test_a_long_list_of_files_is_told_by_the_manifest(provenance: Provenance) -> None:
+def test_a_long_list_of_files_is_left_to_the_manifest(provenance: Provenance) -> None:
     files = [DatasetFile(f"data/a_pu0_hits/train-{n:05}.parquet", f"{n:064}", 1, 1) for n in range(5000)]
     card = dataset_card(replace(provenance, files=files))
     assert "and 4,900 more" in card

@@ -26,17 +26,16 @@ from tortoise.timezone import now
 from collidium import accounts, operations, simulations
 from collidium.errors import Conflict, InvalidInput
 from collidium.platform import Platform
-from collidium.simulations import leases, refunds, transitions
-from collidium.simulations.endings import Ending
-from collidium.simulations.leases import Lane
-from collidium.simulations.models import SimulationRequest
+from collidium.simulations import follower, refunds, transitions
+from collidium.simulations.follower import Lane
+from collidium.simulations.models import SimulationRequest, State
+from collidium.simulations.orders import Ending
 from collidium.simulations.refunds import Refunds, Window
-from collidium.simulations.states import State
 
 #: 100 muons cost 0.139 credits, and what their owner spoiled had used 0.100 of them.
 MUONS = replace(ORDER, events=100)
 COST, USED = Decimal("0.139"), Decimal("0.100")
-SPOILT = Ending(State.FAILED, "a token without rights", USED, owners_doing=True)
+SPOILT = Ending(State.FAILED, "a token without rights", USED, caused_by_owner=True)
 OPERATOR = {"actor": "admin", "http_request_id": "r1"}
 
 
@@ -54,7 +53,7 @@ def lately() -> Window:
 async def ended(platform: Platform, name: str, ending: Ending, seed: int = 1) -> str:
     """A request of that account that ended so; its id."""
     request_id = await order(platform, await sign_up(name), replace(MUONS, seed=seed))
-    (row,) = await leases.claim(Lane.HAND_OVER, 1, 60)
+    (row,) = await follower.claim(Lane.HAND_OVER, 1, 60)
     assert row.request_id == request_id
     await transitions.finish(row, ending)
     return request_id
@@ -134,7 +133,7 @@ async def test_only_failures_of_the_window_are_given_back(platform: Platform) ->
 
 
 async def test_too_many_at_once_are_refused(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refunds, "MOST", 1)
+    monkeypatch.setattr(refunds, "MAX_REQUESTS", 1)
     await ended(platform, "alice", SPOILT)
     await ended(platform, "alice", SPOILT, seed=2)
     with pytest.raises(InvalidInput, match="more than 1 requests"):
@@ -188,7 +187,7 @@ async def test_operators_at_once_pay_each_request_once(
 ) -> None:
     await refund_everything()
     for number, (name, used) in enumerate(failures):
-        spoilt = Ending(State.FAILED, "spoilt", Decimal(used), owners_doing=True)
+        spoilt = Ending(State.FAILED, "spoilt", Decimal(used), caused_by_owner=True)
         await ended(platform, name, spoilt, seed=number)
     window = lately()
     seen = await refunds.preview(window)

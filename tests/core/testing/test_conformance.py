@@ -106,7 +106,7 @@ async def test_a_good_storage_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
-        (LinkingFolder, "must write what the last put gave|must not depend on the source"),
+        (LinkingFolder, "must return the content of the last put|must not depend on the source"),
         (TrustingFolder, "must raise ValueError"),
         (TouchingFolder, "must leave no file behind"),
         (TearingFolder, "a mixture"),
@@ -311,7 +311,7 @@ async def test_a_handle_that_only_its_own_instance_knows_is_told(tmp_path: Path)
         (TwoJobs, "must give one job"),
         (Searching, "find must give the handle"),
         (Hasty, "find of a request never submitted must give None"),
-        (Summary, "poll_many must tell what poll tells"),
+        (Summary, "poll_many must return the same as poll"),
         (Pretending, "a mock must have no output"),
         (Backwards, "must not go back"),
         (Forgetful, "must write below"),

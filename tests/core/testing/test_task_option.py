@@ -55,8 +55,8 @@ def test_each_promise_is_a_test_and_a_broken_one_fails_readably(
     )
     assert done.returncode == 1, done.stdout
     assert "collidium-task[forgets]::card_is_complete PASSED" in done.stdout
-    assert "collidium-task[forgets]::problems_are_told_all_at_once FAILED" in done.stdout
-    assert "check must tell all problems at once; where" in done.stdout
+    assert "collidium-task[forgets]::problems_are_reported_together FAILED" in done.stdout
+    assert "check must report all problems at once; where" in done.stdout
     assert "test_mine" not in done.stdout
 
 
@@ -73,4 +73,4 @@ def test_a_task_that_is_not_there_is_an_error_of_usage(
 ) -> None:
     done = run_pytest(tmp_path, isolated_environment | ALONE, "--collidium-task", "nowhere", *BY_NAME)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "no installed plugin brings a task 'nowhere'" in done.stderr
+    assert "no installed plugin provides a task 'nowhere'" in done.stderr

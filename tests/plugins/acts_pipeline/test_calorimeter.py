@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from collidium.datasets.schemas import ECAL_CODE, SAMPLING, SCHEMAS
-from collidium_plugins.acts_pipeline.calorimeter import CaloHits, deposits, flight
-from collidium_plugins.acts_pipeline.calorimeter.table import cells_of_particles, to_table
+from collidium_plugins.acts_pipeline.calorimeter import CaloHits, deposits, geometry
+from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles, to_table
 from collidium_plugins.acts_pipeline.events import ENDED, LEFT, NOT_SIMULATED, Ends, Particles
 
 
@@ -117,9 +117,9 @@ def test_a_helix_reaches_the_face_where_small_steps_lead(charge: float, momentum
     pt = momentum / np.cosh(eta)
     start = np.array([pt * np.cos(1.1), pt * np.sin(1.1), pt * np.sinh(eta)])
     ones = np.ones(1)
-    there = flight.fly(charge * ones, start[None], vertex[None], 0 * ones, momentum * ones)
+    there = geometry.fly(charge * ones, start[None], vertex[None], 0 * ones, momentum * ones)
     place, heading, step = vertex.copy(), 1.1, 0.05
-    bend = -charge * 0.299792458e-3 * flight.FIELD / pt
+    bend = -charge * 0.299792458e-3 * geometry.FIELD / pt
     path = 0.0
     while np.hypot(*place[:2]) < 1250:
         middle = heading + bend * step / 2
@@ -184,6 +184,6 @@ def test_an_empty_event_has_no_cells() -> None:
 
 def test_the_field_is_that_of_the_tracker() -> None:
     pytest.importorskip("acts")
-    from collidium_plugins.acts_pipeline.detector import geometry
+    from collidium_plugins.acts_pipeline.detector import geometry as tracker
 
-    assert geometry.FIELD == flight.FIELD
+    assert geometry.FIELD == tracker.FIELD

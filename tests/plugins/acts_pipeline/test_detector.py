@@ -20,7 +20,7 @@ from collidium_plugins.acts_pipeline.detector import digitisation, geometry, lay
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.detector.reconstruction import DETECTORS, Reconstruction
-from collidium_plugins.acts_pipeline.detector.simulation import LEAST_MOMENTUM, Simulation, is_simulated
+from collidium_plugins.acts_pipeline.detector.simulation import MIN_MOMENTUM, Simulation, is_simulated
 from collidium_plugins.acts_pipeline.detector.truth import perigee
 from collidium_plugins.acts_pipeline.events import (
     ENDED,
@@ -31,8 +31,8 @@ from collidium_plugins.acts_pipeline.events import (
     ReconstructedEvent,
     SimulatedEvent,
 )
-from collidium_plugins.acts_pipeline.failures import StageFailed
 from collidium_plugins.acts_pipeline.generation.events import Generator
+from collidium_plugins.acts_pipeline.order import StageFailed
 
 SEED = 11
 EVENTS = 12
@@ -279,7 +279,7 @@ def test_particles_are_simulated_that_live_are_seen_and_not_too_slow_or_too_near
     particles = gun(211, 5.0, number=6, charge=1.0).particles
     parent_id = np.array([-1, 1, -1, -1, -1, -1])
     pdg_id = np.array([211, 211, 12, 211, 211, 211])
-    slow = np.array([1, 1, 1, 0.5 * LEAST_MOMENTUM / 5.0, 1, 1], np.float32)
+    slow = np.array([1, 1, 1, 0.5 * MIN_MOMENTUM / 5.0, 1, 1], np.float32)
     pz = particles.pz * slow
     pz[4] = 5_000.0
     changed = replace(

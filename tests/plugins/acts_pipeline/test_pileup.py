@@ -13,7 +13,7 @@ from collidium_plugins.acts_pipeline import files
 from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
 from collidium_plugins.acts_pipeline.generation.events import Generator
-from collidium_plugins.acts_pipeline.generation.pool import Pool, collisions
+from collidium_plugins.acts_pipeline.generation.pileup import Pool, collisions
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 
 EVENTS = range(4)

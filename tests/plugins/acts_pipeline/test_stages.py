@@ -22,7 +22,7 @@ pytest.importorskip("fastjet")
 from collidium.contracts.pipeline import TABLES
 from collidium.datasets.schemas import SCHEMAS
 from collidium_plugins.acts_pipeline import PIPELINE
-from collidium_plugins.acts_pipeline.failures import told
+from collidium_plugins.acts_pipeline.__main__ import failure_text
 from collidium_plugins.jet_finder.table import jets
 
 STAGES = [stage.name for stage in PIPELINE.stages]
@@ -152,14 +152,14 @@ def test_a_stage_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 def test_a_stage_wants_the_one_before(tmp_path: Path) -> None:
     code, _, errors = run("simulate", arguments(tmp_path))
     assert code == 1
-    assert "lacks events 0 to 0 and 3 more chunks: run the stage before first" in errors
+    assert "lacks events 0 to 0 and 3 more chunks: run the previous stage first" in errors
 
 
 def test_the_work_of_another_order_is_left_alone(tmp_path: Path) -> None:
     assert run("generate", arguments(tmp_path))[0] == 0
     for change in ({"seed": 8}, {"channel": "zee"}, {"events": 5}, {"first_event": 1}, {"pileup": 1}):
         code, _, errors = run("generate", arguments(tmp_path, **change))
-        assert (code, "holds the work of another order" in errors) == (1, True)
+        assert (code, "belongs to another order" in errors) == (1, True)
 
 
 def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path: Path) ->
 
 
 def test_the_message_of_a_full_disk() -> None:
-    message = told(OSError(errno.ENOSPC, "No space left on device"))
+    message = failure_text(OSError(errno.ENOSPC, "No space left on device"))
     assert message is not None
     assert "the disk is full" in message
 

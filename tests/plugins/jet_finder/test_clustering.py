@@ -30,8 +30,8 @@ def random_vectors(random: np.random.Generator, count: int) -> list[Vector]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def by_every_pair(momenta: list[Vector], least_pt: float) -> set[frozenset[int]]:
-    """What is in each jet of at least ``least_pt``: the definition, with no thought of speed."""
+def by_every_pair(momenta: list[Vector], min_pt: float) -> set[frozenset[int]]:
+    """What is in each jet of at least ``min_pt``: the definition, with no thought of speed."""
     left: dict[frozenset[int], Vector] = {frozenset([i]): one for i, one in enumerate(momenta)}
     jets: set[frozenset[int]] = set()
     while left:
@@ -45,7 +45,7 @@ def by_every_pair(momenta: list[Vector], least_pt: float) -> set[frozenset[int]]
         _, a, b = min(to_beam | pairs, key=lambda pair: pair[0])
         one = left.pop(a)
         if a == b:
-            jets |= {a} if pt2(one) >= least_pt**2 else set()
+            jets |= {a} if pt2(one) >= min_pt**2 else set()
         else:
             left[a | b] = tuple(map(sum, zip(one, left.pop(b), strict=True)))  # type: ignore[assignment]
     return jets
@@ -68,7 +68,7 @@ def test_jets_are_those_of_the_definition(seed: int) -> None:
     random = np.random.default_rng(seed)
     events = [random_vectors(random, 25), [], random_vectors(random, 12)]
     together = [one for momenta in events for one in momenta]
-    clusters = anti_kt(vectors([0] * 25 + [2] * 12, together), 3, least_pt=15)
+    clusters = anti_kt(vectors([0] * 25 + [2] * 12, together), 3, min_pt=15)
     found: dict[int, set[frozenset[int]]] = {0: set(), 1: set(), 2: set()}
     for number, event in enumerate(clusters.event.tolist()):
         begins = 25 if event else 0
@@ -79,7 +79,7 @@ def test_jets_are_those_of_the_definition(seed: int) -> None:
 
 @pytest.mark.parametrize("momenta", [[], [(3.0, 0.0, 0.0, 3.0)]])
 def test_events_without_jets(momenta: list[Vector]) -> None:
-    clusters = anti_kt(vectors([1] * len(momenta), momenta), 3, least_pt=15)
+    clusters = anti_kt(vectors([1] * len(momenta), momenta), 3, min_pt=15)
     assert len(clusters.event) == 0
     assert clusters.jet.tolist() == [-1] * len(momenta)
 

@@ -17,8 +17,7 @@ import yaml
 
 from collidium import plugins
 from collidium.contracts.pipeline import TABLES
-from collidium.order import Order
-from collidium.pipelines.errors import UnknownOrder
+from collidium.order import Order, UnknownOrder
 from collidium.pipelines.production import Production, check_channel
 from collidium_plugins.odd_pipeline import BASE_IMAGE, IMAGE, PIPELINE, SCRIPTS, stages
 

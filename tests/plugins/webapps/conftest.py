@@ -1,14 +1,18 @@
 """A platform with its web apps, and people who visit it with a browser.
 
-A module's tests share one server (``web``), all tests one browser; each test has a profile of its own.
+Modules share one server (``web``), but for those that name settings of theirs in ``WEB_ENVIRONMENT``. All
+tests share one browser; each has a profile of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from tests.core.api.conftest import import_truth
 from tests.hub import token_on
 
 from collidium.testing import browser as browsing
@@ -18,18 +22,32 @@ from collidium.testing.server import ServerProcess
 SignIn = Callable[[Page, str], None]
 
 
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    """Settings of the module's server; a module overrides it where the defaults do not do."""
-    return {}
-
-
-@pytest.fixture(scope="module")
-def web(
-    tmp_path_factory: pytest.TempPathFactory, web_environment: Mapping[str, str]
-) -> Iterator[ServerProcess]:
+@pytest.fixture(scope="session")
+def shared_web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server on embedded defaults: SQLite, a local hub, the mock runner, the web apps."""
-    with ServerProcess(tmp_path_factory.mktemp("web"), env=web_environment) as server:
+    environment = {
+        "PLATFORM_CORS_ORIGINS": "http://pages.example",
+        "PLATFORM_IDENTITY_CACHE_SECONDS": "0",
+        "PLATFORM_SIGN_INS_PER_MINUTE": "1000",
+    }
+    with ServerProcess(tmp_path_factory.mktemp("web"), env=environment) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def shared_truth(shared_web: ServerProcess) -> None:
+    """The shared server takes predictions for the task tracking."""
+    import_truth(shared_web)
+
+
+@pytest.fixture(scope="module")
+def web(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """The server of the module."""
+    environment: Mapping[str, str] | None = getattr(request.module, "WEB_ENVIRONMENT", None)
+    if environment is None:
+        yield request.getfixturevalue("shared_web")
+        return
+    with ServerProcess(tmp_path_factory.mktemp("web"), env=environment) as server:
         yield server
 
 
@@ -70,14 +88,12 @@ def page(context: BrowserContext, watch: Watch) -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def token(web: ServerProcess) -> Callable[[str], str]:
     """The hub token of an account, which is made when it is first asked for."""
-    known: dict[str, str] = {}
+    return partial(_token, web.data_dir / "hub")
 
-    def of(name: str) -> str:
-        if name not in known:
-            known[name] = token_on(web.data_dir / "hub", name)
-        return known[name]
 
-    return of
+@cache
+def _token(hub: Path, name: str) -> str:
+    return token_on(hub, name)
 
 
 @pytest.fixture

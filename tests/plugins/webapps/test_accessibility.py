@@ -10,6 +10,9 @@ from collidium.testing.browser import Watch, sign_in
 from collidium.testing.page_checks import keyboard_gaps, layout_shift, overflow, serious_findings
 from collidium.testing.server import ServerProcess
 
+#: A server of its own.
+WEB_ENVIRONMENT: dict[str, str] = {}
+
 PHONE = {"width": 360, "height": 740}
 LAPTOP = {"width": 1280, "height": 800}
 PAPER = {"width": 794, "height": 1123}

@@ -60,9 +60,9 @@ def test_no_pages_ask_themselves(pages: Pages) -> None:
     assert "would ask themselves" in done.stderr
 
 
-def test_they_need_no_database_and_end_when_asked(pages: Pages, visitor: Visitor) -> None:
+def test_pages_apart_keep_sessions_in_a_file_and_end(pages: Pages, visitor: Visitor) -> None:
     visitor.get("/web/sign-in")
     assert pages.stop() == 0
     kept = sorted(str(path.relative_to(pages.data_dir)) for path in pages.data_dir.rglob("*"))
-    assert kept == ["secret-key", "web", "web/sessions.sqlite3"]
+    assert kept == ["collidium.sqlite3", "collidium.sqlite3.migration-lock", "secret-key"]
     assert "Traceback" not in pages.log

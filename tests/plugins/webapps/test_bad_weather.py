@@ -71,8 +71,8 @@ def test_a_session_that_has_ended(page: Page, watch: Watch, web: ServerProcess, 
     watch.allow("status of 401")
     sign_in(page, "walter")
     page.goto("/simulate")
-    with closing(sqlite3.connect(web.data_dir / "web" / "sessions.sqlite3")) as sessions, sessions:
-        sessions.execute("DELETE FROM sessions")
+    with closing(sqlite3.connect(web.data_dir / "collidium.sqlite3", timeout=10)) as db, db:
+        db.execute("DELETE FROM web_sessions")
     page.get_by_role("button", name="Order").click()
     expect(page.get_by_role("main")).to_contain_text(re.compile("sign in", re.IGNORECASE))
     require_told(page)
@@ -80,13 +80,9 @@ def test_a_session_that_has_ended(page: Page, watch: Watch, web: ServerProcess, 
     expect(page.get_by_label("Token of your account")).to_be_visible()
 
 
-def test_a_file_that_cannot_be_sent_is_told_before_it_is(
-    page: Page, sign_in: SignIn, web: ServerProcess, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("shared_truth")
+def test_a_file_that_cannot_be_sent_is_told_before_it_is(page: Page, sign_in: SignIn, tmp_path: Path) -> None:
     """9 GB, and something else than parquet: nothing of either is sent."""
-    events = ("--config", "ttbar_pu0", "--events", "3:5")
-    done = web.run("truth", "import", "tracking", "--from", str(EVENTS_DIRECTORY), *events)
-    assert done.returncode == 0, done.stderr
     sign_in(page, "wanda")
     page.goto("/leaderboard/tracking/submit")
     for name, size, told in (("large.parquet", 9 << 30, "9"), ("notes.parquet", 5000, "no parquet file")):

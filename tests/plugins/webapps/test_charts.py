@@ -34,7 +34,7 @@ def draw() -> jinja2.Template:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    source = '{% from "webapps/charts.html" import drawn %}{{ drawn(plot, "p1", title, told) }}'
+    source = '{% from "webapps/charts.html" import drawn %}{{ drawn(plot, "p1", title, text) }}'
     return environment.from_string(source)
 
 
@@ -108,7 +108,7 @@ def test_any_finite_numbers_make_a_picture_within_its_box(
         corners=charts.staircase(points, less_x_is_better=less_x_is_better),
     )
     require_within(plot)
-    picture = ElementTree.fromstring(draw.render(plot=plot, title="<T>", told='"&'))  # noqa: S314 -- our own
+    picture = ElementTree.fromstring(draw.render(plot=plot, title="<T>", text='"&'))  # noqa: S314 -- our own
     assert len(picture.findall(".//{*}circle")) == len(points)
 
 

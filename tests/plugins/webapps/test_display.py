@@ -20,6 +20,9 @@ from collidium.datasets import sample
 from collidium.testing.browser import Watch
 from collidium.testing.server import ServerProcess
 
+#: A server of its own.
+WEB_ENVIRONMENT: dict[str, str] = {}
+
 EVENT: Final = "/events?repo=sample&config=ttbar_pu0&event=0"
 #: Scored by a task here, so that its truth is nobody's.
 SCORED: Final = 3

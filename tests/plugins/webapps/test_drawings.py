@@ -38,7 +38,7 @@ CARD = TaskCard(
 
 def test_a_history_is_told_in_words_and_as_a_table() -> None:
     drawing = drawings.history(EFFICIENCY, STEPS, NOW)
-    assert drawing.told == (
+    assert drawing.text == (
         "The last 2 steps lead from 0.500 ± 0.012 (anna, 2026-03-01) to 0.7500 (bea, 2026-03-10)."
     )
     assert drawing.rows == [("2026-03-10", "bea", "0.7500"), ("2026-03-01", "anna", "0.500 ± 0.012")]
@@ -58,9 +58,9 @@ def test_the_last_best_holds_until_now() -> None:
 
 def test_one_step_is_told_and_not_drawn() -> None:
     drawing = drawings.history(EFFICIENCY, STEPS[:1], NOW)
-    assert drawing.told == "One step so far: 0.500 ± 0.012 (anna, 2026-03-01)."
+    assert drawing.text == "One step so far: 0.500 ± 0.012 (anna, 2026-03-01)."
     assert drawing.plot is None
-    reported = drawings.history(SPEED, STEPS[:1], NOW).told
+    reported = drawings.history(SPEED, STEPS[:1], NOW).text
     assert reported.endswith("(anna, 2026-03-01) (self-reported, not verified).")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
 
 import httpx
 import pytest
@@ -17,10 +16,8 @@ from collidium_plugins.webapps import front as front_page
 LARGEST = 150_000
 
 
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    """A hub that is away."""
-    return {"PLATFORM_HUB_URL": "http://127.0.0.1:1/hub"}
+#: A hub that is away.
+WEB_ENVIRONMENT = {"PLATFORM_HUB_URL": "http://127.0.0.1:1/hub"}
 
 
 @pytest.fixture(scope="module")
@@ -73,4 +70,4 @@ def test_models_are_not_shown_without_the_hub_and_the_page_says_so(web: ServerPr
 
 async def test_a_part_that_does_not_come_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front_page, "PATIENCE_SECONDS", 0.01)
-    assert isinstance(await front_page._told(asyncio.Event().wait()), Unavailable)
+    assert isinstance(await front_page._or_error(asyncio.Event().wait()), Unavailable)

@@ -19,6 +19,9 @@ from collidium_plugins.webapps.quantities import written
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking_small import TrackingSmallTask
 
+#: A server of its own.
+WEB_ENVIRONMENT: dict[str, str] = {}
+
 PLACES = 1200
 BOARD = "/leaderboard/tracking"
 

@@ -22,6 +22,9 @@ from collidium.client import Client
 from collidium.testing.server import ServerProcess
 from collidium_plugins.webapps.models import PAGE
 
+#: A server of its own.
+WEB_ENVIRONMENT: dict[str, str] = {}
+
 HOSTILE = "</h2><script>alert(1)</script>"
 
 

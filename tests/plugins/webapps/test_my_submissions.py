@@ -18,9 +18,7 @@ MINE = "/leaderboard/mine"
 SENT = 27
 
 
-@pytest.fixture(scope="module")
-def web_environment() -> dict[str, str]:
-    return {"PLATFORM_SUBMISSIONS_PER_DAY": "100"}
+WEB_ENVIRONMENT = {"PLATFORM_SUBMISSIONS_PER_DAY": "100"}
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -14,16 +14,11 @@ import pytest
 from quart import Quart
 
 from collidium.testing.server import ServerProcess
-from collidium_plugins.webapps.sign_in import returning
+from collidium_plugins.webapps.sign_in import forms
 
 from .visiting import Visitor
 
-SESSION, DEPARTURE = "collidium_session", "collidium_sign_in"
-
-
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    return {"PLATFORM_SIGN_INS_PER_MINUTE": "1000", "PLATFORM_IDENTITY_CACHE_SECONDS": "0"}
+SESSION, SIGN_IN = "collidium_session", "collidium_sign_in"
 
 
 @pytest.fixture
@@ -41,7 +36,7 @@ def other(web: ServerProcess) -> Iterator[Visitor]:
 
 @pytest.fixture
 def database(web: ServerProcess) -> Path:
-    return web.data_dir / "web" / "sessions.sqlite3"
+    return web.data_dir / "collidium.sqlite3"
 
 
 def change(database: Path, statement: str) -> None:
@@ -58,10 +53,10 @@ def cookie_line(answer: httpx.Response, name: str) -> str:
 
 
 def test_somebody_signs_in_acts_and_signs_out(visitor: Visitor, token: Callable[[str], str]) -> None:
-    assert visitor.get("/web/v1/me").status_code == 401
+    assert visitor.get("/v1/me").status_code == 401
     answer = visitor.sign_in(token("worth"), "/events?config=ttbar_pu0&event=3")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/events?config=ttbar_pu0&event=3")
-    assert visitor.get("/web/v1/me").json()["hub_username"] == "worth"
+    assert visitor.get("/v1/me").json()["hub_username"] == "worth"
     assert "worth" in visitor.get("/").text
 
     answer = visitor.fill_in("/web/sign-out")
@@ -79,7 +74,7 @@ def test_the_hub_is_asked_with_everything_that_protects_the_way_back(visitor: Vi
     for name in ("state", "nonce", "code_challenge"):
         assert len(first[name][0]) == 43
         assert first[name] != second[name]
-    secrets = {first[name][0] for name in ("state", "nonce", "code_challenge")} | {visitor.cookies[DEPARTURE]}
+    secrets = {first[name][0] for name in ("state", "nonce", "code_challenge")} | {visitor.cookies[SIGN_IN]}
     assert len(secrets) == 4
 
 
@@ -88,7 +83,7 @@ def test_cookies_are_out_of_reach_of_scripts_and_of_other_sites(
 ) -> None:
     begun = visitor.get("/web/sign-in")
     answer = visitor.get(visitor.consent(begun.headers["Location"], token("worth")))
-    for line in (cookie_line(begun, DEPARTURE), cookie_line(answer, SESSION)):
+    for line in (cookie_line(begun, SIGN_IN), cookie_line(answer, SESSION)):
         assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(line.split("; "))
         assert "Domain" not in line
 
@@ -96,7 +91,7 @@ def test_cookies_are_out_of_reach_of_scripts_and_of_other_sites(
 def test_pages_of_somebody_are_kept_by_no_cache(visitor: Visitor, token: Callable[[str], str]) -> None:
     visitor.sign_in(token("worth"))
     assert visitor.get("/").headers["Cache-Control"] == "private, no-store"
-    assert visitor.get("/web/v1/me").headers["Cache-Control"] == "private, no-store"
+    assert visitor.get("/v1/me").headers["Cache-Control"] == "private, no-store"
 
 
 # -- the way back ------------------------------------------------------------------------------------------
@@ -136,9 +131,9 @@ def test_another_state_is_refused_and_leaves_the_sign_in_as_it_was(
 
 def test_a_way_back_is_gone_once(visitor: Visitor, token: Callable[[str], str]) -> None:
     back = visitor.consent(visitor.leave(), token("worth"))
-    departure = visitor.cookies[DEPARTURE]
+    pending = visitor.cookies[SIGN_IN]
     assert visitor.get(back).status_code == 303
-    visitor.cookies.set(DEPARTURE, departure)
+    visitor.cookies.set(SIGN_IN, pending)
     assert visitor.get(back).status_code == 400
 
 
@@ -188,7 +183,7 @@ def test_a_sign_in_that_took_too_long_is_over(
     visitor: Visitor, token: Callable[[str], str], database: Path
 ) -> None:
     back = visitor.consent(visitor.leave(), token("worth"))
-    change(database, "UPDATE departures SET ends_at = 1")
+    change(database, "UPDATE pending_sign_ins SET ends_at = '2020-01-01 00:00:00+00:00'")
     assert visitor.get(back).status_code == 400
 
 
@@ -208,7 +203,7 @@ def test_signing_in_again_ends_the_session_before(
     visitor.sign_in(token("worth"))
     other.cookies.update(visitor.cookies)
     visitor.sign_in(token("wilma"))
-    assert visitor.get("/web/v1/me").json()["hub_username"] == "wilma"
+    assert visitor.get("/v1/me").json()["hub_username"] == "wilma"
     assert not other.is_signed_in
 
 
@@ -224,14 +219,17 @@ def test_a_cookie_that_was_stolen_is_worth_nothing_after_the_sign_out(
 
 @pytest.mark.parametrize("cookie", ["", "x", "A" * 43, "A" * 5000, "é".encode().hex(), "' OR 1=1 --"])
 def test_a_cookie_that_was_made_up_is_nobodys(visitor: Visitor, cookie: str) -> None:
-    answer = visitor.get("/web/v1/me", headers={"Cookie": f"{SESSION}={cookie}"})
+    answer = visitor.get("/v1/me", headers={"Cookie": f"{SESSION}={cookie}"})
     assert answer.status_code == 401
     assert visitor.get("/", headers={"Cookie": f"{SESSION}={cookie}"}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "ended",
-    ["UPDATE sessions SET ends_at = 1", "UPDATE sessions SET seen_at = seen_at - 24 * 3600 - 1"],
+    [
+        "UPDATE web_sessions SET ends_at = '2020-01-01 00:00:00+00:00'",
+        "UPDATE web_sessions SET seen_at = '2020-01-01 00:00:00+00:00'",
+    ],
 )
 def test_an_old_session_has_ended(
     visitor: Visitor, token: Callable[[str], str], database: Path, ended: str
@@ -239,9 +237,11 @@ def test_an_old_session_has_ended(
     visitor.sign_in(token("worth"))
     csrf = visitor.csrf
     change(database, ended)
-    answer = visitor.post("/web/v1/simulate", headers={"X-CSRF-Token": csrf}, json={"preset": "ttbar-quick"})
+    headers = {**visitor.own, "X-CSRF-Token": csrf}
+    answer = visitor.post("/v1/simulate", headers=headers, json={"preset": "ttbar-quick"})
     assert answer.status_code == 401
     assert "ended; sign in again" in answer.json()["detail"]
+    assert not visitor.is_signed_in
     assert SESSION not in visitor.cookies
 
 
@@ -261,11 +261,12 @@ def test_a_token_that_the_hub_takes_back_ends_the_session(
         web.data_dir / "hub" / "hub.sqlite3",
         "DELETE FROM tokens WHERE expires_at IS NOT NULL",
     )
-    answer = visitor.get("/web/v1/me")
+    answer = visitor.get("/v1/me")
     assert answer.status_code == 401
     assert "ended; sign in again" in answer.json()["detail"]
     with closing(sqlite3.connect(database)) as db:
-        assert db.execute("SELECT count(*) FROM sessions WHERE name = 'revoked'").fetchone() == (0,)
+        count = "SELECT count(*) FROM web_sessions WHERE hub_username = 'revoked'"
+        assert db.execute(count).fetchone() == (0,)
 
 
 def test_who_is_banned_is_told_and_not_signed_in(
@@ -275,7 +276,7 @@ def test_who_is_banned_is_told_and_not_signed_in(
     admin = {"X-Admin-Token": web.admin_token}
     sent = {"hub_username": "bad", "banned": True}
     assert visitor.post("/admin/ban", json=sent, headers=admin).status_code == 200
-    answer = visitor.get("/web/v1/me")
+    answer = visitor.get("/v1/me")
     assert answer.status_code == 403
     assert "banned" in answer.json()["detail"]
     answer = visitor.sign_in(token("bad"))
@@ -289,10 +290,13 @@ def test_who_is_banned_is_told_and_not_signed_in(
 @pytest.mark.parametrize(
     "headers",
     [
+        {},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Sec-Fetch-Site": "none"},
+        {"Sec-Fetch-Site": "same-origin"},
         {"Origin": "https://elsewhere.example"},
+        {"Origin": "http://[::1"},
         {"Origin": "null"},
         {"Sec-Fetch-Site": "same-origin", "Origin": "http://127.0.0.1:1"},
     ],
@@ -312,14 +316,15 @@ def test_a_form_without_the_sessions_secret_does_nothing(
     visitor: Visitor, token: Callable[[str], str], form: dict[str, str]
 ) -> None:
     visitor.sign_in(token("worth"))
-    assert visitor.post("/web/sign-out", data=form).status_code == 403
+    assert visitor.post("/web/sign-out", data=form, headers=visitor.own).status_code == 403
     assert visitor.is_signed_in
 
 
 def test_a_secret_is_of_one_session(visitor: Visitor, other: Visitor, token: Callable[[str], str]) -> None:
     visitor.sign_in(token("worth"))
     other.sign_in(token("worth"))
-    assert visitor.post("/web/sign-out", data={"csrf_token": other.csrf}).status_code == 403
+    form = {"csrf_token": other.csrf}
+    assert visitor.post("/web/sign-out", data=form, headers=visitor.own).status_code == 403
 
 
 @pytest.mark.parametrize("site", [None, "cross-site", "same-origin"])
@@ -328,7 +333,7 @@ def test_a_form_with_a_file_needs_the_secret_too(
     visitor: Visitor, token: Callable[[str], str], path: str, site: str | None
 ) -> None:
     visitor.sign_in(token("worth"))
-    headers = {"Sec-Fetch-Site": site} if site else {}
+    headers = {**visitor.own, "Sec-Fetch-Site": site} if site else {}
     answer = visitor.post(path, files={"predictions": b"PAR1"}, headers=headers)
     assert answer.status_code == 403
     assert visitor.is_signed_in
@@ -344,7 +349,7 @@ async def came_from(referer: str, **form: str) -> str:
     """Where somebody goes on whose session ended while they filled in that page's form."""
     sent = {"path": "/simulate/order", "method": "POST", "form": form, "headers": {"Referer": referer}}
     async with Quart("pages").test_request_context(**sent):  # type: ignore[arg-type]  # read from a table
-        return await returning.here()
+        return await forms.page_to_return_to()
 
 
 async def test_who_has_to_sign_in_comes_back_with_what_they_typed() -> None:
@@ -362,20 +367,21 @@ async def test_who_has_to_sign_in_comes_back_with_what_they_typed() -> None:
 def test_secrets_are_nowhere(visitor: Visitor, web: ServerProcess, token: Callable[[str], str]) -> None:
     login = token("secretive")
     address = visitor.leave()
-    departure = visitor.cookies[DEPARTURE]
+    pending = visitor.cookies[SIGN_IN]
     back = visitor.consent(address, login)
     code = parse_qs(urlsplit(back).query)["code"][0]
     visitor.get(back)
     key, csrf = visitor.cookies[SESSION], visitor.csrf
     page = visitor.get("/").text
-    visitor.get("/web/v1/me")
+    visitor.get("/v1/me")
     visitor.get("/web/callback", params={"code": code, "state": "x"})
-    kept = b"".join(path.read_bytes() for path in (web.data_dir / "web").iterdir())
+    files = list(web.data_dir.glob("collidium.sqlite3*"))
+    kept = b"".join(path.read_bytes() for path in files)
     log = (web.directory / "server.log").read_bytes()
-    for secret in (departure, code, key, login):
+    for secret in (pending, code, key, login):
         assert secret not in page
         assert secret.encode() not in kept + log
     assert csrf.encode() not in kept + log
     # A hub token of whatever kind.
-    assert b"hub_" not in kept + log
-    assert {path.stat().st_mode & 0o077 for path in (web.data_dir / "web").iterdir()} == {0}
+    assert not re.search(rb"hub_[A-Za-z0-9_-]{30}", kept + log)
+    assert {path.stat().st_mode & 0o077 for path in files} == {0}

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
-import pytest
 
 from collidium.testing.server import ServerProcess
 
 PUBLIC = "https://collidium.example.org"
 
 
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    return {
-        "PLATFORM_PUBLIC_URL": PUBLIC,
-        "PLATFORM_TRUSTED_PROXIES": "1",
-        "PLATFORM_SIGN_INS_PER_MINUTE": "3",
-    }
+WEB_ENVIRONMENT = {
+    "PLATFORM_PUBLIC_URL": PUBLIC,
+    "PLATFORM_TRUSTED_PROXIES": "1",
+    "PLATFORM_SIGN_INS_PER_MINUTE": "3",
+}
 
 
 def leave(web: ServerProcess, came_from: str) -> httpx.Response:

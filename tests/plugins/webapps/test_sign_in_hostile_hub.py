@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import json
@@ -16,12 +17,13 @@ from urllib.parse import parse_qs
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
+from tests.waiting import until
 
 from collidium.errors import BadRequest, CollidiumError, Unavailable, UpstreamError
-from collidium_plugins.webapps.sign_in.departures import Departure
+from collidium.sessions import PendingSignIn
+from collidium_plugins.webapps.sign_in import provider
 from collidium_plugins.webapps.sign_in.flow import Client, Grant
-from collidium_plugins.webapps.sign_in.hub import DISCOVERY, Hub
-from collidium_plugins.webapps.sign_in.keys import new_key
+from collidium_plugins.webapps.sign_in.provider import DISCOVERY, Provider
 
 KEY = RSAKey.generate_key(2048, {"kid": "one", "alg": "RS256", "use": "sig"})
 OTHER_KEY = RSAKey.generate_key(2048, {"kid": "two", "alg": "RS256", "use": "sig"})
@@ -37,7 +39,7 @@ class Scripted:
     """A hub that says whatever a test has it say; honest where it says nothing."""
 
     url: str
-    departure: Departure
+    sign_in: PendingSignIn
     #: What the documents have beside what is right, by their paths.
     told: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: What the id token claims beside what is right.
@@ -68,7 +70,7 @@ class Scripted:
             "sub": "1",
             "iat": now,
             "exp": now + 300,
-            "nonce": self.departure.nonce,
+            "nonce": self.sign_in.nonce,
         }
         token = self.sign({name: v for name, v in (claims | self.claims).items() if v is not None})
         return {"access_token": "hub_secret", "token_type": "bearer", "expires_in": 60, "id_token": token}
@@ -97,7 +99,7 @@ def hub() -> Iterator[Scripted]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     back = "http://127.0.0.1/web/callback"
-    hub = Scripted(f"http://127.0.0.1:{server.server_port}", Departure(new_key(), back, "/"))
+    hub = Scripted(f"http://127.0.0.1:{server.server_port}", PendingSignIn("k" * 43, back, "/"))
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield hub
@@ -107,9 +109,9 @@ def hub() -> Iterator[Scripted]:
 
 
 async def redeem(hub: Scripted, secret: str | None = None) -> Grant:
-    asked = Hub(hub.url)
+    asked = Provider(hub.url)
     try:
-        return await Client(asked, "pages", secret, ("profile",)).redeem(hub.departure, "the-code")
+        return await Client(asked, "pages", secret, ("profile",)).redeem(hub.sign_in, "the-code")
     finally:
         await asked.close()
 
@@ -123,8 +125,8 @@ async def test_an_honest_hub_is_believed(hub: Scripted) -> None:
     assert form == {
         "grant_type": ["authorization_code"],
         "code": ["the-code"],
-        "redirect_uri": [hub.departure.redirect_uri],
-        "code_verifier": [hub.departure.verifier],
+        "redirect_uri": [hub.sign_in.redirect_uri],
+        "code_verifier": [hub.sign_in.verifier],
         "client_id": ["pages"],
     }
     assert hub.authorizations == [None]
@@ -139,13 +141,13 @@ async def test_an_application_with_a_secret_proves_it(hub: Scripted) -> None:
 
 
 async def test_a_hub_may_change_its_key(hub: Scripted) -> None:
-    asked = Hub(hub.url)
+    asked = Provider(hub.url)
     client = Client(asked, "pages", None, ())
-    await client.redeem(hub.departure, "first")
+    await client.redeem(hub.sign_in, "first")
     hub.told["/jwks"] = {"keys": [OTHER_KEY.as_dict(private=False)]}
     hub.sign = lambda claims: signed(claims, OTHER_KEY, "two")
     asked._keys_since -= 20  # it was asked a while ago
-    assert (await client.redeem(hub.departure, "second")).token == "hub_secret"  # noqa: S105 -- the scripted one
+    assert (await client.redeem(hub.sign_in, "second")).token == "hub_secret"  # noqa: S105 -- the scripted one
     assert hub.asked.count("/jwks") == 2
     assert hub.asked.count(DISCOVERY) == 1
     await asked.close()
@@ -276,16 +278,16 @@ async def test_an_answer_that_is_none_is_told_as_that(
 
 
 async def test_a_hub_that_is_down_is_told_and_asked_again_later(hub: Scripted) -> None:
-    asked = Hub("http://127.0.0.1:1")
+    asked = Provider("http://127.0.0.1:1")
     with pytest.raises(Unavailable, match="cannot be reached"):
-        await asked.provider()
+        await asked.endpoints()
     await asked.close()
     hub.raw[DISCOVERY] = (502, b"")
-    asked = Hub(hub.url)
+    asked = Provider(hub.url)
     with pytest.raises(Unavailable):
-        await asked.provider()
+        await asked.endpoints()
     del hub.raw[DISCOVERY]
-    assert (await asked.provider()).issuer == hub.url
+    assert (await asked.endpoints()).issuer == hub.url
     await asked.close()
 
 
@@ -294,3 +296,23 @@ async def test_a_strange_life_of_a_token_is_no_trouble(hub: Scripted, seconds: o
     hub.told["/token"] = {"expires_in": seconds}
     grant = await redeem(hub)
     assert grant.expires_in in {None, -5.0, 0.0}
+
+
+async def test_sign_ins_share_one_call_to_a_silent_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "TIMEOUT_SECONDS", 1.0)
+    calls = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal calls
+        calls += 1
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        silent = Provider(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        visits = [asyncio.create_task(silent.endpoints()) for _ in range(20)]
+        await until(lambda: any(visit.done() for visit in visits))
+        outcomes = await asyncio.wait_for(asyncio.gather(*visits, return_exceptions=True), 1)
+        assert {type(outcome) for outcome in outcomes} == {Unavailable}
+        assert calls <= 1
+        await silent.close()

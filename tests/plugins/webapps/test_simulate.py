@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
@@ -26,9 +26,11 @@ _serial = count(1)
 SMALL = {"channel": "single_muon", "events": "10", "pileup": "0"}
 
 
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    return {"PLATFORM_MOCK_SECONDS": "0.5", "PLATFORM_BURST_REQUESTS": "6", "PLATFORM_BURST_SECONDS": "3600"}
+WEB_ENVIRONMENT = {
+    "PLATFORM_MOCK_SECONDS": "0.5",
+    "PLATFORM_BURST_REQUESTS": "6",
+    "PLATFORM_BURST_SECONDS": "3600",
+}
 
 
 @pytest.fixture
@@ -146,7 +148,7 @@ def test_the_form_orders_once_however_often_it_is_sent(anna: Visitor) -> None:
     assert other.status_code == 409
     assert "Nothing was ordered" in other.text
     assert key_of(other.text) != form["key"]
-    assert len(anna.get("/web/v1/requests").json()) == 1
+    assert len(anna.get("/v1/requests").json()) == 1
 
 
 def test_what_was_made_lately_is_free(anna: Visitor) -> None:
@@ -171,7 +173,7 @@ def test_refusals_are_told_on_the_form_that_keeps_what_was_typed(anna: Visitor) 
     assert "Nothing was ordered" in poor.text
     assert 'value="1000"' in poor.text
     assert re.search('data-when="dear">', poor.text)
-    assert anna.get("/web/v1/me").json()["credits"] == 10
+    assert anna.get("/v1/me").json()["credits"] == 10
 
 
 def test_too_many_orders_are_told_with_the_time_to_come_back(anna: Visitor) -> None:
@@ -189,7 +191,7 @@ def test_an_order_needs_the_secret_of_the_form(anna: Visitor) -> None:
     assert forged.status_code == 403
     request_id = request_of(order(anna))
     assert anna.post(f"/simulate/requests/{request_id}/cancel").status_code == 403
-    assert len(anna.get("/web/v1/requests").json()) == 1
+    assert len(anna.get("/v1/requests").json()) == 1
 
 
 def test_the_frozen_and_the_banned_are_told_before_they_order(

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from markupsafe import escape
 from playwright.sync_api import BrowserContext, Page, expect
-from tests.core.api.conftest import import_truth
 from tests.core.servers import write_oracle
 from tests.waiting import eventually
 
@@ -28,12 +27,9 @@ from .visiting import Visitor
 
 SUBMIT = "/leaderboard/tracking/submit"
 
+pytestmark = pytest.mark.usefixtures("shared_truth")
+
 _serial = count(1)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def truth(web: ServerProcess) -> None:
-    import_truth(web)
 
 
 @pytest.fixture
@@ -60,10 +56,10 @@ def bad(tmp_path: Path) -> Path:
 
 
 def send(
-    visitor: Visitor, deed: str, content: bytes, secret: str | None = None, **fields: str
+    visitor: Visitor, action: str, content: bytes, secret: str | None = None, **fields: str
 ) -> httpx.Response:
     """Send the form as a browser without scripts does."""
-    form = {"csrf_token": visitor.csrf if secret is None else secret, "deed": deed, **fields}
+    form = {"csrf_token": visitor.csrf if secret is None else secret, "action": action, **fields}
     headers = {"Origin": visitor.origin, "Sec-Fetch-Site": "same-origin"}
     file = ("predictions.parquet", content, "application/octet-stream")
     return visitor.post(SUBMIT, data=form, files={"predictions": file}, headers=headers)
@@ -89,10 +85,10 @@ def test_check_submit_and_the_receipt(anna: Visitor, oracle: Path) -> None:
     checked = send(anna, "check", content, model_repo="anna/helix")
     assert (checked.status_code, "Good to submit" in checked.text) == (200, True)
     assert 'value="anna/helix"' in checked.text
-    assert anna.get("/web/v1/me/submissions").json() == []
+    assert anna.get("/v1/me/submissions").json() == []
     answer = send(anna, "submit", content, model_repo="anna/helix")
     assert answer.status_code == 303, answer.text
-    (kept,) = anna.get("/web/v1/me/submissions").json()
+    (kept,) = anna.get("/v1/me/submissions").json()
     assert kept["model_repo"] == "anna/helix"
     receipt = anna.get(answer.headers["Location"]).text
     assert f'href="/leaderboard/tracking#s-{kept["submission_id"]}"' in receipt
@@ -101,14 +97,14 @@ def test_check_submit_and_the_receipt(anna: Visitor, oracle: Path) -> None:
     assert "trackml_weighted_efficiency" in receipt
     again = send(anna, "submit", content)
     assert "You sent this very file before" in anna.get(again.headers["Location"]).text
-    assert len(anna.get("/web/v1/me/submissions").json()) == 1
+    assert len(anna.get("/v1/me/submissions").json()) == 1
 
 
 def test_every_problem_is_listed(anna: Visitor, bad: Path) -> None:
-    for deed in ("check", "submit"):
-        answer = send(anna, deed, bad.read_bytes())
+    for action in ("check", "submit"):
+        answer = send(anna, action, bad.read_bytes())
         assert answer.status_code == 422
-        headed = "The file has problems" if deed == "check" else "Nothing was submitted"
+        headed = "The file has problems" if action == "check" else "Nothing was submitted"
         for told in ("hit_id is negative", "track_id is negative", "for example", "hit_id=-5", headed):
             assert told in answer.text
         assert "column hit_id" not in answer.text, "the words name it already"
@@ -136,7 +132,7 @@ def test_what_is_no_submission_is_told_on_the_page(
     assert answer.status_code == status, answer.text
     assert "Nothing was submitted" in answer.text
     assert "<b>" not in answer.text
-    assert anna.get("/web/v1/me/submissions").json() == []
+    assert anna.get("/v1/me/submissions").json() == []
 
 
 def test_a_form_without_its_secret_submits_nothing(anna: Visitor, oracle: Path) -> None:
@@ -147,7 +143,7 @@ def test_a_form_without_its_secret_submits_nothing(anna: Visitor, oracle: Path) 
     form = {"csrf_token": anna.csrf}
     answer = anna.post(SUBMIT, data=form, files={"predictions": oracle.read_bytes()}, headers=foreign)
     assert answer.status_code == 403
-    assert anna.get("/web/v1/me/submissions").json() == []
+    assert anna.get("/v1/me/submissions").json() == []
 
 
 def test_only_so_many_files_of_an_account_are_on_their_way(anna: Visitor, web: ServerProcess) -> None:
@@ -165,7 +161,7 @@ def test_only_so_many_files_of_an_account_are_on_their_way(anna: Visitor, web: S
 
 def test_a_receipt_is_its_owners(anna: Visitor, web: ServerProcess, oracle: Path) -> None:
     receipt = send(anna, "submit", oracle.read_bytes()).headers["Location"]
-    (kept,) = anna.get("/web/v1/me/submissions").json()
+    (kept,) = anna.get("/v1/me/submissions").json()
     elsewhere = receipt.replace("/tracking/", "/jets/")
     with Visitor(web.base_url) as nobody:
         for visitor, address in ((nobody, receipt), (anna, elsewhere)):
@@ -179,8 +175,8 @@ def test_a_receipt_is_its_owners(anna: Visitor, web: ServerProcess, oracle: Path
 
 def test_links_are_set_on_the_page_of_the_submission(anna: Visitor, web: ServerProcess, oracle: Path) -> None:
     """By a form without scripts, for the owner alone; what they typed is escaped."""
-    anna.call("POST", "/web/v1/benchmark/tracking/submit", content=oracle.read_bytes())
-    (kept,) = anna.get("/web/v1/me/submissions").json()
+    anna.call("POST", "/v1/benchmark/tracking/submit", content=oracle.read_bytes())
+    (kept,) = anna.get("/v1/me/submissions").json()
     page = f"/leaderboard/submissions/{kept['submission_id']}"
     assert f'href="{page}#links"' in anna.get("/leaderboard/mine").text
     paper = "https://doi.org/10.1/x?a=1&b=<i>'\""
@@ -203,8 +199,8 @@ def test_links_are_set_on_the_page_of_the_submission(anna: Visitor, web: ServerP
     "url", ["javascript:alert(1)", 'http://x"><script>alert(1)</script>', "https://a:b@c"]
 )
 def test_links_that_are_refused_are_told_on_the_page(anna: Visitor, oracle: Path, url: str) -> None:
-    anna.call("POST", "/web/v1/benchmark/tracking/submit", content=oracle.read_bytes())
-    (kept,) = anna.get("/web/v1/me/submissions").json()
+    anna.call("POST", "/v1/benchmark/tracking/submit", content=oracle.read_bytes())
+    (kept,) = anna.get("/v1/me/submissions").json()
     page = f"/leaderboard/submissions/{kept['submission_id']}"
     answer = anna.fill_in(page, model_repo="anna/none", code_url=url)
     assert answer.status_code == 422
@@ -270,12 +266,12 @@ def test_an_upload_is_stopped_and_an_ended_session_is_told(
     sign_in(page, "stops-in-a-browser")
     page.goto(SUBMIT)
     page.get_by_label("A parquet file of predictions").set_input_files(oracle)
-    page.route("**/web/v1/benchmark/**", lambda route: None)  # it takes for ever
+    page.route("**/v1/benchmark/**", lambda route: None)  # it takes for ever
     page.get_by_role("button", name="Check").click()
     expect(page.locator("progress")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped. Nothing was kept.")).to_be_visible()
-    page.unroute("**/web/v1/benchmark/**")
+    page.unroute("**/v1/benchmark/**")
 
     watch.allow("status of 401")
     context.clear_cookies()

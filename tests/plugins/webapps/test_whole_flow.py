@@ -5,7 +5,6 @@ One server that simulates on this machine, and one person with a browser.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -23,9 +22,7 @@ from collidium.testing.server import ServerProcess
 SIMULATION = 240_000
 
 
-@pytest.fixture(scope="module")
-def web_environment() -> Mapping[str, str]:
-    return {"PLATFORM_RUN_MODE": "real", "PLATFORM_RUNNER": "local", "PLATFORM_POLL_SECONDS": "0.5"}
+WEB_ENVIRONMENT = {"PLATFORM_RUN_MODE": "real", "PLATFORM_RUNNER": "local", "PLATFORM_POLL_SECONDS": "0.5"}
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from typing import Final
 from urllib.parse import urljoin
 
 import httpx
-
-#: What a browser says of a form or a script of the page itself.
-_OWN: Final = {"Sec-Fetch-Site": "same-origin"}
 
 
 class Visitor(httpx.Client):
@@ -22,6 +18,11 @@ class Visitor(httpx.Client):
     @property
     def origin(self) -> str:
         return str(self.base_url).rstrip("/")
+
+    @property
+    def own(self) -> dict[str, str]:
+        """What a browser says of a form or a script of the page itself."""
+        return {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
 
     # -- signing in -----------------------------------------------------------------------------------
 
@@ -36,7 +37,7 @@ class Visitor(httpx.Client):
         page = self.get(address)
         assert page.status_code == 200, page.text
         form = {"ticket": field(page.text, "ticket"), "token": token, "decision": decision}
-        answer = self.post(urljoin(address, action(page.text)), data=form, headers=_OWN)
+        answer = self.post(urljoin(address, action(page.text)), data=form, headers=self.own)
         assert answer.status_code == 303, answer.text
         return answer.headers["Location"]
 
@@ -46,7 +47,7 @@ class Visitor(httpx.Client):
 
     @property
     def is_signed_in(self) -> bool:
-        return self.get("/web/v1/me").status_code == 200
+        return 'action="/web/sign-out"' in self.get("/web/nothing").text
 
     # -- forms and scripts of the pages ---------------------------------------------------------------
 
@@ -57,12 +58,11 @@ class Visitor(httpx.Client):
 
     def fill_in(self, path: str, **fields: str) -> httpx.Response:
         """Send a form of a page."""
-        headers = {**_OWN, "Origin": self.origin}
-        return self.post(path, data={**fields, "csrf_token": self.csrf}, headers=headers)
+        return self.post(path, data={**fields, "csrf_token": self.csrf}, headers=self.own)
 
     def call(self, method: str, path: str, **options: object) -> httpx.Response:
         """What a script of a page calls for the account."""
-        headers = {**_OWN, "X-CSRF-Token": self.csrf, **(options.pop("headers", None) or {})}  # type: ignore[dict-item]
+        headers = {**self.own, "X-CSRF-Token": self.csrf, **(options.pop("headers", None) or {})}  # type: ignore[dict-item]
         return self.request(method, path, headers=headers, **options)  # type: ignore[arg-type]
 
 

@@ -125,7 +125,7 @@ async def test_a_lost_answer_loses_no_job_and_makes_no_second(
     assert api.count("POST", "/compute/jobs") == len(BEHAVIOURS)
 
 
-async def test_what_was_not_taken_is_submitted_when_asked_again(api: Superfacility, runner: Runner) -> None:
+async def test_a_rejected_submission_is_sent_again_on_retry(api: Superfacility, runner: Runner) -> None:
     for behaviour in BEHAVIOURS:
         api.misbehave(behaviour, method="POST", where="/compute/jobs")
         with pytest.raises(RunnerUnavailable, match=r"the batch API|not take the job"):
@@ -244,7 +244,7 @@ async def test_an_expired_token_is_replaced_and_the_call_repeated(api: Superfaci
     assert await runner.find("r1") == submitted
 
 
-async def test_those_who_wait_for_one_token_fail_together(api: Superfacility, runner: Runner) -> None:
+async def test_callers_waiting_for_one_token_fail_together(api: Superfacility, runner: Runner) -> None:
     """Or a token endpoint that stalls would stall each of them in turn."""
     api.misbehave(HangUp(), where="/token")
     found = await asyncio.gather(*(runner.find(f"r{n}") for n in range(5)), return_exceptions=True)
@@ -262,14 +262,14 @@ async def test_a_token_is_renewed_before_it_expires(
     assert api.count("GET", "/compute/jobs") == 4
 
 
-async def test_an_api_that_knows_no_token_is_not_asked_for_ever(api: Superfacility, runner: Runner) -> None:
+async def test_a_rejected_token_is_not_retried_forever(api: Superfacility, runner: Runner) -> None:
     api.misbehave(Answer(401, '{"detail": "no"}', JSON), where="/compute/jobs", times=-1)
     with pytest.raises(RunnerUnavailable, match="answered 401"):
         await runner.find("r1")
     assert api.count("GET", "/compute/jobs") == 2
 
 
-async def test_an_address_where_nobody_listens(unused_tcp_port: int, make_runner: MakeRunner) -> None:
+async def test_an_unreachable_address(unused_tcp_port: int, make_runner: MakeRunner) -> None:
     nobody = f"http://127.0.0.1:{unused_tcp_port}"
     with pytest.raises(RunnerUnavailable, match="did not answer"):
         await make_runner(sfapi_url=nobody).find("r1")
@@ -321,7 +321,7 @@ async def test_answers_out_of_order_and_repeated(api: Superfacility, runner: Run
         assert status.state == (JobState.COMPLETED if number % 2 else JobState.RUNNING)
 
 
-async def test_a_state_that_nobody_knows_is_followed_and_told(
+async def test_an_unknown_state_is_followed_and_logged(
     api: Superfacility, runner: Runner, caplog: pytest.LogCaptureFixture
 ) -> None:
     strange = api.add_job("collidium-r1", state="TELEPORTING")

@@ -176,7 +176,7 @@ async def test_output_outlives_the_batch_systems_record_of_the_job(
     assert file.read_text() == "0 1 42 ttbar "
 
 
-async def test_a_handle_says_how_many_parts_there_are(api: Superfacility, make_runner: MakeRunner) -> None:
+async def test_a_handle_holds_the_number_of_parts(api: Superfacility, make_runner: MakeRunner) -> None:
     """Or a job of which not every part is known would pass for complete."""
     submitted = await make_runner(sfapi_events_per_part=1).submit(job(events=5))
     assert await make_runner().find("r1") == submitted

@@ -14,8 +14,8 @@ from tests.runners.sfapi.superfacility import Answer, Superfacility, rows
 from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
 from collidium_runners.batch.states import TABLE, TaskStatus
 from collidium_runners.sfapi import queue
-from collidium_runners.sfapi.accounting import by_job
 from collidium_runners.sfapi.client import Pace
+from collidium_runners.sfapi.queue import by_job
 
 
 async def test_ten_thousand_jobs_are_polled_in_a_handful_of_calls(

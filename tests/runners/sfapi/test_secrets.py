@@ -67,7 +67,7 @@ async def _completed(runner: Runner, submitted: str) -> bool:
         '"; touch injected #',
     ],
 )
-async def test_a_hostile_channel_is_an_argument_and_nothing_more(
+async def test_a_hostile_channel_stays_one_argument(
     channel: str, api: Superfacility, make_runner: MakeRunner, tmp_path: Path
 ) -> None:
     runner = make_runner(
@@ -135,7 +135,7 @@ def test_a_chosen_runner_says_everything_that_it_lacks(
         assert data in caught.value.detail
 
 
-async def test_a_runner_that_nobody_chose_is_there_and_not_available(api: Superfacility) -> None:
+async def test_an_unselected_runner_is_listed_as_unavailable(api: Superfacility) -> None:
     """It may have to follow what was handed to it before."""
     settings = configured(api, run_mode="mock", runner="", sfapi_key_file=None)
     (runner,) = collidium_runners(settings)
@@ -165,7 +165,7 @@ async def test_a_library_that_is_missing_is_named(
         (None, 0o644, "others may read it"),
     ],
 )
-def test_a_key_that_will_not_do_is_told_of_without_its_content(
+def test_an_invalid_key_is_reported_without_its_content(
     content: str | None, mode: int, data: str, api: Superfacility
 ) -> None:
     if content is not None:

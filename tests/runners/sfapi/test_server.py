@@ -80,7 +80,7 @@ def test_a_signature_is_looked_at(api: Superfacility) -> None:
         assert answer.status_code == 401
 
 
-def test_nobody_gets_in_without_a_token_that_is_valid(api: Superfacility, http: httpx.Client) -> None:
+def test_sign_in_needs_a_valid_token(api: Superfacility, http: httpx.Client) -> None:
     token = ask_token(api).json()["access_token"]
     jobs = f"{api.url}/compute/jobs/perlmutter"
     good = {"Authorization": f"Bearer {token}"}

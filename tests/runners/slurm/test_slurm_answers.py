@@ -7,9 +7,9 @@ from decimal import Decimal
 import pytest
 
 from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, RunnerUnavailable
-from collidium.runtime.text import one_line
-from collidium_runners.batch.handles import submission_error
-from collidium_runners.batch.records import TaskRecord
+from collidium.runtime.text import single_line
+from collidium_runners.batch.runner import submission_error
+from collidium_runners.batch.states import TaskRecord
 from collidium_runners.slurm.backend import ReportedTask
 from collidium_runners.slurm.commands import environment
 from collidium_runners.slurm.folder import FolderState
@@ -140,7 +140,7 @@ def test_slurm_precedes_the_record_and_the_record_the_rest() -> None:
     assert combined_status(3, seen, left, parts_per_node=1) == JobStatus(JobState.RUNNING, Decimal("1.500"))
 
 
-def test_what_is_lost_is_what_nobody_tells() -> None:
+def test_a_part_without_any_state_is_lost() -> None:
     """Part 0 is told by Slurm, part 1 by its record, and part 2 by nobody, unless it has not begun."""
     seen = [ReportedTask(1, NAME, 0, ("RUNNING",))]
     left = FolderState(known=True, records={1: TaskRecord(0, 0, 1)})
@@ -158,13 +158,13 @@ def test_parts_that_share_a_node_share_its_hours() -> None:
     assert combined_status(2, seen, left, parts_per_node=4).node_hours == Decimal("0.500")
 
 
-def test_a_job_of_which_nobody_knows_is_refused() -> None:
+def test_an_unknown_job_is_rejected() -> None:
     assert isinstance(combined_status(1, [], FolderState(known=False), 1), RunnerRefused)
 
 
-def test_words_of_others_are_made_fit_for_a_log() -> None:
-    assert one_line("a\n\x1b[31mb\t c ") == "a [31mb c"
-    assert len(one_line("x" * 500)) == 200
+def test_untrusted_text_is_sanitised_for_the_log() -> None:
+    assert single_line("a\n\x1b[31mb\t c ") == "a [31mb c"
+    assert len(single_line("x" * 500)) == 200
 
 
 def test_only_what_will_never_do_is_refused() -> None:

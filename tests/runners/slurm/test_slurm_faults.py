@@ -59,7 +59,7 @@ async def test_a_command_ends_with_its_children(tmp_path: Path, monkeypatch: pyt
             await CommandBackend(None, timeout_seconds=1).tasks([1])
 
 
-async def test_jobs_that_slurm_forgot_are_recovered_from_what_they_left(
+async def test_jobs_forgotten_by_slurm_are_recovered_from_records(
     make_runner: MakeRunner, order: Order, slurm_cluster: SlurmCluster, tmp_path: Path, folder: Path
 ) -> None:
     runner, other = make_runner("commands"), make_runner("rest")

@@ -20,7 +20,7 @@ def _others_may_read() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_others_may_read")
-def test_nobody_else_reads_what_is_in_it(tmp_path: Path) -> None:
+def test_the_folder_is_private(tmp_path: Path) -> None:
     folder = RequestFolder(tmp_path / "slurm" / "r1")
     folder.claim_parts(3)
     folder.claim_job(7)

@@ -17,7 +17,7 @@ from tests.waiting import until
 
 from collidium.contracts.runner import JobState, RunnerRefused, RunnerUnavailable
 from collidium.testing.conformance import check_runner
-from collidium_runners.batch.splitting import parts
+from collidium_runners.batch.script import parts
 
 
 async def test_it_keeps_the_contract(make_runner: MakeRunner, backend: str, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ async def test_two_processes_that_submit_one_request_start_one_job(
 async def test_a_job_that_slurm_will_never_take_is_refused(
     make_runner: MakeRunner, backend: str, order: Order
 ) -> None:
-    runner = make_runner(backend, slurm_events_per_part=1, slurm_most_parts=MAX_ARRAY_SIZE + 1)
+    runner = make_runner(backend, slurm_events_per_part=1, slurm_maximum_parts=MAX_ARRAY_SIZE + 1)
     with pytest.raises(RunnerRefused, match="Invalid job array specification"):
         await runner.submit(order(events=MAX_ARRAY_SIZE + 1))
 

@@ -6,10 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from collidium.containers.engine import _containers, _is_missing
-from collidium.containers.states import container_of
+from collidium.containers.engine import _containers, _is_missing, container_of
 from collidium.contracts.runner import JobState, RunnerUnavailable
-from collidium_runners.container.containers import run_of
+from collidium_runners.container.pipelines import run_of
 from collidium_runners.spool.endings import ending
 from collidium_runners.spool.engine import Run
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG
@@ -80,7 +79,7 @@ def test_an_end_before_its_beginning_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("answer", ["<html>", "[1]", '[{"Name": "c"}]', '[{"Name": "c", "State": {}}]'])
-def test_nonsense_of_an_engine_is_not_believed(answer: str) -> None:
+def test_invalid_engine_output_is_rejected(answer: str) -> None:
     with pytest.raises(RunnerUnavailable, match="nonsense"):
         _containers(answer)
 

@@ -20,7 +20,7 @@ Damage = pytest.mark.parametrize("damage", ["", "[]", "{}", "null", "\x00", "[" 
 
 
 @Damage
-async def test_a_damaged_entry_stops_nobody_else(
+async def test_a_damaged_entry_does_not_stop_other_jobs(
     make_runner: MakeRunner, order: Order, release: Release, jobs: Path, damage: str
 ) -> None:
     runner = make_runner(local_jobs=2)

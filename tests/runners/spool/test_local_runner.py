@@ -13,7 +13,7 @@ from tests.runners.spool.conftest import MakeRunner, Order, Release, family
 from collidium import settings
 from collidium.contracts.runner import JobState
 from collidium.errors import ConfigurationError
-from collidium_runners.local.log import LOG_BYTES
+from collidium_runners.local.records import LOG_BYTES
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ async def test_what_a_pipeline_leaves_running_ends_with_it(
     assert [process for process in processes if process.is_alive] == []
 
 
-async def test_a_job_sees_no_secret_and_shows_nobody_what_it_writes(
+async def test_a_job_has_no_secrets_and_private_output(
     make_runner: MakeRunner, order: Order, jobs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ADMIN_TOKEN", "PLATFORM_SECRET_KEY", "HF_TOKEN", "HTTPS_PROXY", "AWS_SECRET_ACCESS_KEY"):
@@ -119,6 +119,6 @@ def test_a_missing_program_is_an_error_at_start(make_runner: MakeRunner) -> None
         runner.check()
 
 
-def test_the_default_command_is_found_beside_this_python(make_runner: MakeRunner) -> None:
+def test_the_default_command_is_found_next_to_python(make_runner: MakeRunner) -> None:
     command = type(settings.load()).model_fields["pipeline_command"].default
     make_runner(pipeline_command=command).check()

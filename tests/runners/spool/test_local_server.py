@@ -85,9 +85,7 @@ def test_an_order_becomes_a_dataset_on_the_local_hub(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_pipeline_that_is_not_installed_is_told_at_start(
-    local: dict[str, str], workers: str, tmp_path: Path
-) -> None:
+def test_a_missing_pipeline_is_reported_at_start(local: dict[str, str], workers: str, tmp_path: Path) -> None:
     command = {"PLATFORM_PIPELINE_COMMAND": "no-such-program {output}", "PLATFORM_WORKERS": workers}
     server = ServerProcess(tmp_path / "server", env=local | command)
     with pytest.raises(RuntimeError, match="there is no program no-such-program on this machine"):

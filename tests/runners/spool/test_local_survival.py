@@ -70,7 +70,7 @@ async def test_a_launch_that_was_interrupted_goes_on(
     assert (await reaches(runner, entry.request_id)).state == JobState.CANCELLED
 
 
-async def test_shepherds_that_come_at_once_are_one(
+async def test_simultaneous_shepherds_start_one_job(
     make_runner: MakeRunner, order: Order, record: RecordOf
 ) -> None:
     runner = make_runner()
@@ -95,7 +95,7 @@ async def test_a_pipeline_that_is_killed_is_reported(
     assert status.reason == "its pipeline was killed, most likely for want of memory"
 
 
-async def test_a_shepherd_that_is_killed_takes_its_herd_along(
+async def test_killing_the_shepherd_ends_its_processes(
     make_runner: MakeRunner, order: Order, record: RecordOf, jobs: Path
 ) -> None:
     runner = make_runner()
@@ -144,7 +144,7 @@ def _end(shepherd: Process) -> None:
     shepherd.signal(SIGKILL)
 
 
-async def test_a_job_of_which_nothing_is_known_any_more_is_ended(
+async def test_a_job_without_any_record_is_ended(
     make_runner: MakeRunner, order: Order, record: RecordOf
 ) -> None:
     runner = make_runner()

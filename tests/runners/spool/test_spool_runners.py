@@ -29,7 +29,7 @@ import asyncio, sys
 from collidium import settings
 from collidium.contracts.runner import Job
 from collidium_runners.container import container_runner
-from collidium_runners.local.runner import local_runner
+from collidium_runners.local.engine import local_runner
 
 async def serve(kind, request_id):
     runner = {"container": container_runner, "local": local_runner}[kind](settings.load())

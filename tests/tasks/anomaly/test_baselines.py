@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from collidium_tasks.anomaly import AnomalyTask
-from collidium_tasks.anomaly.baselines.features import NAMES, features
-from collidium_tasks.anomaly.baselines.forest import reference
+from collidium_tasks.anomaly.baselines import NAMES, features, reference
 
 from .events import TASK, tables
 
@@ -86,6 +85,6 @@ def test_a_score_depends_on_no_other_event(name: str) -> None:
     assert together.column_names == list(TASK.card.column_names)
 
 
-def test_without_scikit_learn_the_plain_one_is_left() -> None:
-    with patch("collidium_tasks.anomaly.task.can_learn", return_value=False):
+def test_without_scikit_learn_only_the_floor_remains() -> None:
+    with patch("collidium_tasks.anomaly.can_learn", return_value=False):
         assert list(AnomalyTask().baselines()) == ["energy"]

@@ -108,7 +108,7 @@ def submit(client: httpx.Client, table: pa.Table) -> dict[str, float]:
 # -- what can be had ------------------------------------------------------------------------------------
 
 
-def test_what_is_published_tells_no_channel(site: Site) -> None:
+def test_published_tables_hold_no_channel(site: Site) -> None:
     tables = published(site)
     assert tables["channels"]["channel"].null_count == STOP - FIRST
     assert tables["particles"]["particle_id"].null_count == STOP - FIRST

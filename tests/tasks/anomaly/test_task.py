@@ -35,7 +35,7 @@ def test_the_task_is_fit_to_be_installed() -> None:
 # -- truth ----------------------------------------------------------------------------------------------
 
 
-def test_truth_tells_signals_and_nothing_else() -> None:
+def test_truth_holds_the_signal_flag_alone() -> None:
     table = truth()["channels"]
     assert table.column_names == ["event_id", "signal"]
     assert table["event_id"].type == pa.uint32()
@@ -51,7 +51,7 @@ def test_truth_tells_signals_and_nothing_else() -> None:
         ({"event_id": [1, 2], "channel": [None, ["zee"]]}, "event 1 must have one channel"),
         ({"event_id": [1, 2], "channel": [["zee"], [None]]}, "None"),
         ({"event_id": [1, 2], "channel": [["zee", "ttbar"], []]}, "event 1 must have one channel"),
-        ({"event_id": [2, 2], "channel": [["zee"], ["ttbar"]]}, "each there once"),
+        ({"event_id": [2, 2], "channel": [["zee"], ["ttbar"]]}, "without repetitions"),
     ],
 )
 def test_unusable_truth(columns: dict[str, list[object]], told: str) -> None:

@@ -174,11 +174,11 @@ def test_a_measured_result_counts_once_an_operator_verifies_it(site: Site, tmp_p
     assert verified.json()["credits_earned"] == 60
 
 
-def test_bounds_of_integers_are_told_with_all_digits(site: Site) -> None:
+def test_bounds_of_integers_have_all_digits(site: Site) -> None:
     assert "integer from 0 to 9223372036854775807 " in site.done("tasks", "data_loading")
 
 
-def test_what_the_command_says_to_a_person(site: Site, tmp_path: Path) -> None:
+def test_the_output_for_people(site: Site, tmp_path: Path) -> None:
     done = site.run(
         "bench", "data-loading", "rita/slice", "--repeats", "1", "--output", str(tmp_path / "t.parquet")
     )
@@ -190,7 +190,7 @@ def test_what_the_command_says_to_a_person(site: Site, tmp_path: Path) -> None:
     assert "name a repository" in refused.stderr
 
 
-def test_a_loader_that_reads_less_is_told_and_nothing_is_written(site: Site, tmp_path: Path) -> None:
+def test_a_loader_that_reads_less_fails_and_writes_nothing(site: Site, tmp_path: Path) -> None:
     (site.server.directory / "hasty.py").write_text(HASTY)
     output = tmp_path / "t.parquet"
     done = site.run("bench", "data-loading", "rita/slice", "--loader", "hasty:load", "--output", str(output))

@@ -100,7 +100,7 @@ def test_what_was_not_read_is_refused(changes: dict[str, Any], codes: list[str])
     assert shown == [{problem.column: (ROW | changes)[str(problem.column)]} for problem in found]
 
 
-def test_no_problem_tells_the_digest() -> None:
+def test_problems_do_not_reveal_the_digest() -> None:
     """Anybody may compute it; but then they have read the events."""
     assert all(str(ROW["digest"]) not in repr(problem) for problem in problems(ROW | {"digest": 1}))
 

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from collidium_tasks.jets.baselines.features import NAMES, features
-from collidium_tasks.jets.baselines.matching import jets_of
+from collidium_tasks.jets.baselines.features import NAMES, features, jets_of
 
 from .events import FLAVOURS, TASK, tables
 

@@ -51,14 +51,14 @@ def test_jets_may_be_in_any_order() -> None:
     [
         ({"event_id": [1], "jet_id": [[0]]}, "lacks flavour"),
         ({"event_id": [1], "pt": [[20.0]]}, "lacks jet_id, flavour"),
-        ({"event_id": [1, 2], "jet_id": [[0], [0]], "flavour": [[5], None]}, "column flavour: is not filled"),
+        ({"event_id": [1, 2], "jet_id": [[0], [0]], "flavour": [[5], None]}, "column flavour: has nulls"),
         ({"event_id": [1], "jet_id": [[0, 1]], "flavour": [[5, None]]}, "column flavour: must be integers"),
         ({"event_id": [1], "jet_id": [[0]], "flavour": [[5.0]]}, "column flavour: must be integers"),
         ({"event_id": [1], "jet_id": [[0]], "flavour": [[15]]}, "column flavour: 15 is not 5, 4 or 0"),
         ({"event_id": [1], "jet_id": [[70000]], "flavour": [[5]]}, "70000 is not from 0 to 65535"),
         ({"event_id": [1], "jet_id": [[0, 1]], "flavour": [[5]]}, "differ in length"),
-        ({"event_id": [7], "jet_id": [[3, 3]], "flavour": [[5, 0]]}, "jet 3 is twice in event 7"),
-        ({"event_id": [2, 2], "jet_id": [[0], [0]], "flavour": [[5], [5]]}, "each there once"),
+        ({"event_id": [7], "jet_id": [[3, 3]], "flavour": [[5, 0]]}, "jet 3 appears twice in event 7"),
+        ({"event_id": [2, 2], "jet_id": [[0], [0]], "flavour": [[5], [5]]}, "without repetitions"),
     ],
 )
 def test_unusable_truth(columns: dict[str, list[object]], told: str) -> None:
@@ -97,7 +97,7 @@ def test_metrics_by_hand() -> None:
     }
 
 
-def test_rejection_within_jets_that_are_told_apart_by_nothing() -> None:
+def test_rejection_of_jets_with_equal_scores() -> None:
     """All equal: 70% of the light jets pass with 70% of the b jets."""
     flavours = ((5,) * 10 + (0,) * 20 + (4,) * 30,)
     told = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
@@ -229,7 +229,7 @@ def test_easy_jets_alone_are_worth_less() -> None:
 
 
 @pytest.mark.parametrize("tiny", [5e-324, 1e-300, -0.0])
-def test_next_to_nothing_is_a_number_like_any_other(tiny: float) -> None:
+def test_tiny_scores_are_ordinary_numbers(tiny: float) -> None:
     told = dict.fromkeys(jets_of(), (tiny, 1.0, tiny))
     found = metrics(told)
     assert found["btag_auc"] == 0.5
@@ -237,7 +237,7 @@ def test_next_to_nothing_is_a_number_like_any_other(tiny: float) -> None:
     assert all(np.isfinite(value) and value >= 0 for value in found.values())
 
 
-def test_who_leaves_jets_out_is_told() -> None:
+def test_missing_jets_give_a_warning() -> None:
     assert TASK.warnings(TASK.score(block(TOLD))) == []
     (told,) = TASK.warnings(TASK.score(block(dict(list(TOLD.items())[:4]))))
     assert told.startswith("6 of 10 jets were not submitted")

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tests.counts import LONG
 
 from collidium.contracts.task import Block, EventRange
-from collidium_tasks.tracking.alignment import UNKNOWN, rows_of_hits
-from collidium_tasks.tracking.buffers import Buffers
-from collidium_tasks.tracking.labels import label_tracks
+from collidium_tasks.tracking.events import UNKNOWN, rows_of_hits
+from collidium_tasks.tracking.labels import Buffers, label_tracks
 
 from .blocks import TASK
 

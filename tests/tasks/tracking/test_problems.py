@@ -46,7 +46,7 @@ def test_every_row_of_an_event_without_truth_is_unknown() -> None:
     assert (problem.code, problem.event_id, problem.count) == ("unknown-hit", 6, 2)
 
 
-def test_ids_that_agree_in_their_low_bits_are_told_apart() -> None:
+def test_ids_with_equal_low_bits_differ() -> None:
     truth = {0: TrueEvent([Hit(2**64 - 1, 10), Hit(2**53, 10)])}
     (negative,) = problems(truth, [Row(0, -1, 1)])
     assert negative.code == "negative-id"

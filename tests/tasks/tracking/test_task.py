@@ -75,7 +75,7 @@ def warnings(first_id: int, step: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("first_id", "step"), [(0, 1), (0, 2), (99, 1)])
-def test_track_ids_of_two_events_are_told_with_an_example(first_id: int, step: int) -> None:
+def test_track_ids_in_two_events_give_a_warning(first_id: int, step: int) -> None:
     (warning,) = warnings(first_id, step)
     assert "90000 and 90003" in warning
 

@@ -17,8 +17,7 @@ from tests.tasks.tracking.reference import Hit, Row, TrueEvent
 from collidium.contracts.task import Block
 from collidium.plugins import load
 from collidium_tasks.tracking.baselines import naive
-from collidium_tasks.tracking_latency import TrackingLatencyTask
-from collidium_tasks.tracking_latency.baselines import Timed
+from collidium_tasks.tracking_latency import Timed, TrackingLatencyTask
 
 TASK = TrackingLatencyTask()
 EVENTS = 4
@@ -77,13 +76,13 @@ def test_half_of_the_tracks_is_enough_and_less_is_not_fast() -> None:
     assert metrics(times, tracks=0) == {"wallclock_s": 2.0, "trackml_weighted_efficiency": 0.0}
 
 
-def test_leaving_slow_events_out_makes_nobody_fast() -> None:
+def test_omitting_slow_events_gives_no_speed() -> None:
     honest = metrics({0: 0.1, 1: 0.1, 2: 0.1, 3: 60.0})
     assert honest["events_per_second"] == pytest.approx(4 / 60.3)
     assert metrics({0: 0.1, 1: 0.1, 2: 0.1}) == {"trackml_weighted_efficiency": 0.75}
     (block,) = cut({0: 0.1, 1: 0.1, 2: 0.1})
     told = TASK.warnings(TASK.score(block))
-    assert told[0] == "1 events have no row: the time of all events is not known"
+    assert told[0] == "1 events have no row: the total time is unknown"
 
 
 def test_the_shortest_and_the_longest_times_have_finite_speeds() -> None:
@@ -139,7 +138,7 @@ def test_a_baseline_times_each_event_and_nothing_else() -> None:
     assert (nothing.num_rows, nothing.column_names) == (0, list(TASK.card.column_names))
 
 
-def test_what_a_clock_cannot_tell_takes_the_least_there_is() -> None:
+def test_times_below_the_clock_resolution_are_the_minimum() -> None:
     hits = pa.table({"event_id": pa.array([3], pa.uint32())} | {name: [[1.0]] for name in "xyz"})
     timed = Timed(naive.reconstruct, lambda: 5.0)({"tracker_hits": hits})
     assert timed["seconds"].to_pylist() == [1e-9]

@@ -10,8 +10,7 @@ from tests.tasks.tracking.reference import Hit, Row, TrueEvent
 from collidium.contracts.task import Block
 from collidium.plugins import load
 from collidium_tasks.tracking import TrackingTask
-from collidium_tasks.tracking_small import TrackingSmallTask
-from collidium_tasks.tracking_small.baselines import with_parameters
+from collidium_tasks.tracking_small import TrackingSmallTask, with_parameters
 
 TASK = TrackingSmallTask()
 
@@ -61,7 +60,7 @@ def test_the_largest_number_that_fits_into_a_file_is_one() -> None:
     assert (metrics["n_params"], metrics["tier"]) == (2.0**64, 4)
 
 
-def test_where_no_row_counts_nobody_has_told_a_number() -> None:
+def test_without_scored_rows_there_is_no_number() -> None:
     """Else a file with rows for the events that are held back would have no parameters on the others."""
     assert TASK.metrics(TASK.score(block(5, rows=[]))) == {"trackml_weighted_efficiency": 0}
     assert TASK.metrics(TASK.merge([])) == {"trackml_weighted_efficiency": 0}
@@ -79,7 +78,7 @@ def test_events_without_rows_change_no_number() -> None:
     assert drawn[0] == pytest.approx(expected)
 
 
-def test_what_is_wrong_with_tracks_is_told_here_too() -> None:
+def test_problems_of_tracks_are_reported_too() -> None:
     rows = [Row(0, 0, -5), Row(0, 77, 1), Row(0, 1, 1), Row(0, 1, 1)]
     assert {problem.code for problem in TASK.check(block(1, rows))} == {
         "negative-track",

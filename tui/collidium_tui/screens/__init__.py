@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from textual.app import ComposeResult
 from textual.screen import Screen
+from textual.widgets import Static
+
+from collidium_tui.frame import faults
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.widgets.text import plain
+
+if TYPE_CHECKING:
+    from collidium.client import AsyncClient
+
 
 #: The label of each -> module:class, in the order of their keys.
 SCREENS: Final = {
@@ -41,8 +51,26 @@ def or_broken(label: str, make: Maker) -> Maker:
         try:
             return make()
         except Exception as error:
-            from collidium_tui.screens.broken import BrokenScreen
+            from collidium_tui.screens import BrokenScreen
 
             return BrokenScreen(label, error)
 
     return made
+
+
+class BrokenScreen(ConsoleScreen[None]):
+    """Shows the error; the traceback is in the log."""
+
+    def __init__(self, label: str, error: Exception) -> None:
+        super().__init__()
+        self.label = label  # type: ignore[misc]  # the one screen that is called differently each time
+        self._message = faults.record(error)
+
+    def content(self) -> ComposeResult:
+        yield Static(plain(f"This screen cannot be shown: {self._message}"))
+
+    async def fetch(self, client: AsyncClient) -> None:
+        """There is nothing to ask for."""
+
+    def show(self, data: None) -> None:
+        """Nothing changes."""

@@ -1,4 +1,4 @@
-"""Analytics: what was ordered of each channel and on each day, and how much of it failed."""
+"""Analytics: orders by channel and by day, and how many failed."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
         other = f"{first + timedelta(days=32 if way > 0 else -1):%Y-%m}"
         current = self.data.days[-1].date[:7]
         if other <= current:
-            # The current one is none that is chosen: it goes on to the next when that begins.
+            # None follows the current month when the next one begins.
             self.month = None if other == current else other
             self.refresh_now()
 
@@ -120,7 +120,7 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
         self._fit()
 
     def _fit(self) -> None:
-        """Draw bars anew in the room that there is, once that is known."""
+        """Redraw the bars after a layout change."""
         if self.data is not None:
             self.call_after_refresh(self.show, self.data)
 

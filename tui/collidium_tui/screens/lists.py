@@ -21,7 +21,7 @@ Head = TypeVar("Head")
 
 @dataclass(frozen=True, slots=True)
 class ListData(Generic[Head]):
-    """What one look brings: what stands above the lists, and a page of the list that is table."""
+    """The result of a fetch: the data above the lists, and a page of the active list."""
 
     head: Head
     table: Table[Any]
@@ -35,18 +35,18 @@ class ListsScreen(ConsoleScreen[ListData[Head]], Generic[Head]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("l", "next_list", "Next list")]
 
     def tables(self) -> Iterable[Table[Any]]:
-        """The lists; what the rows of each are called stands on its tab."""
+        """The lists; ``of`` of each is the title of its tab."""
         raise NotImplementedError
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Head, Page[Any]]:
-        """What stands above the lists, and the page that ``table.cursor`` asks for."""
+        """The data above the lists, and the page at ``table.cursor``."""
         raise NotImplementedError
 
     def show_head(self, head: Head) -> None:
-        """Show what stands above the lists."""
+        """Show the data above the lists."""
 
     def lists(self) -> ComposeResult:
-        """The tabs, to be put into ``content``."""
+        """The tabs, for ``content``."""
         with TabbedContent():
             for table in self.tables():
                 with TabPane(table.of.capitalize()):
@@ -54,7 +54,7 @@ class ListsScreen(ConsoleScreen[ListData[Head]], Generic[Head]):
 
     @property
     def active_table(self) -> Table[Any]:
-        """The list that is table."""
+        """The list of the active tab."""
         pane = self.query_one(TabbedContent).active_pane
         return (pane or self).query(Table).first()
 

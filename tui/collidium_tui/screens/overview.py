@@ -1,8 +1,9 @@
-"""Overview: what is wrong, what is under way, and how much of the month is used."""
+"""Overview: findings that need an operator, and a summary of the state."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,11 +11,12 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.findings import findings, summary
-from collidium_tui.widgets.text import plain
+from collidium_tui.widgets.text import counted, formatted, plain
+from collidium_tui.widgets.times import Times, duration
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Overview
+
 
 Data = TypeVar("Data")
 
@@ -51,3 +53,120 @@ class OpenedScreen(ConsoleScreen[Data], Generic[Data]):
 
     def action_back(self) -> None:
         self.app.pop_screen()
+
+
+#: Without a follower pass for this long, requests are not followed: followers pass every few seconds.
+FOLLOWER_SILENT: Final = timedelta(minutes=1)
+#: A request that waited so long in the queue is worth a look.
+QUEUE_OLD: Final = timedelta(hours=6)
+#: Parts of the month's node-hours and of the requests that ended, in percent.
+MONTH_NEARLY_USED: Final = 90
+MANY_FAIL: Final = 10
+#: Fewer requests say nothing about a rate.
+ENOUGH_ENDED: Final = 10
+#: Width of the bar of the month.
+BAR: Final = 24
+
+
+def findings(overview: Overview, times: Times) -> list[str]:
+    """What needs an operator, most urgent first; empty if nothing does."""
+    return [
+        *_frozen(overview, times),
+        *_followers(overview),
+        *_month(overview),
+        *_failures(overview),
+        *_queue(overview),
+        *(f"plugin failed to load: {failure}" for failure in overview.plugins_failed),
+        *_tasks(overview),
+    ]
+
+
+def summary(overview: Overview, times: Times) -> list[tuple[str, str]]:
+    """Names and values, one line each."""
+    used = f"{formatted(overview.node_hours_month, times)} of {formatted(overview.monthly_node_hours, times)}"
+    rate = f"{overview.failure_rate:.1f} % ({overview.failed:,} of {overview.finished:,} that ended)"
+    return [
+        ("queued", f"{overview.queued:,}{_oldest(overview)}"),
+        ("running", f"{overview.running:,}"),
+        (
+            "node-hours today",
+            f"{formatted(overview.node_hours_today, times)}  "
+            f"({counted(overview.requests_today, 'requests')})",
+        ),
+        (f"node-hours in {overview.month}", f"{used}  ({counted(overview.requests_month, 'requests')})"),
+        ("", bar(percent_used(overview))),
+        ("failed this month", rate),
+        ("followed by", _followed(overview)),
+        ("webhooks waiting", f"{overview.webhooks_pending:,}"),
+        ("runner", f"{overview.runner} ({overview.run_mode})"),
+        ("server", f"collidium {overview.version}, its clock {times.show(overview.at)}"),
+    ]
+
+
+def percent_used(overview: Overview) -> float:
+    """How much of the month's node-hours is used; 100 when there are none."""
+    cap = overview.monthly_node_hours
+    return float(100 * overview.node_hours_month / cap) if cap > 0 else 100.0
+
+
+def bar(percent: float) -> str:
+    """A part of a whole, with its number."""
+    full = min(BAR, round(percent / 100 * BAR))
+    return f"[{'#' * full}{'.' * (BAR - full)}] {percent:.0f} %"
+
+
+def _frozen(overview: Overview, times: Times) -> list[str]:
+    if not overview.submissions_frozen:
+        return []
+    since = f" since {times.show(overview.frozen_at)}" if overview.frozen_at else ""
+    by = f" by {overview.frozen_by}" if overview.frozen_by else ""
+    note = f": {overview.frozen_note}" if overview.frozen_note else ""
+    return [f"FROZEN{since}{by}{note}. New simulation requests are refused."]
+
+
+def _followers(overview: Overview) -> list[str]:
+    last = overview.followers[0].looked_at if overview.followers else None
+    if last is None:
+        return ["requests are not followed: no server or `collidium worker` has polled recently"]
+    silent = overview.at - last
+    return [f"requests have not been followed for {duration(silent)}"] if silent > FOLLOWER_SILENT else []
+
+
+def _month(overview: Overview) -> list[str]:
+    percent = percent_used(overview)
+    if percent < MONTH_NEARLY_USED:
+        return []
+    return [f"{percent:.0f} % of the month's node-hours are used; at 100 % orders are refused"]
+
+
+def _failures(overview: Overview) -> list[str]:
+    if overview.finished < ENOUGH_ENDED or overview.failure_rate < MANY_FAIL:
+        return []
+    return [f"{overview.failure_rate:.1f} % of the requests that ended this month failed"]
+
+
+def _queue(overview: Overview) -> list[str]:
+    oldest = overview.oldest_queued_at
+    if oldest is None or overview.at - oldest < QUEUE_OLD:
+        return []
+    return [f"a request has been queued for {duration(overview.at - oldest)}"]
+
+
+def _tasks(overview: Overview) -> list[str]:
+    silent: dict[str, list[str]] = {}
+    for task in overview.tasks_silent:
+        # The reason without the command that fixes it, which names the task.
+        silent.setdefault(task.reason.partition(" (")[0], []).append(task.name)
+    return [f"no submissions to {', '.join(names)}: {reason}" for reason, names in silent.items()]
+
+
+def _oldest(overview: Overview) -> str:
+    oldest = overview.oldest_queued_at
+    return "" if oldest is None else f"  (the oldest for {duration(overview.at - oldest)})"
+
+
+def _followed(overview: Overview) -> str:
+    passes = (
+        f"{each.process} {duration(overview.at - each.looked_at)} ago" for each in overview.followers[:3]
+    )
+    return ", ".join(passes) or "none"

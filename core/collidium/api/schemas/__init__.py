@@ -1,7 +1,16 @@
 """The shapes of requests, all problems of which are reported at once; answers are records."""
 
-from collidium.api.schemas.admin import AccountsQuery, BanBody, FreezeQuery, GrantBody
-from collidium.api.schemas.admin_benchmarks import SubmissionsQuery
+from collidium.api.schemas.admin import (
+    AccountsQuery,
+    BanBody,
+    DaysQuery,
+    FreezeQuery,
+    GrantBody,
+    MonthQuery,
+    RefundsBody,
+    SubmissionsQuery,
+    UsageQuery,
+)
 from collidium.api.schemas.base import Amount, Body, HubUsername, IdempotencyHeaders, Text
 from collidium.api.schemas.benchmarks import (
     HistoryQuery,
@@ -10,15 +19,12 @@ from collidium.api.schemas.benchmarks import (
     MySubmissionsQuery,
     SubmitQuery,
 )
-from collidium.api.schemas.datasets import DatasetsQuery, EventQuery
-from collidium.api.schemas.models import ModelsQuery
+from collidium.api.schemas.datasets import DatasetsQuery, EventQuery, ModelsQuery
 from collidium.api.schemas.problems import FieldProblem, Problem
-from collidium.api.schemas.refunds import RefundsBody
-from collidium.api.schemas.reports import DaysQuery, MonthQuery, UsageQuery
 from collidium.api.schemas.simulations import (
     AllRequestsQuery,
+    ChannelBody,
     EstimateQuery,
-    KnobsBody,
     PresetBody,
     RequestsQuery,
     SimulateBody,
@@ -31,6 +37,7 @@ __all__ = [
     "Amount",
     "BanBody",
     "Body",
+    "ChannelBody",
     "DatasetsQuery",
     "DaysQuery",
     "EstimateQuery",
@@ -41,7 +48,6 @@ __all__ = [
     "HistoryQuery",
     "HubUsername",
     "IdempotencyHeaders",
-    "KnobsBody",
     "LeaderboardQuery",
     "LinksBody",
     "ModelsQuery",

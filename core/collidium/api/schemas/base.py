@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     StringConstraints,
     WithJsonSchema,
 )
@@ -37,6 +38,11 @@ class Body(BaseModel):
     """Base of request bodies: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def example(**fields: JsonValue) -> ConfigDict:
+    """A model's configuration that adds an example of it to the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
 class IdempotencyHeaders(BaseModel):

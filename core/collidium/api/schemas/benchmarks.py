@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from collidium.api.answers import Page
-from collidium.api.schemas.base import Body
+from collidium.api.schemas.base import Body, example
 from collidium.benchmarks.submissions.links import LONGEST_LINK
 
 
@@ -47,7 +47,9 @@ class SubmitQuery(BaseModel):
 class LinksBody(Body):
     """Links of a submission; what is left out stays as it is, null removes it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(
+        strict=True, **example(model_repo="alice/helix-fitter", code_url="https://code.example.org/helix")
+    )
 
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
     code_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the code.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from collidium.api.answers import Page
+from collidium.api.schemas.base import example
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
 from collidium.simulations import State
 
@@ -24,8 +25,10 @@ class OrderBody(BaseModel):
     webhook_url: str | None = Field(None, description="Where to tell of the end; https:// only.")
 
 
-class KnobsBody(OrderBody):
-    """An order by its three knobs."""
+class ChannelBody(OrderBody):
+    """An order by channel, events and pileup."""
+
+    model_config = example(channel="ttbar", events=1000, pileup=40)
 
     channel: str = Field(description="Physics process.")
     events: int = Field(description="Number of hard-scatter events.", json_schema_extra={"minimum": 1})
@@ -37,10 +40,12 @@ class KnobsBody(OrderBody):
 class PresetBody(OrderBody):
     """An order by the name of a preset."""
 
+    model_config = example(preset="ttbar-quick")
+
     preset: str = Field(description="One of GET /v1/presets.")
 
 
-class SimulateBody(RootModel[KnobsBody | PresetBody]):
+class SimulateBody(RootModel[ChannelBody | PresetBody]):
     """An order of simulated events."""
 
 

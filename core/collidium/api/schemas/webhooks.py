@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pydantic import ConfigDict, Field
 
-from collidium.api.schemas.base import Body
+from collidium.api.schemas.base import Body, example
 from collidium.outbox import LONGEST_URL
 
 
 class WebhookBody(Body):
     """How an account wants to be told."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(strict=True, **example(url="https://hooks.example.org/collidium"))
 
     url: str | None = Field(
         None,

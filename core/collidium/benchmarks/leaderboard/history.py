@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.backends.sqlite.client import SqliteClient
 
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions.submitting import claim_of
+from collidium.benchmarks.submissions.reading import claim_of
 from collidium.database import connection, rows_of
 from collidium.errors import InvalidInput
 from collidium.records import BestStep
@@ -66,5 +66,5 @@ def _metric(card: Card, name: str | None) -> Metric:
         if metric.name == name:
             return metric
     known = ", ".join(metric.name for metric in card.metrics)
-    told = f"task {card.name!r} has no metric {name[:100]!r}; it has {known}"
-    raise InvalidInput(f"metric: {told}", errors=[{"field": "metric", "detail": told}])
+    detail = f"task {card.name!r} has no metric {name[:100]!r}; it has {known}"
+    raise InvalidInput(f"metric: {detail}", errors=[{"field": "metric", "detail": detail}])

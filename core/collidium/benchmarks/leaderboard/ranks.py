@@ -8,20 +8,25 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import isfinite
+from itertools import groupby
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Final
 
+from cachetools import LRUCache
 from tortoise.expressions import Q
 
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions.submitting import SUBMISSION_ID, derived
-from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks.submissions.reading import SUBMISSION_ID, derived
 from collidium.database import rows_of
 from collidium.errors import UnknownCursor
 from collidium.records import Place
+from collidium.runtime.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
+
+    from collidium.contracts.task import Card
 
 #: The rank of each submission on a Pareto front by its id, best first.
 Front = Mapping[str, int]
@@ -29,7 +34,7 @@ Front = Mapping[str, int]
 #: No leaderboard is longer.
 MAX_RANK: Final = 2**53
 
-#: Submissions among which a selection is looked for at once.
+#: Submissions that are read at once: other requests take their turn in between.
 _CHUNK: Final = 1000
 
 #: Read from the leaderboard's index alone, down to the lowest of those that are asked for.
@@ -43,19 +48,19 @@ SELECT id, place FROM (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Whose places are asked for; None: anybody's."""
+    """The account or model whose places are listed; None: all."""
 
     hub_username: str | None = None
     model_repo: str | None = None
 
     @property
     def conditions(self) -> dict[str, str]:
-        """What rows must have."""
+        """Filters of the query."""
         named = {"hub_username": self.hub_username, "model_repo": self.model_repo}
         return {name: value for name, value in named.items() if value is not None}
 
 
-EVERYBODY: Final = Selection()
+EVERYONE: Final = Selection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,7 @@ async def places(
     limit: int,
     cursor: str | None = None,
     front: Front | None = None,
-    selection: Selection = EVERYBODY,
+    selection: Selection = EVERYONE,
 ) -> tuple[list[Place], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
@@ -142,7 +147,7 @@ async def places(
         )
     rows = await query.limit(limit + 1)
     page = rows[:limit]
-    if selection == EVERYBODY:
+    if selection == EVERYONE:
         first_rank = after.rank + 1 if after else 1
         ranks = {row.id: rank for rank, row in enumerate(page, first_rank)}
     else:
@@ -165,7 +170,7 @@ async def _ranks(edition: Edition, rows: Sequence[Submission]) -> dict[str, int]
 
 
 async def places_on_front(
-    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = EVERYBODY
+    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = EVERYONE
 ) -> tuple[list[Place], str | None]:
     """The same of the submissions on a front alone; their ranks are those among all."""
     after = Cursor.decode(cursor) if cursor else None
@@ -179,18 +184,18 @@ async def places_on_front(
     return found, _cursor(found[-1].rank, rows[limit - 1])
 
 
-async def _still_ranked(ids: Sequence[str], most: int, selection: Selection) -> list[Submission]:
-    """The first ``most`` selected of these in their order, but those that lost their rank meanwhile."""
+async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) -> list[Submission]:
+    """The first ``maximum`` selected of these in their order, but those that lost their rank meanwhile."""
     found: list[Submission] = []
-    size = most if selection == EVERYBODY else max(most, _CHUNK)
+    size = maximum if selection == EVERYONE else max(maximum, _CHUNK)
     for begin in range(0, len(ids), size):
         chunk = ids[begin : begin + size]
         kept = Submission.filter(id__in=chunk, rank_score__isnull=False, **selection.conditions)
         rows = {row.id: row for row in await kept}
         found += [rows[id_] for id_ in chunk if id_ in rows]
-        if len(found) >= most:
+        if len(found) >= maximum:
             break
-    return found[:most]
+    return found[:maximum]
 
 
 def _place(row: Submission, rank: int, pareto: bool | None) -> Place:
@@ -201,3 +206,57 @@ def _cursor(rank: int, row: Submission) -> str:
     """Where a page ends that has this place last."""
     assert row.rank_score is not None  # noqa: S101 -- by what is ranked
     return Cursor(rank, row.rank_score, row.submitted_at, row.id).encode()
+
+
+#: Fronts in memory.
+_KEPT: Final = 8
+
+
+class Fronts:
+    """The fronts of the latest editions, each found once however many ask for it."""
+
+    def __init__(self) -> None:
+        self._found: SharedCalls[Edition, Front] = SharedCalls(LRUCache(_KEPT))
+
+    async def of(self, edition: Edition, card: Card | None) -> Front | None:
+        """The front of a leaderboard; None where the card names no two metrics to be traded."""
+        if card is None or (metrics := card.pareto) is None:
+            return None
+        return await self._found.run(edition, lambda: _find(edition, card, metrics))
+
+
+async def _find(edition: Edition, card: Card, metrics: tuple[str, str]) -> Front:
+    """A submission that lacks one of the metrics is not on the front."""
+    signs = {metric.name: 1 if metric.higher_is_better else -1 for metric in card.metrics}
+    first, second = metrics
+    points: list[tuple[float, float]] = []
+    found: list[tuple[str, int]] = []
+    done = 0
+    while rows := await ranked(edition).offset(done).limit(_CHUNK).values_list("id", "scores"):
+        for rank, (submission_id, scores) in enumerate(rows, done + 1):
+            point = [signs[name] * scores.get(name, nan) for name in (first, second)]
+            if all(map(isfinite, point)):
+                points.append((point[0], point[1]))
+                found.append((submission_id, rank))
+        places = front(points)
+        points, found = [points[place] for place in places], [found[place] for place in places]
+        done += len(rows)
+    return dict(found)
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[int]:
+    """The places, in order, of the points that none dominates; of both coordinates more is better.
+
+    One dominates another that is at least as good in both and better in one, so equal points share a place
+    on the front. One sort.
+    """
+    best = -inf
+    found: list[int] = []
+    order = sorted(range(len(points)), key=points.__getitem__, reverse=True)
+    for _, group in groupby(order, key=lambda place: points[place][0]):
+        equals = list(group)
+        highest = points[equals[0]][1]
+        if highest > best:
+            best = highest
+            found += [place for place in equals if points[place][1] == highest]
+    return sorted(found)

@@ -7,11 +7,17 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from collidium import accounts
+from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.submissions import reading
 from collidium.contracts.identity import USERNAME
-from collidium.errors import InvalidInput
+from collidium.database import transactional
+from collidium.errors import Forbidden, InvalidInput, TooManyRequests
 from collidium.outbox import canonical_url
 
 if TYPE_CHECKING:
+    from collidium import records
+    from collidium.accounts import AccountView
     from collidium.accounts.identities import Identities
     from collidium.contracts.identity import Identity
 
@@ -31,9 +37,14 @@ _MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 async def check_claim(
     identities: Identities, identity: Identity, token: str, model_repo: str
 ) -> Claim | None:
-    """Check with the submitter's token what they may claim of a repository; None: the hub did not answer."""
+    """Check with the submitter's token what they may claim of a repository; None: the hub did not answer.
+
+    Raises TooManyRequests for a submitter who asks too often.
+    """
     try:
-        visible = await identities.sees_model(token, model_repo)
+        visible = await identities.sees_model(identity, token, model_repo)
+    except TooManyRequests:
+        raise
     except Exception as error:
         # A provider may be third-party, and its message may hold the token.
         logger.info("the claim of %s was not checked: %s", model_repo, type(error).__name__)
@@ -61,6 +72,49 @@ def validated(links: Mapping[str, str | None]) -> dict[str, str | None]:
         detail = "; ".join(f"{error['field']}: {error['detail']}" for error in errors)
         raise InvalidInput(detail, errors=errors)
     return kept
+
+
+async def set_links(
+    account: AccountView,
+    submission_id: str,
+    changes: Mapping[str, str | None],
+    check_claim: CheckClaim,
+) -> records.Submission:
+    """Set or, by None, remove links of one's own submission; those that are not named stay.
+
+    A model that is named is checked, also where it is the one that is linked already. Raises InvalidInput
+    with every problem found, NotFound, and Forbidden for another account's submission.
+    """
+    kept = validated(changes)
+    row = await reading.row_of(submission_id)
+    if row.account_id != account.id:
+        raise Forbidden(f"submission {submission_id} is of {row.hub_username}, who alone can set its links")
+    if "model_repo" in kept:
+        repo = kept["model_repo"]
+        claim = None if repo is None else await check_claim(repo)
+        if repo is None or claim is not None or repo != row.model_repo:
+            # A claim that was verified stays so while the hub is away.
+            kept["model_claim"] = claim if repo is None else claim or "unverified"
+    if kept:
+        await _link_once(row, kept)
+    return await reading.find(submission_id)
+
+
+@transactional
+async def _link_once(submission: Submission, changes: Mapping[str, str | None]) -> None:
+    listed = await ListedTask.select_for_update().get(name=submission.task)
+    await accounts.require_not_banned(submission.account_id)
+    await link(listed, await Submission.select_for_update().get(id=submission.id), changes)
+
+
+async def link(listed: ListedTask, submission: Submission, changes: Mapping[str, str | None]) -> None:
+    """Write links within a transaction that has locked both rows."""
+    model = submission.model_repo, submission.model_claim
+    submission.update_from_dict(dict(changes))
+    await submission.save(update_fields=list(changes))
+    if model != (submission.model_repo, submission.model_claim):  # what leaderboards show
+        listed.revision += 1
+        await listed.save(update_fields=["revision"])
 
 
 def _validated(name: str, link: str) -> str:

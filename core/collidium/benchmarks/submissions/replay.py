@@ -50,20 +50,20 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What is to be done, and in whose name; ``problems`` say why submissions cannot be scored, by id."""
+    """What to replay, and for which operator; ``problems``: why submissions cannot be scored, by id."""
 
     settings: Settings
     target: Target
     problems: Mapping[str, str]
     actor: str
-    #: What the audit log calls it.
+    #: The action in the audit log.
     action: str = "rescore"
     http_request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of a submission; it has no rank where it is not on the leaderboard."""
+    """How a submission changes; it has no rank where it is not on the leaderboard."""
 
     submission_id: str
     hub_username: str
@@ -102,7 +102,7 @@ class Review:
 
 
 async def run(plan: Replay, *, apply: bool) -> Review:
-    """Do it in one transaction; without ``apply`` that is rolled back, so a preview tells no lie.
+    """Replay in one transaction; without ``apply`` it is rolled back, so a preview shows what would happen.
 
     Raises Incomplete, and Conflict where the task's truth has changed meanwhile.
     """

@@ -1,7 +1,7 @@
 """Scores kept submissions again, with the scorer that is installed and against the truth that is current.
 
-First each file is scored, and what comes out is kept beside the scores that count; a run that was killed is
-gone on with. Then all of it comes into force in one transaction, or, for a preview, is rolled back.
+First each file is scored, and what comes out is kept next to the scores that count; a run that was killed is
+continued. Then all of it comes into force in one transaction, or, for a preview, is rolled back.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
 
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions import prediction_files, replay, scorings
+from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Review, Target
-from collidium.benchmarks.tasks import tasklist
 from collidium.contracts.storage import MissingFile
 from collidium.errors import Conflict, InvalidInput
 from collidium.files.held import scratch_directory
@@ -33,11 +33,11 @@ Progress = Callable[[int, int], None]
 async def rescore(
     platform: Platform, task_name: str, *, apply: bool, actor: str, progress: Progress | None = None
 ) -> Review:
-    """Score every kept submission of a task again, and tell what changes; without ``apply`` nothing does.
+    """Score every kept submission of a task again and return the changes; without ``apply`` none is made.
 
     Raises NotFound, Conflict for a task without truth, and ScoringFailed where the scorer is at fault.
     """
-    task = tasklist.installed(platform, task_name)
+    task = platform.tasks.find(task_name)
     row = await tasklist.find_row(task_name)
     if row is None or row.truth_version is None:
         raise Conflict(f"task {task_name!r} has no truth: there is nothing to score against")
@@ -48,7 +48,7 @@ async def rescore(
         try:
             return await replay.run(Replay(platform.settings, target, problems, actor), apply=apply)
         except Incomplete:
-            continue  # somebody submitted meanwhile
+            continue  # a submission arrived meanwhile
 
 
 async def _score_missing(
@@ -77,12 +77,12 @@ async def _score_missing(
 
 
 async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256: str) -> Evaluation | str:
-    """What a kept file is worth, or why that cannot be told."""
+    """Score a kept file; returns the reason where that is impossible."""
     async with scratch_directory(platform.settings.uploads) as directory:
         path = directory / "predictions.parquet"
         try:
-            await platform.storage.get(prediction_files.storage_key(sha256), path)
-            return await prediction_files.score(platform, task, truth_version, path, "ignore")
+            await platform.storage.get(scorings.storage_key(sha256), path)
+            return await scorings.score(platform, task, truth_version, path, "ignore")
         except MissingFile:
             return "its file is not kept any more"
         except InvalidInput as error:

@@ -9,8 +9,7 @@ from tortoise.timezone import now
 from collidium import accounts, operations, records
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
-from collidium.benchmarks.submissions import scorings, submitting
-from collidium.benchmarks.tasks import tasklist
+from collidium.benchmarks.submissions import reading, scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden
@@ -29,12 +28,12 @@ async def verify(
     Done once, however often it is asked for. What is not on the leaderboard of today raises no best and
     earns nothing. Raises NotFound, and Conflict where there is nothing to verify or the account is banned.
     """
-    found = await submitting.find(submission_id)
-    task = tasklist.installed(platform, found.task)
+    found = await reading.find(submission_id)
+    task = platform.tasks.find(found.task)
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {found.task!r} has no self-reported metric: there is nothing to verify")
     await _verify_once(platform.settings, task, submission_id, actor, http_request_id)
-    return await submitting.find(submission_id)
+    return await reading.find(submission_id)
 
 
 @transactional

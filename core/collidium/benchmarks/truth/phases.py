@@ -8,7 +8,6 @@ from collidium import operations
 from collidium.benchmarks.models import ListedTask, Submission, TruthVersion
 from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Replay, Target
-from collidium.benchmarks.tasks import tasklist
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
 from collidium.errors import Conflict
@@ -24,9 +23,9 @@ async def begin(platform: Platform, task_name: str, public_percent: int, *, acto
     """Let the leaderboard go by so many per cent of the events (1 to 99), and hold the rest back.
 
     Raises NotFound, and Conflict where there is no truth, only one event, a phase already, or a submission
-    whose score on all events has been told.
+    that was scored on all events.
     """
-    tasklist.installed(platform, task_name)
+    platform.tasks.find(task_name)
     return await _begin_once(task_name, public_percent, actor)
 
 
@@ -55,7 +54,7 @@ async def close(platform: Platform, task_name: str, *, actor: str, http_request_
 
     Raises NotFound, and Conflict for a task whose events are not split.
     """
-    task = tasklist.installed(platform, task_name)
+    task = platform.tasks.find(task_name)
     return await _close_once(platform, task, actor, http_request_id)
 
 

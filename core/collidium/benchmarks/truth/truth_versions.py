@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collidium.benchmarks.models import ListedTask, TruthVersion
-from collidium.benchmarks.tasks import tasklist
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
 from collidium.datasets import Dataset, Fetched, HubDataset, fetch
 from collidium.errors import InvalidInput, NotFound
 from collidium.scoring import parts
+from collidium.scoring.predictions import largest
 from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, Progress, build
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
     from collidium.platform import Platform
+    from collidium.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ async def import_truth(
     Raises NotFound for an unknown task or repository, and :class:`~collidium.errors.UnusableDataset` for a
     dataset that lacks something.
     """
-    task = tasklist.installed(platform, task_name)
+    task = platform.tasks.find(task_name)
     fetched = await _fetch(platform, task, source, config, events or task.card.eval_events, token)
     dataset = await asyncio.to_thread(Dataset, fetched.directory, config)
     truth = await build(
@@ -94,6 +95,12 @@ async def find(task_name: str, version: str) -> TruthRecord:
 async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
     """The files of a version. Raises ConfigurationError when they are not there or not whole."""
     return await asyncio.to_thread(Truth.open, _root(platform) / task_name / version)
+
+
+def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
+    """Return the maximum size in bytes of predictions, by the settings and the rows of the truth."""
+    rows = truth.rows[task.card.rows_of]
+    return min(settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
 
 
 async def _fetch(
@@ -154,3 +161,23 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         imported_at=row.imported_at,
         current=current,
     )
+
+
+async def is_evaluated(config: str, event_id: int) -> bool:
+    """Whether a listed task is scored on that event of a dataset config.
+
+    A truth knows its config and not where else the same events lie: an event of that number is taken for one
+    of them in every dataset with such a config.
+    """
+    return any(event_id in events for events in await _evaluated(config))
+
+
+async def _evaluated(config: str) -> list[EventRange]:
+    listed = await ListedTask.filter(listed=True, truth_version__not_isnull=True)
+    current = {(row.name, parts.whole(row.truth_version)) for row in listed if row.truth_version is not None}
+    truths = await TruthVersion.filter(task__in=[name for name, _ in current])
+    return [
+        EventRange(**truth.manifest["events"])
+        for truth in truths
+        if (truth.task, truth.version) in current and truth.manifest["dataset"] == config
+    ]

@@ -1,20 +1,18 @@
-"""``collidium admin``: what operators ask and do, with ADMIN_TOKEN. The console does the same on a screen."""
+"""``collidium admin``: reports and actions of operators, with ADMIN_TOKEN; the console offers the same."""
 
 from __future__ import annotations
 
 import click
 
-from collidium.cli.admin.deeds import ban, freeze, grant, unban, unfreeze
-from collidium.cli.admin.refund import refund
-from collidium.cli.admin.reports import channels, daily, failures, usage
-from collidium.cli.admin.requests import audit, requests
+from collidium.cli.admin.actions import ban, freeze, grant, refund, unban, unfreeze
+from collidium.cli.admin.reports import audit, channels, daily, failures, requests, usage
 
 
 @click.group()
 def admin() -> None:
-    """Look after a server from anywhere; needs ADMIN_TOKEN.
+    """Operate a server from anywhere; needs ADMIN_TOKEN.
 
-    What takes something away asks first where somebody sits at the terminal; --yes spares that.
+    On a terminal, destructive commands ask for confirmation; --yes skips that.
     """
 
 

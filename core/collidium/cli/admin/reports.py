@@ -1,12 +1,13 @@
-"""``collidium admin usage``, ``channels``, ``daily`` and ``failures``: what was ordered, and how it ended."""
+"""``collidium admin usage``, ``channels``, ``daily``, ``failures``, ``requests`` and ``audit``."""
 
 from __future__ import annotations
 
 import click
 
-from collidium.cli.calling import client
-from collidium.cli.listing import limit_option
-from collidium.cli.output import json_option, print_json, print_record, print_table
+from collidium.cli.context import client
+from collidium.cli.options import json_option, limit_option
+from collidium.cli.output import ColumnSpec, note, print_items, show_items, show_record
+from collidium.cli.requests import show_requests, state_option
 
 month_option = click.option("--month", metavar="YYYY-MM", help="Month in UTC; default: this one.")
 
@@ -15,24 +16,18 @@ month_option = click.option("--month", metavar="YYYY-MM", help="Month in UTC; de
 @limit_option("accounts", default=50)
 @json_option
 def usage(limit: int, as_json: bool) -> None:
-    """Show this month's node-hours, and the accounts that used most of them.
+    """Show the node-hours of this month and the accounts that used most of them.
 
     \b
     collidium admin usage
     """
     with client() as server:
         found = server.admin_usage(limit=limit)
-    if as_json:
-        print_json(found)
-        return
-    print_record(
-        {"month": found.month, "node-hours": found.total_node_hours, "requests": found.total_requests}
-    )
-    print_table(
-        ("account", "node-hours", "requests"),
-        ((user.hub_username, user.node_hours, user.requests) for user in found.users),
-        title="Accounts",
-    )
+    month = {"month": found.month, "node-hours": found.total_node_hours, "requests": found.total_requests}
+    show_record(found, month, as_json=as_json)
+    if not as_json:
+        columns = {"account": "hub_username", "node-hours": "node_hours", "requests": "requests"}
+        print_items(found.users, columns, title="Accounts")
 
 
 @click.command()
@@ -47,12 +42,8 @@ def channels(month: str | None, as_json: bool) -> None:
     """
     with client() as server:
         found = server.admin_channels(month=month).items
-    if as_json:
-        print_json(found)
-    else:
-        print_table(
-            ("channel", "requests", "node-hours"), ((c.channel, c.requests, c.node_hours) for c in found)
-        )
+    columns = {"channel": "channel", "requests": "requests", "node-hours": "node_hours"}
+    show_items(found, columns, as_json=as_json)
 
 
 @click.command()
@@ -68,10 +59,8 @@ def daily(days: int, as_json: bool) -> None:
     """
     with client() as server:
         found = server.admin_daily(days=days).items
-    if as_json:
-        print_json(found)
-    else:
-        print_table(("day", "requests", "node-hours"), ((d.date, d.requests, d.node_hours) for d in found))
+    columns = {"day": "date", "requests": "requests", "node-hours": "node_hours"}
+    show_items(found, columns, as_json=as_json)
 
 
 @click.command()
@@ -85,10 +74,51 @@ def failures(month: str | None, as_json: bool) -> None:
     """
     with client() as server:
         found = server.admin_failures(month=month)
-    if as_json:
-        print_json(found)
-    else:
-        told = f"{found.failure_rate:.1f} %"
-        print_record(
-            {"month": found.month, "failed": found.failed, "ended": found.finished, "failure rate": told}
-        )
+    rate = f"{found.failure_rate:.1f} %"
+    rows = {"month": found.month, "failed": found.failed, "ended": found.finished, "failure rate": rate}
+    show_record(found, rows, as_json=as_json)
+
+
+@click.command()
+@state_option
+@click.option("--user", metavar="NAME", help="Only requests of this account.")
+@click.option("--channel", help="Only requests of this channel.")
+@limit_option("requests")
+@json_option
+def requests(state: str | None, user: str | None, channel: str | None, limit: int, as_json: bool) -> None:
+    """List the simulation requests of all accounts, newest first.
+
+    \b
+    collidium admin requests --state failed
+    """
+    with client() as server:
+        page = server.admin_requests(state=state, user=user, channel=channel, limit=limit)
+    show_requests(page.items, accounts=True, as_json=as_json)
+    _note_more(page.next_cursor, limit, as_json=as_json)
+
+
+@click.command()
+@limit_option("actions")
+@json_option
+def audit(limit: int, as_json: bool) -> None:
+    """List what operators did, newest first.
+
+    \b
+    collidium admin audit --limit 50
+    """
+    with client() as server:
+        page = server.admin_audit(limit=limit)
+    columns: dict[str, ColumnSpec] = {
+        "when": "at",
+        "who": "actor",
+        "action": "action",
+        "target": "target",
+        "details": lambda entry: [f"{name}: {value}" for name, value in entry.details.items()],
+    }
+    show_items(page.items, columns, as_json=as_json)
+    _note_more(page.next_cursor, limit, as_json=as_json)
+
+
+def _note_more(next_cursor: str | None, limit: int, *, as_json: bool) -> None:
+    if next_cursor is not None and not as_json:
+        note(f"There are more than {limit}.")

@@ -1,24 +1,20 @@
-"""``collidium datasets``: events on a hub or in a directory. Each command has a module of its own here."""
+"""``collidium datasets``: events on a hub or in a directory."""
 
 from __future__ import annotations
 
 import click
 
-from collidium.cli.datasets.download import download
-from collidium.cli.datasets.export import export
-from collidium.cli.datasets.info import info
-from collidium.cli.datasets.listing import list_
-from collidium.cli.datasets.mix import mix
-from collidium.cli.datasets.publish import publish
-from collidium.cli.datasets.tables import tables
+from collidium.cli.datasets.download import download, export
+from collidium.cli.datasets.listing import info, list_, tables
+from collidium.cli.datasets.publish import mix, publish
 
 
 @click.group()
 def datasets() -> None:
-    """See which events a hub or a directory has, and get what you need of them.
+    """List, download, export, mix and publish datasets.
 
-    A SOURCE is a directory, a repository NAMESPACE/NAME of the hub, or the repository's address. The hub is
-    the one of --hub, else of PLATFORM_HUB_URL, else of HF_ENDPOINT, else the local hub of PLATFORM_BACKEND.
+    SOURCE is a directory, a repository NAMESPACE/NAME of the hub, or the repository's address. The hub is
+    that of --hub, PLATFORM_HUB_URL or HF_ENDPOINT, in this order; else the local hub of PLATFORM_BACKEND.
     Private repositories need HF_TOKEN or `collidium login`.
     """
 

@@ -1,17 +1,19 @@
-"""``collidium datasets download``: the shards that are needed, onto this machine."""
+"""``collidium datasets download`` and ``export``: shards, or a file for an event display."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from collidium.cli.datasets.source import config_option, hub_options, place_of, source_argument
-from collidium.cli.output import json_option, note, print_json
+from collidium.cli.datasets.source import config_option, hub_options, locate_source, source_argument
+from collidium.cli.options import DIRECTORY, EVENTS, FILE, json_option
+from collidium.cli.output import note, print_json
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from collidium.contracts.task import EventRange
     from collidium.datasets import Fetched
 
 
@@ -19,18 +21,18 @@ if TYPE_CHECKING:
 @source_argument()
 @config_option
 @click.option("--tables", metavar="NAME,…", help="Tables, separated by commas; default: all of the config.")
-@click.option("--events", metavar="START:STOP", help="Events that are needed; default: all.")
+@click.option("--events", type=EVENTS, metavar="START:STOP", help="Events that are needed; default: all.")
 @click.option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Put the shards into this directory, as they lie in the repository, not into the cache.",
+    type=DIRECTORY,
+    help="Write the shards to this directory, with the paths of the repository, not to the cache.",
 )
 @click.option(
     "--cache",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     help="Directory of the cache; default: collidium/datasets in XDG_CACHE_HOME or ~/.cache.",
 )
-@click.option("--verify", is_flag=True, help="Check what is there already against the hub's hashes, too.")
+@click.option("--verify", is_flag=True, help="Also check shards that are present against the hub's hashes.")
 @click.option(
     "--parallel",
     type=click.IntRange(1, 64),
@@ -44,7 +46,7 @@ def download(
     source: str,
     config: str | None,
     tables: str | None,
-    events: str | None,
+    events: EventRange | None,
     output: Path | None,
     cache: Path | None,
     verify: bool,
@@ -55,19 +57,18 @@ def download(
 ) -> None:
     """Download the shards of SOURCE that hold some events of some tables; prints the directory.
 
-    What is there already is not sent again. Interrupted, the same command goes on where it stopped.
+    Shards that are present are not downloaded again. After an interruption, the same command resumes.
 
     \b
     collidium datasets download alice/odd-ttbar --config ttbar_pu0 --tables tracker_hits,particles
     collidium datasets download alice/odd-ttbar --config ttbar_pu200 --events 0:500 --output ./events
     """
     if output is not None and cache is not None:
-        raise click.UsageError("shards go to --output or into a --cache: give one of them")
-    check_events(events)
+        raise click.UsageError("give --output or --cache, not both")
     from collidium import datasets
 
     names = [name.strip() for name in (tables or "").split(",") if name.strip()] or None
-    place = place_of(source, hub, revision)
+    place = locate_source(source, hub, revision)
     with progress_bar("Downloading", sizes=True) as progress:
         fetched = datasets.download(
             place,
@@ -84,29 +85,72 @@ def download(
         print_json(fetched)
         return
     click.echo(fetched.directory)
-    _tell(fetched)
+    _note_shards(fetched)
 
 
-def check_events(events: str | None) -> None:
-    """Raise BadParameter for what is no range of events."""
-    from collidium.contracts.task import EventRange
-
-    try:
-        if events is not None:
-            EventRange.parse(events)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--events") from None
-
-
-def _tell(fetched: Fetched) -> None:
-    from collidium.datasets.fetching.downloads import size_text
+def _note_shards(fetched: Fetched) -> None:
+    from collidium.hub.downloads import size_text
 
     count = sum(map(len, fetched.shards.values()))
-    came = len(fetched.downloaded)
+    new = len(fetched.downloaded)
     shards = "1 shard" if count == 1 else f"{count} shards"
     if fetched.revision == "local":
-        note(f"{shards}, on this machine already.")
+        note(f"{shards}, already on this machine.")
         return
-    told = f"{came} downloaded ({size_text(fetched.downloaded_bytes)})" if came else "none downloaded"
-    there = f", {count - came} there already" if count > came else ""
-    note(f"{shards} at commit {fetched.revision[:12]}: {told}{there}.")
+    downloaded = f"{new} downloaded ({size_text(fetched.downloaded_bytes)})" if new else "none downloaded"
+    present = f", {count - new} already present" if count > new else ""
+    note(f"{shards} at commit {fetched.revision[:12]}: {downloaded}{present}.")
+
+
+@click.command()
+@source_argument()
+@config_option
+@click.option("--events", type=EVENTS, required=True, metavar="START:STOP", help="Events that are written.")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(["phoenix"]),
+    default="phoenix",
+    show_default=True,
+    help="phoenix: JSON for Phoenix, the display of the HEP Software Foundation.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Output file; an existing one is replaced.",
+)
+@hub_options
+@json_option
+def export(
+    source: str,
+    config: str | None,
+    events: EventRange,
+    file_format: Literal["phoenix"],
+    output: Path,
+    hub: str | None,
+    revision: str | None,
+    as_json: bool,
+) -> None:
+    """Write hits, tracks, calorimeter towers and jets of events of SOURCE to a file for an event display.
+
+    Events are read in batches; the file appears when it is complete.
+
+    \b
+    collidium datasets export alice/odd-ttbar --config ttbar_pu0 --events 0:10 -o events.json
+    collidium datasets export ./events --events 3:4 --format phoenix -o event-3.json
+    """
+    from collidium.event_display.export import export as write
+
+    place = locate_source(source, hub, revision)
+    with progress_bar("Writing (events)") as progress:
+        made = write(place, events, output, config=config, progress=progress)
+    if as_json:
+        print_json(made)
+        return
+    from collidium.hub.downloads import size_text
+
+    click.echo(made.file)
+    note(f"{made.events} events, {size_text(made.bytes)}.")

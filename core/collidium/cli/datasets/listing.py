@@ -1,13 +1,29 @@
-"""``collidium datasets list``: the configs of a dataset, or the datasets of the hub."""
+"""``collidium datasets list``, ``tables`` and ``info``: what a hub or a dataset holds."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from collidium.cli.calling import check_environment
-from collidium.cli.datasets.source import hub_options, place_of, source_argument
-from collidium.cli.listing import limit_option
-from collidium.cli.output import json_option, moment, note, print_json, print_table
+from collidium.cli.context import check_environment
+from collidium.cli.datasets.source import config_option, hub_options, locate_source, source_argument
+from collidium.cli.options import json_option, limit_option
+from collidium.cli.output import (
+    ColumnSpec,
+    moment,
+    note,
+    print_items,
+    print_json,
+    print_record,
+    print_table,
+    show_items,
+)
+
+if TYPE_CHECKING:
+    from collidium.datasets import ShardEntry, TableEntry
+    from collidium.datasets.catalogue import Catalogue, ConfigEntry
 
 
 @click.command("list")
@@ -27,17 +43,16 @@ def list_(source: str | None, limit: int, hub: str | None, revision: str | None,
         _list_repositories(hub, limit, as_json=as_json)
         return
     from collidium.datasets import list_configs
+    from collidium.hub.downloads import size_text
 
-    found = list_configs(place_of(source, hub, revision))
-    if as_json:
-        print_json(found)
-        return
-    from collidium.datasets.fetching.downloads import size_text
-
-    print_table(
-        ("config", "tables", "shards", "size"),
-        ((entry.config, entry.tables, entry.shards, size_text(entry.bytes)) for entry in found),
-    )
+    columns: dict[str, ColumnSpec] = {
+        "config": "config",
+        "tables": "tables",
+        "shards": "shards",
+        "size": lambda entry: size_text(entry.bytes),
+    }
+    found = list_configs(locate_source(source, hub, revision))
+    show_items(found, columns, as_json=as_json)
 
 
 def _list_repositories(hub: str | None, limit: int, *, as_json: bool) -> None:
@@ -46,12 +61,134 @@ def _list_repositories(hub: str | None, limit: int, *, as_json: bool) -> None:
 
     check_environment()
     found = list_repositories(endpoint=hub, limit=limit)
+    columns: dict[str, ColumnSpec] = {
+        "dataset": lambda item: item["repo"],
+        "last modified": lambda item: moment(item["last_modified"]),
+        "private": lambda item: item["private"],
+    }
+    show_items(found, columns, as_json=as_json)
+    if not found and not as_json:
+        note(f"No dataset of the hub has the tag {TAG}. To list another dataset, give its NAMESPACE/NAME.")
+
+
+@click.command()
+@source_argument()
+@config_option
+@click.option("--shards", "show_shards", is_flag=True, help="Show each shard; --json always includes them.")
+@hub_options
+@json_option
+def tables(
+    source: str, config: str | None, show_shards: bool, hub: str | None, revision: str | None, as_json: bool
+) -> None:
+    """List the tables of a config of SOURCE, with their events and sizes. Reads footers only.
+
+    \b
+    collidium datasets tables alice/odd-ttbar --config ttbar_pu0
+    collidium datasets tables ./events --shards
+    """
+    from collidium.datasets import list_tables
+    from collidium.hub.downloads import size_text
+
+    found = list_tables(locate_source(source, hub, revision), config)
     if as_json:
         print_json(found)
-        return
-    print_table(
-        ("dataset", "last modified", "private"),
-        ((item["repo"], moment(item["last_modified"]), item["private"]) for item in found),
-    )
-    if not found:
-        note(f"No dataset of the hub has the tag {TAG}. Others are listed by their name: NAMESPACE/NAME.")
+    elif show_shards:
+        print_table(
+            ("table", "shard", "size", "events", "range"),
+            (
+                (table.table, shard.path, size_text(shard.bytes), shard.events, _range(shard))
+                for table in found
+                for shard in table.shards
+            ),
+        )
+    else:
+        by_table: dict[str, ColumnSpec] = {
+            "config": "config",
+            "table": "table",
+            "shards": lambda entry: len(entry.shards),
+            "size": lambda entry: size_text(entry.bytes),
+            "events": "events",
+            "range": _range,
+        }
+        print_items(found, by_table)
+
+
+def _range(entry: TableEntry | ShardEntry) -> str | None:
+    if entry.first_event is None or entry.last_event is None:
+        return None
+    return f"{entry.first_event}:{entry.last_event + 1}"
+
+
+@click.command()
+@source_argument()
+@config_option
+@click.option("--table", metavar="NAME", help="Show the columns of this table.")
+@hub_options
+@json_option
+def info(
+    source: str, config: str | None, table: str | None, hub: str | None, revision: str | None, as_json: bool
+) -> None:
+    """Show revision, access and configs of SOURCE; with --table the columns, their types and units.
+
+    \b
+    collidium datasets info alice/odd-ttbar
+    collidium datasets info alice/odd-ttbar --config ttbar_pu0 --table tracker_hits
+    """
+    from collidium.datasets.access import catalogue
+
+    place = locate_source(source, hub, revision)
+    with catalogue(place) as found:
+        if table is not None:
+            columns = _columns(found, config, table)
+            if as_json:
+                print_json(columns)
+            else:
+                print_table(("column", "stored as", "type", "unit"), ([*row.values()] for row in columns))
+            return
+        about = _about(found, place)
+        configs = found.configs()
+    if as_json:
+        print_json({**about, "configs": configs})
+    else:
+        _show(about, configs)
+
+
+def _about(found: Catalogue, place: object) -> dict[str, Any]:
+    from collidium.datasets.catalogue import HubCatalogue
+
+    if not isinstance(found, HubCatalogue):
+        return {"directory": str(Path(str(place)).absolute())}
+    repository = found.repository
+    return {
+        "repo": repository.repo,
+        "hub": repository.endpoint,
+        "commit": repository.commit,
+        "private": repository.private,
+        "gated": repository.gated,
+        "last_modified": repository.last_modified,
+        "tags": list(repository.tags),
+    }
+
+
+def _columns(found: Catalogue, config: str | None, table: str) -> list[dict[str, str | None]]:
+    """Canonical and stored name, type and unit of each column."""
+    from collidium.datasets.schemas import SCHEMAS, canonical
+
+    (entry,) = found.tables(config, [table])
+    units = {
+        field.name: (field.metadata or {}).get(b"unit", b"").decode() for field in SCHEMAS.get(table, ())
+    }
+    return [
+        {"column": name, "stored_as": stored, "type": entry.columns[stored], "unit": units.get(name) or None}
+        for name, stored in canonical(table, list(entry.columns)).items()
+    ]
+
+
+def _show(about: dict[str, Any], configs: list[ConfigEntry]) -> None:
+    from collidium.hub.downloads import size_text
+
+    size = size_text(sum(entry.bytes for entry in configs))
+    shown = {name.replace("_", " "): value for name, value in about.items()}
+    if "last modified" in shown:
+        shown["last modified"] = moment(shown["last modified"])
+    print_record(shown | {"configs": [entry.config for entry in configs], "size": size})

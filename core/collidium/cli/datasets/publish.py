@@ -1,4 +1,4 @@
-"""``collidium datasets publish``: from a directory to a repository of the hub."""
+"""``collidium datasets publish`` and ``mix``: from directories to a repository of the hub."""
 
 from __future__ import annotations
 
@@ -8,39 +8,47 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.output import json_option, note, print_json, print_record
+from collidium.cli.options import DIRECTORY, EVENTS, EXISTING_DIRECTORY, EXISTING_FILE, json_option
+from collidium.cli.output import note, print_json, print_record
 from collidium.cli.progress import progress_bars
 
 if TYPE_CHECKING:
-    from collidium.datasets.publishing.publication import Publication, Published, Withholding
+    from collidium.contracts.task import EventRange
+    from collidium.datasets.publishing.preparing import Publication, Withholding
+    from collidium.datasets.publishing.publication import Published
 
-#: What is done -> what is shown of it, and whether it is counted in bytes.
+
+#: Step -> its label, and whether it is counted in bytes.
 _STEPS: Final = {
-    "checking": ("Looking it through", True),
+    "checking": ("Checking", True),
     "withholding": ("Withholding truth (events)", False),
     "sending": ("Sending", True),
 }
 
 
 @click.command()
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("directory", type=EXISTING_DIRECTORY)
 @click.option("--repo", required=True, metavar="NAME", help="NAME, or NAMESPACE/NAME of an organisation.")
-@click.option("--config", metavar="NAME", help="One config of several; or that of tables in no folder.")
-@click.option("--private", is_flag=True, help="For nobody else to see.")
+@click.option(
+    "--config", metavar="NAME", help="One of several configs, or the config of tables outside a folder."
+)
+@click.option("--private", is_flag=True, help="Make the repository private.")
 @click.option("--tag", metavar="TAG", help="Name of this version, for example v1.")
 @click.option("--message", metavar="TEXT", help="Title of the commit.")
 @click.option(
     "--card",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     metavar="FILE",
-    help="The repository's README.md; default: that of DIRECTORY, or one that is written.",
+    help="README.md of the repository; default: that of DIRECTORY, else generated.",
 )
-@click.option("--withhold-truth", "withheld", metavar="START:STOP", help="Events to be scored: no truth.")
+@click.option(
+    "--withhold-truth", "withheld", type=EVENTS, metavar="START:STOP", help="Events published without truth."
+)
 @click.option(
     "--truth-output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     metavar="DIR",
-    help="Where their truth goes, for `collidium truth import`.",
+    help="Directory for their truth, for `collidium truth import`.",
 )
 @click.option("--hub", metavar="URL", help="Address of the hub, if not that of the environment.")
 @json_option
@@ -52,22 +60,23 @@ def publish(
     tag: str | None,
     message: str | None,
     card: Path | None,
-    withheld: str | None,
+    withheld: EventRange | None,
     truth_output: Path | None,
     hub: str | None,
     as_json: bool,
 ) -> None:
     """Publish the tables below DIRECTORY as a dataset of the hub, under your account.
 
-    Everything is checked first. What the hub has is not sent again, so the same command goes on after a
-    failure; a changed dataset becomes a new version.
+    All files are checked first. Files that the hub has are not uploaded again, so the same command resumes
+    after a failure; a changed dataset becomes a new version.
 
     \b
     collidium datasets publish ./events --repo my-ttbar --tag v1
     collidium datasets publish ./flat --repo my-ttbar --config ttbar_pu0 --private
     collidium datasets publish ./events --repo benchmark --withhold-truth 90000:100000 --truth-output ./truth
     """
-    from collidium.datasets.publishing.publication import Publication
+    from collidium import settings
+    from collidium.datasets.publishing.preparing import Publication
 
     publication = Publication(
         directory=directory,
@@ -78,33 +87,20 @@ def publish(
         message=message,
         card=card,
         withholding=_withholding(withheld, truth_output),
-        platform_tag=_platform_tag(),
+        platform_tag=settings.load().platform_tag,
     )
     published = _run(publication, hub)
-    if as_json:
-        print_json(published)
-    else:
-        _show(publication, published)
+    print_json(published) if as_json else _show(publication, published)
 
 
-def _withholding(withheld: str | None, truth_output: Path | None) -> Withholding | None:
-    from collidium.contracts.task import EventRange
-    from collidium.datasets.publishing.publication import Withholding
+def _withholding(withheld: EventRange | None, truth_output: Path | None) -> Withholding | None:
+    from collidium.datasets.publishing.preparing import Withholding
 
     if withheld is None and truth_output is None:
         return None
     if withheld is None or truth_output is None:
         raise click.UsageError("--withhold-truth and --truth-output go together")
-    try:
-        return Withholding(EventRange.parse(withheld), truth_output)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--withhold-truth") from None
-
-
-def _platform_tag() -> str:
-    from collidium import settings
-
-    return settings.load().platform_tag
+    return Withholding(withheld, truth_output)
 
 
 def _run(publication: Publication, endpoint: str | None) -> Published:
@@ -113,8 +109,8 @@ def _run(publication: Publication, endpoint: str | None) -> Published:
     from collidium.hub.sources import find_hub
 
     hub = find_hub(endpoint)
-    with progress_bars(_STEPS) as tell:
-        return asyncio.run(publish(publication, Hub(hub.endpoint, hub.token or ""), tell))
+    with progress_bars(_STEPS) as update:
+        return asyncio.run(publish(publication, Hub(hub.endpoint, hub.token or ""), update))
 
 
 def _show(publication: Publication, published: Published) -> None:
@@ -129,14 +125,63 @@ def _show(publication: Publication, published: Published) -> None:
         }
     )
     if not published.changed:
-        note("All of it was there already.")
+        note("Nothing has changed since the last version.")
     if published.left_out:
-        note(f"Not published, as they belong to no table: {', '.join(published.left_out[:10])}.")
+        note(f"Not published, because they belong to no table: {', '.join(published.left_out[:10])}.")
     for line in published.notes:
         note(line)
     if withholding := publication.withholding:
         note(
-            f"The truth of events {withholding.events} is in {withholding.truth}: keep it to yourself. "
+            f"The truth of events {withholding.events} is in {withholding.truth}: keep it private. "
             f"`collidium truth import TASK --from {withholding.truth} --events {withholding.events}` scores "
             "submissions against it."
         )
+
+
+#: Step -> its label, and whether it is counted in bytes.
+_MIX_STEPS: Final = {"checking": ("Checking", True), "mixing": ("Mixing (events)", False)}
+
+
+@click.command()
+@click.argument(
+    "directories",
+    nargs=-1,
+    required=True,
+    metavar="DIRECTORY...",
+    type=EXISTING_DIRECTORY,
+)
+@click.option("--config", required=True, metavar="NAME", help="Name of the mixed config, with its pileup.")
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="New directory for the dataset.",
+)
+@click.option("--first-event", type=int, default=0, metavar="ID", help="Id of the first event; default: 0.")
+@json_option
+def mix(directories: tuple[Path, ...], config: str, output: Path, first_event: int, as_json: bool) -> None:
+    """Mix the events of all channels in each DIRECTORY into one dataset, in random order.
+
+    Its table channels holds the channel of each event: keep DIR private, and publish it without truth. Use
+    unpublished events, made by one pipeline with unguessable seeds.
+
+    \b
+    collidium datasets mix ttbar zmumu zee zprime --config anomaly_pu0 --output mix --first-event 90000
+    collidium datasets publish mix --repo anomaly --withhold-truth 90000:100000 --truth-output truth
+    collidium truth import anomaly --from truth --events 90000:100000
+    """
+    from collidium.datasets.publishing.mixing import Mixing
+    from collidium.datasets.publishing.mixing import mix as mix_events
+
+    with progress_bars(_MIX_STEPS) as update:
+        made = mix_events(Mixing(directories, config, output, first_event), update)
+    record = {"directory": str(made.directory), "config": made.config, "events": str(made.events)}
+    if as_json:
+        print_json(record | {"channels": made.channels})
+        return
+    print_record(record)
+    note(
+        f"{made.directory} contains the truth: `collidium datasets publish {made.directory} --repo NAME "
+        f"--withhold-truth {made.events} --truth-output TRUTH` publishes it without the truth."
+    )

@@ -1,19 +1,18 @@
-"""What all commands of the group are told in the same way: which dataset, on which hub."""
+"""The arguments that all commands of the group share: which dataset, on which hub."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidium.cli.calling import check_environment
+from collidium.cli.context import check_environment
+from collidium.cli.options import Command
 
 if TYPE_CHECKING:
     from collidium.hub.sources import HubDataset
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class SourceType(click.Path):
@@ -44,8 +43,8 @@ def config_option(command: Command) -> Command:
     )(command)
 
 
-def place_of(source: str, hub: str | None, revision: str | None) -> Path | HubDataset:
-    """Where the dataset is. Raises InvalidInput and ConfigurationError."""
+def locate_source(source: str, hub: str | None, revision: str | None) -> Path | HubDataset:
+    """The dataset's directory or repository. Raises InvalidInput and ConfigurationError."""
     from collidium.hub.sources import locate
 
     check_environment()

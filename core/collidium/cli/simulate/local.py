@@ -10,17 +10,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from collidium.cli.output import note, print_json, print_record
-from collidium.cli.simulate.stages import shown, told_time
+from collidium.cli.simulate.stages import duration_text, stage_progress
 
 if TYPE_CHECKING:
     from collidium.pipelines.simulating import Simulated
 
 
-import re
-
-import click
-
-#: What ``--runtime`` may be.
+#: Values of ``--runtime``.
 RUNTIMES: Final = ("auto", "docker", "podman", "none")
 _AUTO: Final = "auto"
 #: Signals that end the command as the keyboard's does.
@@ -43,28 +39,26 @@ def simulate(
     flat: bool,
     as_json: bool,
 ) -> None:
-    """Simulate events into a directory, and show what was made."""
+    """Simulate events into a directory and show the result."""
     from collidium import settings
+    from collidium.order import DEFAULT_SEED, order_of
     from collidium.pipelines import simulating
     from collidium.pipelines.choice import installed
 
-    order = simulating.order_of(preset, channel, events, pileup, seed)
+    order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed)
     directory = output or Path(order.config)
-    wishes = simulating.Wishes(pipeline or _AUTO, runtime or _AUTO, processes, time_limit, flat)
+    options = simulating.RunOptions(pipeline or _AUTO, runtime or _AUTO, processes, time_limit, flat)
     get = installed(settings.load().plugins_blocked).get
-    with _ended_by_signals(directory), shown() as tell:
+    with _ended_by_signals(directory), stage_progress() as progress:
         made = simulating.simulate(
-            order, directory, wishes, get=get, tell=tell, note=note, first_event=first_event
+            order, directory, options, get=get, report=progress, note=note, first_event=first_event
         )
-    if as_json:
-        print_json(made)
-    else:
-        _show(made, directory)
+    print_json(made) if as_json else _show(made, directory)
 
 
 @contextmanager
 def _ended_by_signals(directory: Path) -> Iterator[None]:
-    """Whatever ends the command, the stage that runs is ended with it, and people are told how to go on."""
+    """End the running stage with the command, and show how to resume."""
 
     def leave(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -73,7 +67,7 @@ def _ended_by_signals(directory: Path) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        note(f"Stopped; finished stages are kept in {directory}: the same command goes on from there.")
+        note(f"Stopped; finished stages are kept in {directory}: the same command resumes from there.")
         raise
     finally:
         for number, handler in before.items():
@@ -93,32 +87,6 @@ def _show(made: Simulated, directory: Path) -> None:
         }
     )
     if made.made_before:
-        note("These events were made here before.")
+        note("These events existed already.")
     else:
-        note(f"Made in {told_time(made.seconds)}.")
-
-
-_SECONDS: Final = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
-_DURATION: Final = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s?)?", re.IGNORECASE)
-
-
-class Duration(click.ParamType[float]):
-    """A time, in seconds."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        seconds = parse(str(value).strip())
-        if not seconds:
-            self.fail(f"{value!r} is no time: write for example 90s, 30m, 2h or 1h30m", param, ctx)
-        return seconds
-
-
-def parse(text: str) -> float:
-    """The seconds that are meant; 0 for what is no time."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        return 0
-    return float(
-        sum(int(number or 0) * s for number, s in zip(match.groups(), _SECONDS.values(), strict=True))
-    )
+        note(f"Simulated in {duration_text(made.seconds)}.")

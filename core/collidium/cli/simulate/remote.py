@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collidium.cli.calling import client
+from collidium.cli.context import client
 from collidium.cli.output import cell, note, print_json
 from collidium.cli.progress import status_line
-from collidium.cli.requests import show, told_state
+from collidium.cli.requests import show, state_text
 
 if TYPE_CHECKING:
     from collidium.client import Client, SimulationRequest
@@ -22,11 +22,12 @@ def order(
     private: bool,
     webhook_url: str | None,
     wait: bool,
+    idempotency_key: str | None,
     as_json: bool,
 ) -> int:
-    """Order events, and wait for them if that is asked for; returns the exit code.
+    """Order events, wait for them if ``wait``, and return the exit code.
 
-    The same order again is answered with the events that were made lately, and costs nothing.
+    The same order again returns the cached events and costs nothing.
     """
     with client() as server:
         request = server.simulate(
@@ -37,6 +38,7 @@ def order(
             preset=preset,
             private=private,
             webhook_url=webhook_url,
+            idempotency_key=idempotency_key,
         )
         if wait and not request.has_ended:
             paid = cell(request.credits_charged)
@@ -47,21 +49,21 @@ def order(
     else:
         show(request)
         if request.cached:
-            note("These events were made before; you pay nothing for them.")
+            note("These events were made before; they cost nothing.")
         if not request.has_ended:
-            note(f"`collidium status {request.request_id}` tells how it goes on.")
+            note(f"`collidium status {request.request_id}` shows its progress.")
     return 1 if wait and request.state != "completed" else 0
 
 
 def _waited(server: Client, request: SimulationRequest) -> SimulationRequest:
-    with status_line() as tell:
+    with status_line() as update:
 
         def on_change(seen: SimulationRequest) -> None:
             reason = f": {seen.reason}" if seen.reason else ""
-            tell(f"{told_state(seen)}{reason}")
+            update(f"{state_text(seen)}{reason}")
 
         try:
             return server.wait(request.request_id, on_change=on_change)
         except KeyboardInterrupt:
-            note(f"The request goes on: collidium status {request.request_id}")
+            note(f"The request continues: collidium status {request.request_id}")
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, filtered, keyed, segment
-from collidium.records import Estimate, Knobs, Page, Preset, SimulationRequest
+from collidium.records import Estimate, OrderLimits, Page, Preset, SimulationRequest
 
 
 def simulate(
@@ -18,7 +18,7 @@ def simulate(
     webhook_url: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[SimulationRequest]:
-    """Order events, by the three knobs or a preset; ``cached`` tells that it cost nothing.
+    """Order events, by channel, events and pileup or a preset; ``cached`` tells that it cost nothing.
 
     It is safe to be repeated under one ``idempotency_key``; without one the order gets a key of its own,
     under which a lost connection is tried again.
@@ -60,9 +60,9 @@ def estimate(channel: str, events: int, pileup: int) -> Call[Estimate]:
     return Call("GET", "/v1/estimate", single(Estimate), Credential.NONE, query=query)
 
 
-def knobs() -> Call[Knobs]:
+def limits() -> Call[OrderLimits]:
     """What may be ordered: channels, and how many events, how much pileup and which seeds."""
-    return Call("GET", "/v1/knobs", single(Knobs), Credential.NONE)
+    return Call("GET", "/v1/limits", single(OrderLimits), Credential.NONE)
 
 
 def presets() -> Call[Page[Preset]]:

@@ -1,4 +1,4 @@
-"""What a repository has told for ever: its history keeps the truth that any version of it had."""
+"""Truth that a repository has published: its history keeps what any version of it had."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.publishing.edition import ConfigFiles
+from collidium.datasets.publishing.version import ConfigFiles
 from collidium.errors import Conflict
 
 
 def with_history(new: ConfigFiles, old: Mapping[str, ConfigFiles]) -> ConfigFiles:
-    """The config with all events whose truth any version told.
+    """The config with all events whose truth any version published.
 
-    Raises Conflict where events are withheld whose truth was told before, and where truth would be told that
-    was withheld before.
+    Raises Conflict where events are withheld whose truth was published before, and where truth would be
+    published that was withheld before.
     """
     before = old.get(new.name)
-    told = [] if before is None else [EventRange.parse(events) for events in before.opened]
+    opened = [] if before is None else [EventRange.parse(events) for events in before.opened]
     withheld = None if new.withheld is None else EventRange.parse(new.withheld)
-    if withheld is not None and any(_overlap(withheld, events) for events in told):
+    if withheld is not None and any(_overlap(withheld, events) for events in opened):
         raise Conflict(
             f"the truth of events {withheld} of {new.name} cannot be withheld any more: a version of the "
-            "repository has it, for everybody to see; publish under a new name"
+            "repository shows it to everyone; publish under a new name"
         )
     if before is not None and before.withheld is not None:
         closed = EventRange.parse(before.withheld)
         if withheld is None or withheld.start > closed.start or withheld.stop < closed.stop:
             raise Conflict(
-                f"the truth of events {closed} of {new.name}, withheld in the repository, would be told: add "
-                f"--withhold-truth {closed}, or publish under a new name"
+                f"the truth of events {closed} of {new.name}, withheld in the repository, would be "
+                f"published: add --withhold-truth {closed}, or publish under a new name"
             )
-    ranges = _merged([*told, *_opened(new, withheld)])
+    ranges = _merged([*opened, *_opened(new, withheld)])
     return replace(new, opened=[str(events) for events in ranges])
 
 

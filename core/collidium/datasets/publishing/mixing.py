@@ -1,7 +1,7 @@
-"""Mixes the events of several channels into one dataset that does not tell them apart, but for one table.
+"""Mixes the events of several channels into one dataset in which one table alone records the channel.
 
-Events get new ids in an order that chance alone decides, and all shards are written anew. The table
-``channels`` says where each event is from: it is truth, and is withheld with the rest of it when the mix is
+Events get new ids in random order, and all shards are rewritten. The table ``channels`` records the channel
+of each event: it is truth, and is withheld with the rest of it when the mix is
 published. A mix is as blind as its sources are alike: columns and types that differ are refused; whether one
 pipeline made them all, with beams and a detector alike, is for whoever mixes them to see to.
 """
@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.mixing_sources import EVENT_ID, Source, pileup_of, sources_of
-from collidium.datasets.publishing.preparing import Tell
+from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.shuffling import Shuffle
 from collidium.datasets.schemas import events_per_shard
@@ -37,7 +37,7 @@ _MOST_EVENTS: Final = 2**32
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """What is to be mixed, and into what."""
+    """The sources and the result of a mix."""
 
     #: Datasets; a channel is what the name of a config has before ``_pu``.
     directories: Sequence[Path]
@@ -46,11 +46,11 @@ class Mixing:
     #: A directory that is not there yet.
     output: Path
     first_event: int = 0
-    #: Decides the order; None: chance does. Whoever knows it can tell the channels.
+    #: Seed of the order; None: a random one. Who knows it can tell the channels apart.
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidInput for what can be seen to be wrong before anything is read."""
+        """Raises InvalidInput for what is wrong before anything is read."""
         if not _NAME.fullmatch(self.config):
             raise InvalidInput(f"{self.config}: a mix is called <name>_pu<pileup>, for example anomaly_pu0")
         if self.output.exists():
@@ -66,24 +66,25 @@ class Mixed:
     directory: Path
     config: str
     events: EventRange
-    #: How many events each channel has: not to be told either.
+    #: How many events each channel has: not published either.
     channels: Mapping[str, int]
 
 
-def mix(mixing: Mixing, tell: Tell | None = None) -> Mixed:
+def mix(mixing: Mixing, report: ReportProgress | None = None) -> Mixed:
     """Write the mix at ``mixing.output``, for its owner alone: whole, or not at all. Blocks.
 
-    ``tell`` hears of the steps ``checking`` (bytes) and ``mixing`` (events). Raises UnusableDataset with
-    everything that is wrong with the sources, or different in them.
+    ``report`` is called in the steps ``checking`` (bytes) and ``mixing`` (events).
+
+    Raises UnusableDataset with everything that is wrong with the sources, or different in them.
     """
-    tell = tell or (lambda *_: None)
+    report = report or (lambda *_: None)
     ids = EventRange(mixing.first_event, _MOST_EVENTS)
-    sources = sources_of(mixing.directories, mixing.config, ids, tell)
+    sources = sources_of(mixing.directories, mixing.config, ids, report)
     work = mixing.output.absolute().with_name(f".{mixing.output.name}.work")
     sweep(work)
     try:
         with held_directory(work) as scratch:
-            made = _write(mixing, sources, scratch, tell)
+            made = _write(mixing, sources, scratch, report)
             _publish(made.directory, mixing.output)
     finally:
         with suppress(OSError):  # another mix may be at work there
@@ -96,14 +97,14 @@ def _publish(made: Path, output: Path) -> None:
         made.rename(output)
     except OSError:
         if output.exists():
-            raise InvalidInput(f"{output} was made by somebody else at the same time") from None
+            raise InvalidInput(f"{output} was made by another process at the same time") from None
         raise
 
 
 # -- writing --------------------------------------------------------------------------------------------
 
 
-def _write(mixing: Mixing, sources: Sequence[Source], scratch: Path, tell: Tell) -> Mixed:
+def _write(mixing: Mixing, sources: Sequence[Source], scratch: Path, report: ReportProgress) -> Mixed:
     counts = [len(source.config.events) for source in sources]
     events = EventRange(mixing.first_event, mixing.first_event + sum(counts))
     chance = np.random.default_rng(secrets.randbits(128) if mixing.seed is None else mixing.seed)
@@ -114,7 +115,7 @@ def _write(mixing: Mixing, sources: Sequence[Source], scratch: Path, tell: Tell)
     with Shuffle(scratch, events, sum(source.bytes for source in sources)) as shuffle:
         for done, tables in _renumbered(sources, ids):
             shuffle.deal(tables)
-            tell("mixing", done, len(events))
+            report("mixing", done, len(events))
         with ExitStack() as stack:
             writers = {
                 name: stack.enter_context(_writer(mixing, directory, name, schema))

@@ -1,4 +1,4 @@
-"""What a mix is made of: channels that nothing tells apart before anybody looks at a value."""
+"""The sources of a mix: channels that only their values distinguish."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.publishing.preparing import Tell
+from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, is_list, survey
 from collidium.datasets.reading.shards import EventTable, blocks_of
@@ -50,14 +50,16 @@ class Source:
             yield len(events), tables
 
 
-def sources_of(directories: Sequence[Path], config: str, ids: EventRange, tell: Tell) -> list[Source]:
+def sources_of(
+    directories: Sequence[Path], config: str, ids: EventRange, report: ReportProgress
+) -> list[Source]:
     """All channels of all directories, for a mix ``config`` whose events get some of the ``ids``.
 
     Raises UnusableDataset with everything that is wrong with them, or different in them.
     """
     sources: list[Source] = []
     for directory in directories:
-        found = survey(directory, progress=lambda done, total: tell("checking", done, total))
+        found = survey(directory, progress=lambda done, total: report("checking", done, total))
         for surveyed in found.configs:
             tables = {name: EventTable(name, [s.path for s in of]) for name, of in surveyed.tables.items()}
             sources.append(Source(surveyed.name.rpartition("_pu")[0], surveyed, tables))
@@ -93,7 +95,7 @@ def _contradictions(sources: Sequence[Source], config: str) -> Iterator[dict[str
 
 
 def _differences(first: Source, other: Source) -> Iterator[dict[str, Any]]:
-    """What tells two channels apart before anybody looks at a value."""
+    """What distinguishes two channels besides their values."""
     ours, theirs = first.schemas, other.schemas
     for table in sorted(ours.keys() ^ theirs.keys()):
         yield _problem(other.config.name, f"table {table} is only there, or only in {first.config.name}")
@@ -101,9 +103,9 @@ def _differences(first: Source, other: Source) -> Iterator[dict[str, Any]]:
         kinds, others = ({field.name: field.type for field in of[table]} for of in (ours, theirs))
         for name in sorted(kinds.keys() | others.keys()):
             if kinds.get(name) != others.get(name):
-                told = f"column {name} is {others.get(name, 'missing')}, but "
-                told += f"{kinds.get(name, 'missing')} in {first.config.name}"
-                yield _problem(f"{other.config.name}, table {table}", told)
+                difference = f"column {name} is {others.get(name, 'missing')}, but "
+                difference += f"{kinds.get(name, 'missing')} in {first.config.name}"
+                yield _problem(f"{other.config.name}, table {table}", difference)
 
 
 def _problem(field: str, detail: str) -> dict[str, Any]:
@@ -111,7 +113,7 @@ def _problem(field: str, detail: str) -> dict[str, Any]:
 
 
 def _refuse_nulls(shown: str, table: pa.Table) -> None:
-    """What is missing in one channel alone would tell it."""
+    """A column that is missing in one channel alone would identify it."""
     for name in table.column_names:
         values: Any = table.column(name)
         while values.null_count == 0 and is_list(values.type):

@@ -1,4 +1,4 @@
-"""From a directory to the files that are published: looked through, truth withheld, named and hashed."""
+"""Prepares a directory for publication: checked, truth withheld, files named and hashed."""
 
 from __future__ import annotations
 
@@ -6,37 +6,81 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.cards import CARD
-from collidium.datasets.manifest import DatasetFile, sha256_of
-from collidium.datasets.publishing.edition import ConfigFiles, split_card
+from collidium.datasets.cards import CARD, DatasetFile, sha256_of
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, survey
+from collidium.datasets.publishing.version import ConfigFiles, split_card
 from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset
 
-if TYPE_CHECKING:
-    from collidium.datasets.publishing.publication import Publication, Withholding
-
 #: Called with what is being done, how much of it is done, and how much there is.
-Tell = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 
 _CARD_BYTES: Final = 1024**2
 _SEED_TOLD: Final = (
-    f"{CARD} is not published: it names a seed, and whoever knows the seed can make the events again, truth "
+    f"{CARD} is not published: it names a seed, with which anyone can make the events again, truth "
     "and all. A card without it was written instead; --card takes one of your own."
 )
 _SEED: Final = re.compile(r"\bseeds?\b", re.IGNORECASE)
 
+_NAME: Final = re.compile(
+    r"(?:(?P<namespace>[A-Za-z0-9][\w.-]*)/)?(?P<name>[A-Za-z0-9][\w.-]{0,95})", re.ASCII
+)
+_TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Withholding:
+    """Events whose truth is not published, and the directory that it is written to instead."""
+
+    events: EventRange
+    truth: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A dataset to be published, and its repository."""
+
+    directory: Path
+    #: ``NAME`` in the token's own namespace, or ``NAMESPACE/NAME``.
+    repo: str
+    #: One config of several, or that of tables that lie in the directory itself.
+    config: str | None = None
+    private: bool = False
+    #: Name for this version of the repository.
+    tag: str | None = None
+    #: Title of the commit.
+    message: str | None = None
+    #: The ``README.md`` of the repository; None: the directory's own, or else one that is written.
+    card: Path | None = None
+    #: Part of the events goes without its truth.
+    withholding: Withholding | None = None
+    #: Marks the repository on the hub.
+    platform_tag: str = "collidium"
+
+    def __post_init__(self) -> None:
+        """Raises InvalidInput for what is wrong before anything is read."""
+        if not _NAME.fullmatch(self.repo):
+            raise InvalidInput(f"{self.repo!r} cannot be the name of a repository: NAME or NAMESPACE/NAME")
+        if self.tag is not None and not _TAG.fullmatch(self.tag):
+            raise InvalidInput(f"{self.tag!r} cannot be a tag: letters, digits and . _ + - alone")
+        if self.withholding is not None:
+            inside, outside = self.withholding.truth.resolve(), self.directory.resolve()
+            if inside == outside or outside in inside.parents or inside in outside.parents:
+                raise InvalidInput(
+                    f"{self.withholding.truth}: the truth must not lie in or around the published directory"
+                )
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is to be sent."""
+    """Files to be uploaded."""
 
     configs: Sequence[ConfigFiles]
     #: Each file as it is published, and where it lies.
@@ -47,8 +91,8 @@ class Prepared:
     notes: Sequence[str]
 
 
-def prepare(publication: Publication, scratch: Path, tell: Tell) -> Prepared:
-    """Look the dataset through and make what is published of it; blocks.
+def prepare(publication: Publication, scratch: Path, report: ReportProgress) -> Prepared:
+    """Check the dataset and make the files to be published; blocks.
 
     With truth to withhold, the public part lies in ``scratch`` and the truth at its place when this returns.
     Raises UnusableDataset, and InvalidInput where that place has truth of other events.
@@ -56,14 +100,14 @@ def prepare(publication: Publication, scratch: Path, tell: Tell) -> Prepared:
     withholding = publication.withholding
     readme, notes = _card(publication)
     found = survey(
-        publication.directory, publication.config, lambda done, total: tell("checking", done, total)
+        publication.directory, publication.config, lambda done, total: report("checking", done, total)
     )
     for surveyed in found.configs:
         _refuse_told_channels(surveyed, withholding)
     files: dict[DatasetFile, Path] = {}
     configs = []
     for surveyed in found.configs:
-        withheld = None if withholding is None else _withhold(withholding, surveyed, scratch, tell)
+        withheld = None if withholding is None else _withhold(withholding, surveyed, scratch, report)
         named = _named(surveyed) if withheld is None else _below(withheld.public, surveyed.name)
         described = {_describe(path, name): path for name, path in named}
         files |= described
@@ -79,13 +123,13 @@ def _refuse_told_channels(config: SurveyedConfig, withholding: Withholding | Non
     withheld = None if withholding is None else withholding.events
     if withheld is None or withheld.start > events.start or withheld.stop < events.stop:
         raise InvalidInput(
-            f"{config.name} is a mix, and its table {CHANNELS} would tell everybody of which channel its "
-            f"events are: add --withhold-truth {events} and --truth-output"
+            f"{config.name} is a mix, and its table {CHANNELS} would publish the channel of its "
+            f"events: add --withhold-truth {events} and --truth-output"
         )
 
 
 def _named(config: SurveyedConfig) -> Iterator[tuple[str, Path]]:
-    """What each shard is called in the repository."""
+    """The path of each shard in the repository."""
     for table, shards in sorted(config.tables.items()):
         for number, shard in enumerate(shards):
             yield f"{folder(config.name, table)}/{shard_name(number, len(shards))}", shard.path
@@ -115,25 +159,27 @@ def _config_files(
     )
 
 
-def _withhold(withholding: Withholding, config: SurveyedConfig, scratch: Path, tell: Tell) -> Withheld:
+def _withhold(
+    withholding: Withholding, config: SurveyedConfig, scratch: Path, report: ReportProgress
+) -> Withheld:
     made = withhold(
         config,
         withholding.events,
         public=scratch / "public",
         truth=scratch / "truth",
-        progress=lambda done, total: tell("withholding", done, total),
+        progress=lambda done, total: report("withholding", done, total),
     )
     _keep(made.truth, withholding.truth, [folder(config.name, table) for table in config.tables])
     return made
 
 
 def _keep(made: Path, place: Path, folders: Sequence[str]) -> None:
-    """Put folders of truth at their place, for its owner alone. Raises InvalidInput where other truth is."""
+    """Move folders of truth to their private directory. Raises InvalidInput for other truth there."""
     there = [name for name in folders if (place / name).exists()]
     if other := [name for name in there if _contents(place / name) != _contents(made / name)]:
         raise InvalidInput(
             f"{place / other[0]} holds the truth of other events: choose another directory, or delete it if "
-            "nobody is scored against it any more"
+            "nothing is scored against it any more"
         )
     place.mkdir(parents=True, exist_ok=True)
     place.chmod(0o700)
@@ -148,7 +194,7 @@ def _contents(directory: Path) -> dict[str, str]:
 
 
 def _card(publication: Publication) -> tuple[str | None, list[str]]:
-    """The publisher's own card, if there is one that may be published, and what to say where it may not."""
+    """The publisher's own card, if there is one that may be published, and notes where it may not."""
     if publication.card is not None:
         return _read_card(publication.card), []
     path = publication.directory / CARD

@@ -1,7 +1,7 @@
-"""In which order what is public of an event is written; tables in, tables out.
+"""The order in which public values of an event are written; tables in, tables out.
 
-The order of a list would tell of the truth, because detector simulations write hits particle by particle:
-what stays is sorted by the values that are public, and hit ids are given anew in that order. Equal values are
+The order of a list would reveal truth, because detector simulations write hits particle by particle:
+what stays is sorted by the values that are public, and hit ids are renumbered in that order. Equal values are
 put in an order that follows from what is withheld, through a hash: it cannot be guessed without the truth,
 and is the same whenever the same events are published.
 """
@@ -21,9 +21,9 @@ from collidium.datasets.publishing.public_part import PUBLIC, refuse_without_tru
 from collidium.datasets.publishing.survey import is_list
 from collidium.errors import UnusableDataset
 
-#: Numbers of rows within an event, given anew where rows change their places.
+#: Numbers of rows within an event, renumbered where rows are reordered.
 _NUMBERS: Final = frozenset({"hit_id", "track_id", "jet_id"})
-#: Columns that name hits: the table of these, and whether they are a set, so that their order says nothing.
+#: Columns that name hits: the table of these, and whether they are a set, whose order has no meaning.
 _NAMING: Final = {
     ("tracks", "hit_ids"): ("tracker_hits", False),
     ("jets", "constituents"): ("calo_hits", True),
@@ -33,7 +33,7 @@ _NAMING: Final = {
 def in_public_order(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Tables of the same events with every list in an order that public values and a secret hash decide.
 
-    Hits are numbered anew, and tracks and jets name them by their new numbers. Raises UnusableDataset where
+    Hits are renumbered, and tracks and jets refer to them by their new numbers. Raises UnusableDataset where
     there is no truth to withhold, or where that cannot be done.
     """
     for name, table in tables.items():
@@ -106,7 +106,7 @@ def _taken(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
             continue
         flat = _flat(column)
         if len(flat) != len(order):
-            raise UnusableDataset(f"column {name} has lists of other lengths than the columns beside it")
+            raise UnusableDataset(f"column {name} has lists of other lengths than the other columns")
         columns[name] = _lists(_edges(column), flat.take(pa.array(order))).cast(column.type)
     return pa.table(columns, schema=table.schema)
 

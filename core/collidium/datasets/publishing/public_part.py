@@ -1,7 +1,7 @@
-"""What is public of an event that is scored; tables in, tables out.
+"""The public columns of events that are scored; tables in, tables out.
 
-What is public is declared, everything else is withheld, also columns that nobody has thought of. That lists
-stand in an order which does not tell either is the business of
+Public columns are declared; all others are withheld, unknown ones too. That the order of lists reveals
+nothing either is the task of
 :mod:`~collidium.datasets.publishing.public_order`.
 """
 
@@ -28,7 +28,7 @@ PUBLIC: Final[Mapping[str, tuple[str, ...]]] = {
     "jets": ("pt", "eta", "phi", "mass", "jet_id", "constituents"),
     "particles": (),
 }
-#: The table of a mix that says of which channel each event is; none of it is public.
+#: The table of a mix with the channel of each event; none of it is public.
 CHANNELS: Final = "channels"
 #: Columns without which there is no truth to withhold.
 _TRUTH: Final = {"tracker_hits": "particle_id"}

@@ -7,7 +7,6 @@ commit. A repository that holds anything but what was published this way is neve
 from __future__ import annotations
 
 import asyncio
-import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,17 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.datasets.cards import CARD
-from collidium.datasets.manifest import MANIFEST, DatasetFile
-from collidium.datasets.publishing import edition as editions
+from collidium.datasets.cards import CARD, MANIFEST, DatasetFile
 from collidium.datasets.publishing.disclosure import with_history
-from collidium.datasets.publishing.edition import ConfigFiles, Edition
-from collidium.datasets.publishing.preparing import Tell, prepare
-from collidium.errors import Conflict, InvalidInput, Unauthenticated, UnusableDataset
+from collidium.datasets.publishing.preparing import Publication, ReportProgress, Withholding, prepare
+from collidium.datasets.publishing.version import ConfigFiles, DatasetVersion, make_version, read_manifest
+from collidium.errors import Conflict, Unauthenticated, UnusableDataset
 from collidium.files.held import scratch_directory, sweep
-from collidium.hub import publishing, tags
+from collidium.hub import publishing
 from collidium.hub.client import Hub, HubContested, HubUnavailable, hub_failures
 from collidium.hub.publishing import Contents, Target
 from collidium.runtime.failpoints import reached
@@ -38,54 +34,6 @@ if TYPE_CHECKING:
 UPLOADS: Final = 4
 #: A larger manifest is none of ours.
 _MANIFEST_BYTES: Final = 32 * 1024**2
-
-_NAME: Final = re.compile(
-    r"(?:(?P<namespace>[A-Za-z0-9][\w.-]*)/)?(?P<name>[A-Za-z0-9][\w.-]{0,95})", re.ASCII
-)
-_TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
-
-
-@dataclass(frozen=True, slots=True)
-class Withholding:
-    """Events whose truth is not published, and the directory that it is written to instead."""
-
-    events: EventRange
-    truth: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """What is to be published, and as what."""
-
-    directory: Path
-    #: ``NAME`` in the token's own namespace, or ``NAMESPACE/NAME``.
-    repo: str
-    #: One config of several, or that of tables that lie in the directory itself.
-    config: str | None = None
-    private: bool = False
-    #: Name for this version of the repository.
-    tag: str | None = None
-    #: Title of the commit.
-    message: str | None = None
-    #: The ``README.md`` of the repository; None: the directory's own, or else one that is written.
-    card: Path | None = None
-    #: Part of the events goes without its truth.
-    withholding: Withholding | None = None
-    #: Marks the repository on the hub.
-    platform_tag: str = "collidium"
-
-    def __post_init__(self) -> None:
-        """Raises InvalidInput for what can be seen to be wrong before anything is read."""
-        if not _NAME.fullmatch(self.repo):
-            raise InvalidInput(f"{self.repo!r} cannot be the name of a repository: NAME or NAMESPACE/NAME")
-        if self.tag is not None and not _TAG.fullmatch(self.tag):
-            raise InvalidInput(f"{self.tag!r} cannot be a tag: letters, digits and . _ + - alone")
-        if self.withholding is not None:
-            inside, outside = self.withholding.truth.resolve(), self.directory.resolve()
-            if inside == outside or outside in inside.parents or inside in outside.parents:
-                raise InvalidInput(
-                    f"{self.withholding.truth}: the truth must not lie beside what is published"
-                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +55,27 @@ class Published:
     notes: Sequence[str]
 
 
-async def publish(publication: Publication, hub: Hub, tell: Tell | None = None) -> Published:
+async def publish(publication: Publication, hub: Hub, report: ReportProgress | None = None) -> Published:
     """Check the dataset, send it, show it in one commit, and tag that.
 
-    ``tell`` is called from other threads with what is done (``checking``, ``withholding``, ``sending``), how
-    much of it, and how much there is in all.
+    ``report`` is called from other threads with the step (``checking``, ``withholding``, ``sending``), how
+    much of it is done, and how much there is in all.
 
     Raises UnusableDataset with everything that is wrong with the dataset; Conflict for a repository or tag of
-    something else, and for truth that was told before; Unauthenticated, Forbidden, Unreachable, Unavailable
-    and UpstreamError as the hub answers. Then nothing is seen of it on the hub.
+    something else, and for truth that was published before; Unauthenticated, Forbidden, Unreachable,
+    Unavailable and UpstreamError as the hub answers. Then nothing is seen of it on the hub.
     """
     if not hub.token:
         raise Unauthenticated(f"publishing needs your token of the hub {hub.endpoint}")
     with hub_failures(hub.endpoint):
         target = Target(hub, await _full_name(publication.repo, hub), publication.private)
         async with _scratch(publication.withholding) as scratch:
-            return await _Publishing(publication, target, scratch, tell or (lambda *_: None)).run()
+            return await _Publishing(publication, target, scratch, report or (lambda *_: None)).run()
 
 
 @asynccontextmanager
 async def _scratch(withholding: Withholding | None) -> AsyncIterator[Path]:
-    """A directory for what is made on the way: beside the truth, where it takes as much room as the data."""
+    """A directory for intermediate files: next to the truth, where there is room for as much as the data."""
     if withholding is None:
         with tempfile.TemporaryDirectory(prefix="collidium-") as name:
             yield Path(name)
@@ -148,29 +96,27 @@ class _Publishing:
     publication: Publication
     target: Target
     scratch: Path
-    tell: Tell
+    report: ReportProgress
 
     async def run(self) -> Published:
         there = await self._look()
         old = _refuse_unless_ours(there, self.target)
         tag = self.publication.tag
-        await tags.refuse_older(tag, there, self.target)
-        prepared = await in_thread(lambda: prepare(self.publication, self.scratch, self.tell), "publishing")
+        await publishing.refuse_tag_of_older(tag, there, self.target)
+        prepared = await in_thread(lambda: prepare(self.publication, self.scratch, self.report), "publishing")
         configs = [with_history(config, old) for config in prepared.configs]
         platform_tag = self.publication.platform_tag
-        made = editions.make(
-            self.target.repo, configs, old, readme=prepared.readme, platform_tag=platform_tag
-        )
+        made = make_version(self.target.repo, configs, old, readme=prepared.readme, platform_tag=platform_tag)
         if there is not None and _stands(made, there):
             revision, changed = there.head, False
         else:
-            await tags.refuse_any(tag, there, self.target)
+            await publishing.refuse_known_tag(tag, there, self.target)
             there = there or await self._created()
             reached("publish.created")
             revision, changed = await self._write(prepared.files, made, there, old), True
             reached("publish.published")
         if tag is not None:
-            await tags.put(tag, revision, self.target)
+            await publishing.put_tag(tag, revision, self.target)
         return Published(
             repo=self.target.repo,
             url=self.target.url,
@@ -189,20 +135,20 @@ class _Publishing:
     async def _created(self) -> Contents:
         made = await publishing.open_repository(self.target, self.scratch, MANIFEST, _MANIFEST_BYTES)
         if made.files:
-            raise HubContested(f"somebody else made the dataset {self.target.repo} at the same time")
+            raise HubContested(f"another process made the dataset {self.target.repo} at the same time")
         return made
 
     async def _write(
         self,
         files: Mapping[DatasetFile, Path],
-        made: Edition,
+        made: DatasetVersion,
         there: Contents,
         old: Mapping[str, ConfigFiles],
     ) -> str:
-        """Send what the repository lacks and show the edition in one commit, which is returned."""
+        """Send what the repository lacks and show the version in one commit, which is returned."""
         known = {file for config in old.values() for file in config.files if _is_there(file, there)}
         lacking = {file: path for file, path in files.items() if file not in known}
-        additions = await _send(lacking, self.target, self.tell)
+        additions = await _send(lacking, self.target, self.report)
         reached("publish.uploaded")
         texts = {CARD: made.card, MANIFEST: made.manifest}
         removed = [path for path in made.removed if path in there.files]
@@ -231,7 +177,7 @@ def _refuse_unless_ours(there: Contents | None, target: Target) -> Mapping[str, 
         return {}
     if target.private and not there.private:
         raise Conflict(f"the dataset {target.repo} was to be private, but is there already and public")
-    old = None if there.manifest is None else editions.read_manifest(there.manifest)
+    old = None if there.manifest is None else read_manifest(there.manifest)
     if old is None and there.files:
         raise Conflict(
             f"the hub has a dataset {target.repo} already that was not published this way: choose another "
@@ -240,8 +186,8 @@ def _refuse_unless_ours(there: Contents | None, target: Target) -> Mapping[str, 
     return old or {}
 
 
-def _stands(made: Edition, there: Contents) -> bool:
-    """Whether the repository holds the edition; its owner may have deleted files."""
+def _stands(made: DatasetVersion, there: Contents) -> bool:
+    """Whether the repository holds the version; its owner may have deleted files."""
     return there.manifest == made.manifest and all(_is_there(file, there) for file in made.files)
 
 
@@ -253,31 +199,33 @@ def _configs_of(files: Iterable[DatasetFile]) -> list[str]:
     return list(layout.configs(file.path for file in files))
 
 
-async def _send(files: Mapping[DatasetFile, Path], target: Target, tell: Tell) -> list[CommitOperationAdd]:
+async def _send(
+    files: Mapping[DatasetFile, Path], target: Target, report: ReportProgress
+) -> list[CommitOperationAdd]:
     total = sum(file.size_bytes for file in files)
     sent = dict.fromkeys(files, 0)
     slots = asyncio.Semaphore(UPLOADS)
-    tell("sending", 0, total)
+    report("sending", 0, total)
 
     def watch(file: DatasetFile) -> Callable[[int], None]:
-        def told(done: int) -> None:
+        def count(done: int) -> None:
             sent[file] = done
-            tell("sending", sum(sent.values()), total)
+            report("sending", sum(sent.values()), total)
 
-        return told
+        return count
 
     async def send(file: DatasetFile, path: Path) -> CommitOperationAdd:
         async with slots:
-            told = watch(file)
-            addition = await publishing.upload(target, file.path, path, file.size_bytes, told)
+            count = watch(file)
+            addition = await publishing.upload(target, file.path, path, file.size_bytes, count)
             if addition.upload_info.sha256.hex() != file.sha256:
                 raise UnusableDataset(f"{path} was changed while it was being published")
-            told(file.size_bytes)
+            count(file.size_bytes)
         return addition
 
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(send(file, path)) for file, path in files.items()]
     except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None  # the others were told to stop
+        raise failed.exceptions[0] from None  # the others were cancelled
     return [task.result() for task in tasks]

@@ -1,4 +1,4 @@
-"""Looks through a dataset in a directory before it is published: what there is, and all that is wrong."""
+"""Checks a dataset in a directory before it is published, and lists all that is wrong."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.datasets import layout
+from collidium.datasets.reading.dataset import parquet_files
 from collidium.datasets.reading.shards import EventIds, batch_rows
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
@@ -22,8 +23,8 @@ from collidium.errors import UnusableDataset
 Progress = Callable[[int, int], None]
 
 _CONFIG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*_pu\d{1,4}")
-#: Problems of one kind that are told one by one.
-_TOLD: Final = 20
+#: Problems of one kind that are listed one by one.
+_LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class SurveyedConfig:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a directory holds."""
+    """The configs of a directory."""
 
     configs: Sequence[SurveyedConfig]
     #: Parquet files that belong to none of them.
@@ -58,17 +59,17 @@ class Survey:
 
 
 def survey(directory: Path, config: str | None = None, progress: Progress | None = None) -> Survey:
-    """Read every file of every config, or of one, and see that it is as published data must be.
+    """Read every file of every config, or of one, and check it.
 
     Files can be decoded, have a column event_id of integers that rise, lists of equal lengths in the tables
     of the format, the same columns in all shards of a table, and the same events, each once, in all tables
-    of a config. ``config`` says what the tables are of where they lie in the directory itself.
+    of a config. ``config`` names the config of tables that lie in the directory itself.
 
     Raises UnusableDataset with all problems in ``errors``. Blocks.
     """
     if not directory.is_dir():
         raise UnusableDataset(f"there is no directory {directory}")
-    paths = sorted(_parquet_files(directory))
+    paths = sorted(parquet_files(directory))
     found = _tables(paths, config)
     taken = {path for tables in found.values() for shards in tables.values() for path in shards}
     done, total = 0, sum((directory / path).stat().st_size for path in taken)
@@ -96,13 +97,6 @@ def survey(directory: Path, config: str | None = None, progress: Progress | None
 # -- which files ----------------------------------------------------------------------------------------
 
 
-def _parquet_files(directory: Path) -> Iterator[str]:
-    for path in directory.rglob("*.parquet"):
-        relative = path.relative_to(directory)
-        if path.is_file() and not any(part.startswith(".") for part in relative.parts):
-            yield relative.as_posix()
-
-
 def _tables(paths: Sequence[str], config: str | None) -> dict[str, dict[str, list[str]]]:
     """Config -> table -> paths. Raises UnusableDataset where it is not clear which config is meant."""
     configs = layout.configs(paths)
@@ -125,8 +119,8 @@ def _tables(paths: Sequence[str], config: str | None) -> dict[str, dict[str, lis
 def _checked_name(config: str | None, tables: Sequence[str]) -> str:
     if config is None:
         raise UnusableDataset(
-            f"the tables {', '.join(tables)} lie in the directory itself, which does not say of which config "
-            "they are: give its name, for example --config ttbar_pu0"
+            f"the tables {', '.join(tables)} lie in the directory itself, which does not name their config: "
+            "give its name, for example --config ttbar_pu0"
         )
     if not _CONFIG.fullmatch(config):
         raise UnusableDataset(f"{config}: a config is called <channel>_pu<pileup>, for example ttbar_pu200")
@@ -137,7 +131,7 @@ def _checked_name(config: str | None, tables: Sequence[str]) -> str:
 
 
 def _look_through(path: Path, shown: str, table: str, problems: list[dict[str, Any]]) -> SurveyedShard | None:
-    """The shard; None where its events cannot be told."""
+    """The shard; None where its events cannot be read."""
     try:
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
@@ -162,7 +156,7 @@ def _look_through(path: Path, shown: str, table: str, problems: list[dict[str, A
 
 
 class _Unusable(Exception):
-    """What is wrong with a file, as a sentence."""
+    """A file that cannot be published; the message says why."""
 
 
 def _read_through(file: pq.ParquetFile, table: str) -> tuple[EventIds, str | None]:
@@ -233,7 +227,7 @@ def _contradictions(
 def _of_table(directory: Path, table: str, shards: Sequence[SurveyedShard]) -> Iterator[dict[str, Any]]:
     first = shards[0]
     others = [shard for shard in shards if not shard.schema.equals(first.schema)]
-    for shard in others[:_TOLD]:
+    for shard in others[:_LISTED]:
         yield _problem(
             _shown(directory, shard),
             f"has other columns than {_shown(directory, first)}: {_difference(first.schema, shard.schema)}",
@@ -265,7 +259,7 @@ def _events(shards: Sequence[SurveyedShard]) -> EventIds:
 
 
 def _in_order(shards: Sequence[SurveyedShard]) -> list[SurveyedShard]:
-    """By their first event: who looks for an event in the n-th shard, finds it there."""
+    """Sort shards by their first event."""
     return sorted(
         shards, key=lambda shard: (not len(shard.events), int(shard.events[0]) if len(shard.events) else 0)
     )

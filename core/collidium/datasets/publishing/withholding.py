@@ -1,8 +1,7 @@
-"""The public part of a benchmark: some events without anything that tells what made their hits.
+"""The public part of a benchmark: some events without anything that reveals what made their hits.
 
-:mod:`~collidium.datasets.publishing.public_part` says what that is. Values that are withheld are not written
-at all: their lists are null. Whoever holds the truth gets the same events in the same order with everything
-in them, to be scored against.
+:mod:`~collidium.datasets.publishing.public_part` defines it. Withheld values are not written at all: their
+lists are null. The truth has the same events in the same order with all values, to score against.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ def withhold(
     size = max(len(shard.events) for shards in config.tables.values() for shard in shards)
     writing = _Writing(config.name, tables, size)
     total = len(events) + len(config.events)
-    told = _counter(progress, total)
-    writing.truth(events, truth, told)
-    writing.public(config.events, events, truth, public, told)
+    count = _counter(progress, total)
+    writing.truth(events, truth, count)
+    writing.public(config.events, events, truth, public, count)
     columns = {name: withheld_columns(name, table.schema.names) for name, table in tables.items()}
     return Withheld(events, public, truth, columns)
 
@@ -71,7 +70,7 @@ class _Writing:
     tables: Mapping[str, EventTable]
     events_per_shard: int
 
-    def truth(self, events: EventRange, directory: Path, told: Callable[[int], None]) -> None:
+    def truth(self, events: EventRange, directory: Path, count: Callable[[int], None]) -> None:
         """Write the events with everything, in the order in which they are public."""
         with ExitStack() as stack:
             writers = {
@@ -82,7 +81,7 @@ class _Writing:
             for block, rows in blocks_of(self.tables, ids):
                 for name, table in in_public_order(rows).items():
                     writers[name].write(table)
-                told(len(block))
+                count(len(block))
 
     def public(
         self,
@@ -90,7 +89,7 @@ class _Writing:
         events: EventRange,
         truth: Path,
         directory: Path,
-        told: Callable[[int], None],
+        count: Callable[[int], None],
     ) -> None:
         """Write all events; those of the range as the truth has them, without what is withheld."""
         closed = {name: EventTable(name, self._shards(truth, name)) for name in self.tables}
@@ -105,7 +104,7 @@ class _Writing:
                 for block, rows in blocks_of(tables, part):
                     for name, table in rows.items():
                         writers[name].write(without_truth(name, table) if tables is closed else table)
-                    told(len(block))
+                    count(len(block))
                 for writer in writers.values():
                     writer.end_group()
 
@@ -124,10 +123,10 @@ class _Writing:
 def _counter(progress: Progress | None, total: int) -> Callable[[int], None]:
     done = 0
 
-    def told(events: int) -> None:
+    def count(events: int) -> None:
         nonlocal done
         done += events
         if progress:
             progress(done, total)
 
-    return told
+    return count

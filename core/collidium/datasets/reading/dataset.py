@@ -14,15 +14,27 @@ from collidium.datasets import layout
 from collidium.datasets.reading.shards import BATCH_BYTES, EventTable
 from collidium.errors import UnusableDataset
 
-#: Events in one block at the most, however small they are.
+#: Maximum number of events in one block, however small they are.
 MAX_BLOCK_EVENTS: Final = 4096
 
 
 class Dataset:
-    """Tables of one config below a directory, in any layout of :mod:`~collidium.datasets.layout`."""
+    """Tables of one config below a directory, in any layout of :mod:`~collidium.datasets.layout`.
+
+    Parameters
+    ----------
+    directory
+        The dataset's directory.
+    config
+        Name of a config; may be left out where there is only one.
+
+    Raises
+    ------
+    UnusableDataset
+        Without a directory.
+    """
 
     def __init__(self, directory: Path, config: str | None = None) -> None:
-        """``config`` may be left out where there is only one. Raises UnusableDataset without a directory."""
         if not directory.is_dir():
             raise UnusableDataset(f"there is no directory {directory}")
         self.directory = directory
@@ -30,20 +42,37 @@ class Dataset:
         self._paths = sorted(parquet_files(directory))
 
     def configs(self) -> dict[str, tuple[str, ...]]:
-        """The configs that are there, each with its tables."""
+        """Return the names of the tables of each config."""
         return layout.configs(self._paths)
 
     def table(self, name: str) -> EventTable:
-        """Open a table. Raises :class:`~collidium.errors.UnusableDataset`."""
+        """Open a table. Raises UnusableDataset where there is none, or its files cannot be read."""
         paths = layout.shards(self._paths, name, self.config)
         return EventTable(name, [self.directory / path for path in paths])
 
     def read(
         self, tables: Sequence[str], events: EventRange, *, block_bytes: int = BATCH_BYTES
     ) -> Iterator[tuple[EventRange, Mapping[str, pa.Table]]]:
-        """Yield blocks of events that cover the range: their events, and ``tables`` with canonical names.
+        """Read tables by blocks of events, in bounded memory.
 
-        Raises :class:`~collidium.errors.UnusableDataset` where a table lacks an event of the range.
+        Parameters
+        ----------
+        tables
+            Names of tables.
+        events
+            The range to read.
+        block_bytes
+            Uncompressed size of a block of all tables, in bytes.
+
+        Yields
+        ------
+        EventRange, Mapping of str to pyarrow.Table
+            The events of a block, and their rows by table, with canonical column names.
+
+        Raises
+        ------
+        UnusableDataset
+            Where a table lacks an event of the range.
         """
         opened = [self.table(name) for name in tables]
         for table in opened:
@@ -60,7 +89,7 @@ class Dataset:
 
 
 def parquet_files(directory: Path) -> Iterator[str]:
-    """The parquet files below a directory, relative to it; what is hidden is somebody's work."""
+    """The parquet files below a directory, relative to it; hidden files are work in progress."""
     for path in directory.rglob("*.parquet"):
         relative = path.relative_to(directory)
         if not any(part.startswith(".") for part in relative.parts) and path.is_file():

@@ -12,17 +12,37 @@ import pyarrow.compute as pc
 from collidium.contracts.tables import positions_in_event
 from collidium.errors import UnusableDataset
 
-#: What a row is known by within its event, where that is its place in the list.
+#: The column that identifies a row within its event, where that is its index in the list.
 PLACES: Final = {"tracker_hits": "hit_id", "calo_hits": "hit_id", "tracks": "track_id"}
 
 
 def flat(rows: pa.Table, table: str) -> pa.Table:
-    """The rows of dataset table ``table`` with one row per list element instead of one per event.
+    """Return one row per list element instead of one per event.
 
-    ``event_id`` is repeated; a hit's ``hit_id`` and a track's ``track_id`` are made of the place in the list
-    where the release has none. Lists of lists become lists. Where a whole list is null, as withheld truth is,
-    the values are null. Shape: the sum of the lengths of all lists. Raises UnusableDataset where the lists of
-    an event differ in length.
+    Parameters
+    ----------
+    rows
+        Rows of a dataset table, as :func:`~collidium.datasets.load` returns them.
+    table
+        The table's name.
+
+    Returns
+    -------
+    pyarrow.Table
+        As many rows as all lists have elements. ``event_id`` is repeated; ``hit_id`` and ``track_id`` are the
+        index in the list where the release has none. Lists of lists become lists. Where a whole list is null,
+        as withheld truth is, the values are null.
+
+    Raises
+    ------
+    UnusableDataset
+        Where the lists of an event differ in length.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> flat(pa.table({"event_id": [7], "x": [[0.5, 1.5]]}), "tracker_hits").to_pylist()
+    [{'event_id': 7, 'hit_id': 0, 'x': 0.5}, {'event_id': 7, 'hit_id': 1, 'x': 1.5}]
     """
     lists = [field.name for field in rows.schema if _is_list(field.type)]
     lengths = _lengths(rows, lists, table)

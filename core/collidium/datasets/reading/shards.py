@@ -22,14 +22,14 @@ from collidium.errors import UnusableDataset
 
 EventIds = npt.NDArray[np.int64]
 
-#: Uncompressed bytes of one table that are decoded at once, by what its footer says.
+#: Uncompressed bytes of one table that are decoded at once, by its footer.
 BATCH_BYTES: Final = 64 * 1024**2
-#: Rows that are decoded at once, whatever the footer says: a few bytes can stand for a billion equal values.
+#: Rows that are decoded at once, whatever the footer says: a few bytes can encode a billion equal values.
 BATCH_ROWS: Final = 64 * 1024
 
 
 class OpenableShard(Protocol):
-    """A parquet file that lies elsewhere."""
+    """A parquet file that is not on this machine."""
 
     @property
     def name(self) -> str:
@@ -42,10 +42,27 @@ class OpenableShard(Protocol):
 
 
 class EventTable:
-    """A table of a dataset, of which only the event ids are held in memory."""
+    """A table of a dataset, of which only the event ids are held in memory.
+
+    Parameters
+    ----------
+    name
+        The table's name.
+    shards
+        Its parquet files, in any order; the event ids of all of them are read.
+
+    Raises
+    ------
+    UnusableDataset
+        For a file that is no parquet, whose events do not rise, and for an event that is there twice.
+
+    Attributes
+    ----------
+    event_ids
+        The ids of all events, rising, shape (events,).
+    """
 
     def __init__(self, name: str, shards: Sequence[Path | OpenableShard]) -> None:
-        """Reads the event ids of all shards. Raises :class:`~collidium.errors.UnusableDataset`."""
         self.name = name
         self._shards = [_Shard(name, path) for path in shards]
         self.event_ids: EventIds = np.sort(np.concatenate([shard.event_ids for shard in self._shards]))
@@ -53,25 +70,35 @@ class EventTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of its first shard by their canonical names."""
+        """The columns of the first shard by their canonical names."""
         return self._shards[0].schema
 
     @property
     def bytes_per_event(self) -> float:
-        """Uncompressed size of an event, on average."""
+        """Uncompressed size of an event in bytes, on average."""
         return sum(shard.bytes for shard in self._shards) / max(len(self.event_ids), 1)
 
     def missing(self, events: EventRange) -> EventIds:
-        """The events of the range that the table lacks, in order."""
+        """Return the events of the range that the table lacks, rising, shape (missing,)."""
         first, stop = np.searchsorted(self.event_ids, [events.start, events.stop])
         missing = np.ones(len(events), np.bool_)
         missing[self.event_ids[first:stop] - events.start] = False
         return np.flatnonzero(missing) + events.start
 
     def read(self, blocks: Sequence[EventRange], *, batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
-        """Yield the rows of each block, sorted by event; ``blocks`` must rise and not overlap.
+        """Read the rows of each block, sorted by event.
 
-        ``batch_bytes`` of each shard, uncompressed, are decoded at once.
+        Parameters
+        ----------
+        blocks
+            Ranges of events that rise and do not overlap.
+        batch_bytes
+            Uncompressed bytes of each shard that are decoded at once.
+
+        Yields
+        ------
+        pyarrow.Table
+            The rows of a block, with canonical column names.
         """
         if not blocks:
             return
@@ -82,10 +109,24 @@ class EventTable:
             yield _in_order(pieces) if pieces else self._shards[0].schema.empty_table()
 
     def load(self, events: EventRange | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of the events, of all events by default, sorted by event, in memory.
+        """Load rows into memory, sorted by event; only the row groups that hold some of them are read.
 
-        Only the row groups that hold some of them are read, and only ``columns``, by their canonical names;
-        ``event_id`` comes first in any case. Raises UnusableDataset for a column that is not there.
+        Parameters
+        ----------
+        events
+            The range to load; all events by default.
+        columns
+            Canonical names; all columns by default. ``event_id`` comes first in any case.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row per event.
+
+        Raises
+        ------
+        UnusableDataset
+            For a column that is not there.
         """
         wanted = self._wanted(columns)
         shards = [shard for shard in self._shards if events is None or shard.touches(events)]
@@ -173,7 +214,7 @@ class _Shard:
 
 
 class _Reader:
-    """Takes rows from a shard, ever onwards."""
+    """Reads the rows of a shard in order."""
 
     def __init__(self, shard: _Shard, span: EventRange, batch_bytes: int) -> None:
         self.shard = shard
@@ -218,7 +259,7 @@ class _Reader:
 
 
 def _opened(source: Path | OpenableShard, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    """The file, to be closed with its reader; what lies elsewhere is read in few large pieces."""
+    """Open the file, to be closed with its reader; remote ones are read in few large pieces."""
     if isinstance(source, Path):
         return pq.ParquetFile(source, metadata=footer)
     return pq.ParquetFile(source.open(), metadata=footer, pre_buffer=True)

@@ -106,8 +106,8 @@ def time_slice(part: Slice, loader: Loader, *, repeats: int, progress: Progress 
     expected = part.digests()
 
     def timed(reading: Reading, where: str) -> Measured:
-        tell = partial(progress, where) if progress else None
-        return measure(loader, reading, expected, repeats=repeats, progress=tell)
+        report = partial(progress, where) if progress else None
+        return measure(loader, reading, expected, repeats=repeats, progress=report)
 
     return Times(
         first_event=part.events.start,

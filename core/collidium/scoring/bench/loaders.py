@@ -1,17 +1,21 @@
-"""The loader that comes with the platform, and how one of somebody else is found."""
+"""The loader that comes with the platform, and the import of another."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.errors import ConfigurationError
 from collidium.scoring.bench.measuring import Loader, Reading
+
+if TYPE_CHECKING:
+    from collidium.hub.reader import HubReader
 
 #: What the platform's own is called.
 OWN: Final = "collidium.datasets.load"
@@ -23,14 +27,30 @@ def load(reading: Reading) -> pa.Table:
 
     if not reading.streaming:
         return datasets.load(reading.source, reading.config, reading.table, reading.events)
-    from collidium.datasets.fetching.remote_shards import RemoteShard
     from collidium.hub.reader import HubReader
 
     endpoint = reading.source.partition("/datasets/")[0]
     with HubReader(endpoint, reading.token) as hub:
-        shards = [RemoteShard(hub, address.removeprefix(endpoint)) for address in reading.shards]
+        shards = [_RemoteShard(hub, address.removeprefix(endpoint)) for address in reading.shards]
         events = EventRange(reading.events.start, reading.events.stop)
         return datasets.EventTable(reading.table, shards).load(events)
+
+
+@dataclass(frozen=True, slots=True)
+class _RemoteShard:
+    """A parquet file on a hub, read by ranges of bytes; ``path`` is its address below the hub's."""
+
+    hub: HubReader
+    path: str
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    def open(self) -> pa.NativeFile:
+        from collidium.hub.reader import RemoteFile
+
+        return pa.PythonFile(RemoteFile(self.hub, self.path), mode="r")
 
 
 def find(address: str) -> Loader:

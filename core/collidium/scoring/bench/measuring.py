@@ -1,7 +1,7 @@
 """How long a loader takes, and whether it read what is there.
 
 The clock runs until every byte that the loader gave has been looked at, so that what is mapped into memory,
-or made when somebody asks for it, has been read by then. Whether it is right is seen with the clock stopped.
+or made on demand, has been read by then. Whether it is right is checked with the clock stopped.
 """
 
 from __future__ import annotations
@@ -124,10 +124,10 @@ def _difference(found: Digests, expected: Digests, columns: list[str]) -> str:
         "were not asked for": found.keys() - expected.keys(),
         f"are not as the dataset has them, in columns {', '.join(columns)}": wrong,
     }
-    told = [
+    differences = [
         f"{len(events)} events {how}, for example {min(events)}" for how, events in what.items() if events
     ]
-    return f"the loader read something else than the dataset: {'; '.join(told)}"
+    return f"the loader read something else than the dataset: {'; '.join(differences)}"
 
 
 #: One row per event: a table, pieces of one, or columns by name.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ class Truth:
 
     directory: Path
     task: str
-    #: Short hash of what the truth says, and of where it is from.
+    #: Short hash of the content and the origin of the truth.
     version: str
     dataset: str
     revision: str
@@ -82,25 +82,14 @@ class Truth:
         """Read every file and compare its hash; raises :class:`~collidium.errors.ConfigurationError`."""
         for name, path in self.paths.items():
             if file_sha256(path) != self.tables[name].sha256:
-                raise ConfigurationError(f"truth table {path} is not what its manifest says: import it again")
+                raise ConfigurationError(f"truth table {path} does not match its manifest: import it again")
 
     def as_dict(self) -> dict[str, Any]:
         """The manifest."""
-        return {
-            "task": self.task,
-            "version": self.version,
-            "dataset": self.dataset,
-            "revision": self.revision,
-            "events": {"start": self.events.start, "stop": self.events.stop},
-            "tables": {
-                name: {"sha256": table.sha256, "rows": table.rows, "bytes": table.bytes}
-                for name, table in self.tables.items()
-            },
-            "blocks": [[block.events.start, block.events.stop, block.rows] for block in self.blocks],
-            "scorer_version": self.scorer_version,
-            "created_at": self.created_at,
-            "floors": dict(self.floors),
-        }
+        blocks = [[block.events.start, block.events.stop, block.rows] for block in self.blocks]
+        fields = asdict(self) | {"blocks": blocks}
+        del fields["directory"]
+        return fields
 
     def save(self) -> None:
         """Write the manifest into the directory."""
@@ -108,22 +97,16 @@ class Truth:
 
     @classmethod
     def _from_manifest(cls, directory: Path, manifest: Mapping[str, Any]) -> Truth:
-        return cls(
-            directory=directory,
-            task=str(manifest["task"]),
-            version=str(manifest["version"]),
-            dataset=str(manifest["dataset"]),
-            revision=str(manifest["revision"]),
-            events=EventRange(**manifest["events"]),
-            tables={name: TruthTable(**table) for name, table in manifest["tables"].items()},
-            blocks=tuple(
+        read = {
+            "directory": directory,
+            "events": EventRange(**manifest["events"]),
+            "tables": {name: TruthTable(**table) for name, table in manifest["tables"].items()},
+            "blocks": tuple(
                 TruthBlock(index, EventRange(start, stop), rows)
                 for index, (start, stop, rows) in enumerate(manifest["blocks"])
             ),
-            scorer_version=str(manifest["scorer_version"]),
-            created_at=str(manifest["created_at"]),
-            floors={name: float(value) for name, value in manifest["floors"].items()},
-        )
+        }
+        return cls(**(dict(manifest) | read))
 
 
 def table_path(directory: Path, table: str) -> Path:

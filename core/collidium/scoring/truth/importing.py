@@ -1,4 +1,4 @@
-"""Makes truth from a dataset: prepared block by block, written beside its place, moved there when whole."""
+"""Makes truth from a dataset: prepared block by block, written next to its place, moved there when whole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a dataset is from, as the manifest tells it: a repository or directory, and a revision."""
+    """Where a dataset is from, as in the manifest: a repository or directory, and a revision."""
 
     dataset: str
     revision: str

@@ -1,4 +1,4 @@
-"""What is done at each step of a request, by whoever holds its lease; every step may be done again."""
+"""What is done at each step of a request, by the holder of its lease; every step may be done again."""
 
 from collidium.simulations.steps.polling import poll
 from collidium.simulations.steps.working import work

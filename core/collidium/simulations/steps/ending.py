@@ -1,4 +1,4 @@
-"""The end of a request, and what is told and stopped then."""
+"""The end of a request: what is announced and stopped then, and what its owner and operators learn."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from collidium import records
 from collidium.contracts.runner import Runner
 from collidium.runtime.failpoints import reached
 from collidium.simulations import output, transitions
-from collidium.simulations.endings import Ending
-from collidium.simulations.models import SimulationRequest
-from collidium.simulations.states import CANCELLABLE, Step
+from collidium.simulations.models import CANCELLABLE, SimulationRequest, Step
+from collidium.simulations.orders import Ending
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -33,15 +32,15 @@ _TOO_LONG: Final = {
 
 
 async def end(platform: Platform, row: SimulationRequest, ending: Ending) -> None:
-    """End a request, leave nothing of it lying about, and tell the plugins. Raises LeaseLost."""
-    # Before the end: nobody comes back for a request that has ended.
+    """End a request, remove its files, and notify the plugins. Raises LeaseLost."""
+    # Before the end: no step runs for a request that has ended.
     await output.discard(scratch_of(platform, row))
     reached("finish.cleared")
     ended = await transitions.finish(row, ending)
     reached("finish.after_commit")
     platform.plugins.announce("collidium_request_finished", request=records.as_json(ended))
     if row.step == Step.SUBMIT:
-        # Somebody who lost the lease may have handed the job over after it was looked for. Whoever does so
+        # A process that lost the lease may have handed the job over after it was looked for. One that does so
         # from now on sees that the request has ended.
         await _stop(platform, row)
 
@@ -52,7 +51,7 @@ def scratch_of(platform: Platform, row: SimulationRequest) -> Path:
 
 
 async def give_up(
-    platform: Platform, row: SimulationRequest, trouble: str | None, *, owners_doing: bool = False
+    platform: Platform, row: SimulationRequest, trouble: str | None, *, caused_by_owner: bool = False
 ) -> None:
     """End a request whose step took too long, and see to it that nothing computes on for it."""
     used = None
@@ -63,15 +62,15 @@ async def give_up(
         reached("give_up.stopped")
     reason = _TOO_LONG[Step(row.step)] + (f" ({trouble})" if trouble else "")
     outcome = transitions.outcome_of_failure(row)
-    await end(platform, row, Ending(outcome, reason, used, owners_doing=owners_doing))
+    await end(platform, row, Ending(outcome, reason, used, caused_by_owner=caused_by_owner))
 
 
-async def handle_of(runner: Runner, row: SimulationRequest) -> str | None:
-    """The job's handle, also when whoever handed it over was killed before it was written down."""
+async def find_handle(runner: Runner, row: SimulationRequest) -> str | None:
+    """The job's handle, also when the process that handed it over was killed before writing it down."""
     if row.handle is not None:
         return row.handle
     handle = await runner.find(row.request_id)
-    # Whatever a runner mixes up: nobody's job is stopped for another's request.
+    # Whatever a runner mixes up: no job is stopped for another request.
     if handle is not None and await transitions.is_anothers(row, handle):
         return None
     return handle
@@ -81,7 +80,7 @@ async def _stop(platform: Platform, row: SimulationRequest) -> Decimal | None:
     """Stop the job, if there is one and it can be stopped; the node-hours that it used, if that is known."""
     try:
         runner = platform.runners.get(row.runner)
-        handle = await handle_of(runner, row)
+        handle = await find_handle(runner, row)
         if handle is not None:
             await runner.cancel(handle)
             return (await runner.poll(handle)).node_hours
@@ -102,13 +101,13 @@ _OF_OPERATORS: Final[tuple[tuple[type[Exception], str], ...]] = (
 _LOGGED: Final = 1000
 
 
-def tell_owner(error: Exception) -> str:
+def message_for_owner(error: Exception) -> str:
     """The error as a timeline has it. Those of runners and hubs are written for owners, their causes not."""
     return next((sentence for kind, sentence in _OF_OPERATORS if isinstance(error, kind)), str(error))
 
 
-def tell_operators(error: Exception, where: str) -> None:
-    """Log what the owner is not told, and ``where`` it happened."""
+def log_for_operators(error: Exception, where: str) -> None:
+    """Log what the owner does not see, and ``where`` it happened."""
     details = [str(each)[:_LOGGED] for each in (error, error.__cause__) if each is not None]
-    if details != [tell_owner(error)]:
+    if details != [message_for_owner(error)]:
         logger.warning("%s: %s", where, "; because of: ".join(details))

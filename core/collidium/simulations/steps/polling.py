@@ -17,12 +17,10 @@ from collidium.contracts.runner import (
 from collidium.errors import ConfigurationError
 from collidium.runtime.failpoints import reached
 from collidium.simulations import transitions
-from collidium.simulations.begun import begun as jobs_have_begun
-from collidium.simulations.endings import Ending
-from collidium.simulations.models import SimulationRequest
-from collidium.simulations.states import State
-from collidium.simulations.steps.ending import end, give_up, tell_operators, tell_owner
-from collidium.simulations.transitions import LeaseLost
+from collidium.simulations.models import SimulationRequest, State
+from collidium.simulations.orders import Ending
+from collidium.simulations.steps.ending import end, give_up, log_for_operators, message_for_owner
+from collidium.simulations.transitions import LeaseLost, mark_running
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -41,27 +39,27 @@ async def poll(platform: Platform, runner_name: str, rows: Sequence[SimulationRe
     statuses = await _ask(platform, runner_name, [row.handle or "" for row in rows])
     reached("follow.polled")
     again = timedelta(seconds=_poll_seconds(platform, runner_name))
-    unchanged, begun = [], []
+    unchanged, started = [], []
     for row in rows:
-        found = statuses.get(row.handle or "") or RunnerUnavailable("the runner says nothing of the job")
-        if isinstance(found, JobStatus) and _is_old_news(row, found):
+        found = statuses.get(row.handle or "") or RunnerUnavailable("the runner reports nothing of the job")
+        if isinstance(found, JobStatus) and _is_unchanged(row, found):
             unchanged.append(row.request_id)
             continue
-        if isinstance(found, JobStatus) and _just_begun(row, found):
-            begun.append(row.request_id)
+        if isinstance(found, JobStatus) and _has_started(row, found):
+            started.append(row.request_id)
             continue
         try:
-            await _take_in(platform, row, found, again)
+            await _process(platform, row, found, again)
         except LeaseLost:
             logger.info("request %s: another process works on it", row.request_id)
         except Exception:
-            # One job of which nonsense is told must not keep the others from being looked at.
-            logger.exception("request %s: what the runner says cannot be taken in", row.request_id)
+            # An invalid report of one job must not keep the others from being looked at.
+            logger.exception("request %s: what the runner reports cannot be processed", row.request_id)
             await _put_off(platform, row)
     if unchanged:
         await transitions.unchanged(rows[0].lease, unchanged, again)
-    if begun:
-        await jobs_have_begun(rows[0].lease, begun, again, platform.settings)
+    if started:
+        await mark_running(rows[0].lease, started, again, platform.settings)
 
 
 async def _ask(
@@ -70,28 +68,28 @@ async def _ask(
     try:
         statuses = dict(await platform.runners.get(runner_name).poll_many(handles))
     except (RunnerError, ConfigurationError) as error:
-        tell_operators(error, f"runner {runner_name}")
-        trouble = tell_owner(error)
+        log_for_operators(error, f"runner {runner_name}")
+        trouble = message_for_owner(error)
     except Exception:
-        # A plugin's bug must not end the loop that follows everybody's requests.
-        logger.exception("runner %s failed to tell of %d jobs", runner_name, len(handles))
+        # A plugin's bug must not end the loop that follows all requests.
+        logger.exception("runner %s failed to report on %d jobs", runner_name, len(handles))
         trouble = "the runner failed; the platform's operators see why"
     else:
         # Once, however many jobs it is about.
         for each in {found for found in statuses.values() if isinstance(found, RunnerError)}:
-            tell_operators(each, f"runner {runner_name}")
+            log_for_operators(each, f"runner {runner_name}")
         return statuses
-    # Not even a refusal of the question as a whole says that a single job is lost.
+    # Not even a rejected call means that a single job is lost.
     return dict.fromkeys(handles, RunnerUnavailable(trouble))
 
 
-async def _take_in(
+async def _process(
     platform: Platform, row: SimulationRequest, found: JobStatus | RunnerError, again: timedelta
 ) -> None:
     if isinstance(found, RunnerRefused) and row.denials + 1 >= DENIALS:
         await end(platform, row, Ending(State.FAILED, f"the runner lost the job: {found}"))
     elif isinstance(found, JobStatus) and found.state in _FAILURES:
-        reason = found.reason or f"the runner says that the job {found.state}"
+        reason = found.reason or f"the runner reports that the job {found.state}"
         await end(platform, row, Ending(_FAILURES[found.state], reason, found.node_hours))
     elif isinstance(found, JobStatus) and found.state == JobState.COMPLETED:
         await transitions.completed_by_runner(row, found.node_hours, platform.settings)
@@ -110,12 +108,12 @@ async def _put_off(platform: Platform, row: SimulationRequest) -> None:
         if transitions.past(row.deadline_at):
             await give_up(platform, row, row.reason)
         else:
-            await transitions.postponed(row, "the runner tells nonsense; the platform's operators see what")
+            await transitions.postponed(row, "the runner's report is invalid; operators see why")
     except LeaseLost:
         logger.info("request %s: another process works on it", row.request_id)
 
 
-def _is_old_news(row: SimulationRequest, status: JobStatus) -> bool:
+def _is_unchanged(row: SimulationRequest, status: JobStatus) -> bool:
     return (
         status.state in (JobState.QUEUED, JobState.RUNNING)
         # A job that is queued again after it ran has not started anew for its owner.
@@ -124,7 +122,7 @@ def _is_old_news(row: SimulationRequest, status: JobStatus) -> bool:
     )
 
 
-def _just_begun(row: SimulationRequest, status: JobStatus) -> bool:
+def _has_started(row: SimulationRequest, status: JobStatus) -> bool:
     return (
         status.state == JobState.RUNNING
         and row.state == State.QUEUED

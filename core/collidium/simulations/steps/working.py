@@ -5,18 +5,29 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from collidium.contracts.runner import RunnerError, RunnerRefused
+from tortoise.exceptions import IntegrityError
+
+from collidium.contracts.runner import Job, RunnerError, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import StorageUnavailable
 from collidium.database.errors import is_away
+from collidium.datasets.cards import DatasetFile
 from collidium.errors import ConfigurationError
-from collidium.hub.client import HubContested, HubRefused, HubUnavailable
-from collidium.simulations import transitions
-from collidium.simulations.endings import Ending
-from collidium.simulations.models import SimulationRequest
+from collidium.hub.client import Hub, HubContested, HubRefused, HubUnavailable
+from collidium.order import Order
+from collidium.runtime.failpoints import reached
+from collidium.simulations import output, publication, transitions
+from collidium.simulations.dataset_card import Provenance
+from collidium.simulations.models import CANCELLABLE, SimulationRequest, State, Step
+from collidium.simulations.orders import Ending, max_output_bytes
 from collidium.simulations.output import WorkerLost
-from collidium.simulations.states import CANCELLABLE, Step
-from collidium.simulations.steps import delivering, jobs
-from collidium.simulations.steps.ending import end, give_up, tell_operators, tell_owner
+from collidium.simulations.steps.ending import (
+    end,
+    find_handle,
+    give_up,
+    log_for_operators,
+    message_for_owner,
+    scratch_of,
+)
 from collidium.simulations.transitions import LeaseLost
 
 if TYPE_CHECKING:
@@ -27,14 +38,14 @@ logger = logging.getLogger(__name__)
 #: Trying again will not help.
 FINAL: Final = (RunnerRefused, HubRefused)
 #: What the owner of the repository brings about: a token without rights, other things in the repository. If
-#: that gave the credits back, everybody's events would be free.
-OWNERS_DOING: Final = (HubRefused, HubContested)
+#: that gave the credits back, all events would be free.
+CAUSED_BY_OWNER: Final = (HubRefused, HubContested)
 #: Trying again may help.
 PASSING: Final = (RunnerError, StorageUnavailable, HubUnavailable, ConfigurationError)
 
 
 async def work(platform: Platform, row: SimulationRequest) -> None:
-    """Do the next step of a request. What fails is told in its timeline; only a failing database raises."""
+    """Do the next step of a request. Failures appear in its timeline; only a failing database raises."""
     try:
         await _work(platform, row)
     except LeaseLost:
@@ -51,40 +62,135 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
     except LeaseLost:
         raise
     except FINAL as error:
-        outcome, reason = transitions.outcome_of_failure(row), _told(error, row)
-        await end(platform, row, Ending(outcome, reason, owners_doing=isinstance(error, OWNERS_DOING)))
+        outcome, reason = transitions.outcome_of_failure(row), _report(error, row)
+        await end(platform, row, Ending(outcome, reason, caused_by_owner=isinstance(error, CAUSED_BY_OWNER)))
     except PASSING as error:
         await _put_off(platform, row, error)
     except Exception as error:
         if is_away(error):
             raise
-        # A plugin's bug must not end the loop that follows everybody's requests.
+        # A plugin's bug must not end the loop that follows all requests.
         logger.exception("request %s: step %s failed", row.request_id, row.step)
         trouble = "something is wrong inside the platform; its operators see what"
         await _put_off(platform, row, error, trouble)
 
 
-def _told(error: Exception, row: SimulationRequest) -> str:
-    tell_operators(error, f"request {row.request_id}: step {row.step}")
-    return tell_owner(error)
+def _report(error: Exception, row: SimulationRequest) -> str:
+    log_for_operators(error, f"request {row.request_id}: step {row.step}")
+    return message_for_owner(error)
 
 
 async def _put_off(
     platform: Platform, row: SimulationRequest, error: Exception, trouble: str | None = None
 ) -> None:
-    trouble = trouble or _told(error, row)
+    trouble = trouble or _report(error, row)
     if transitions.past(row.deadline_at):
-        await give_up(platform, row, trouble, owners_doing=isinstance(error, OWNERS_DOING))
+        await give_up(platform, row, trouble, caused_by_owner=isinstance(error, CAUSED_BY_OWNER))
     else:
         await transitions.postponed(row, trouble, worker_lost=isinstance(error, WorkerLost))
 
 
 async def _step(platform: Platform, row: SimulationRequest) -> None:
     if row.cancel_requested_at is not None and row.step in CANCELLABLE:
-        await jobs.cancel(platform, row)
+        await cancel(platform, row)
     elif row.step == Step.SUBMIT:
-        await jobs.submit(platform, row)
+        await submit(platform, row)
     elif row.step == Step.COLLECT:
-        await delivering.collect(platform, row)
+        await collect(platform, row)
     elif row.step == Step.PUBLISH:
-        await delivering.publish(platform, row)
+        await publish(platform, row)
+
+
+async def submit(platform: Platform, row: SimulationRequest) -> None:
+    """Hand the job over."""
+    runner = platform.runners.get(row.runner)
+    reached("submit.before")
+    handle = await runner.submit(_job(row))
+    reached("submit.handed_over")
+    try:
+        await transitions.handed_over(row, handle, platform.settings)
+    except IntegrityError as error:
+        raise RunnerUnavailable("the runner gave out the handle of another job") from error
+    except LeaseLost:
+        # It may have ended while it was handed over; then no other process knows of the job.
+        if await transitions.has_ended(row):
+            await runner.cancel(handle)
+        raise
+    reached("submit.after_commit")
+
+
+async def cancel(platform: Platform, row: SimulationRequest) -> None:
+    """Stop the job, and end the request once the runner reports that it stopped."""
+    runner = platform.runners.get(row.runner)
+    handle = await find_handle(runner, row)
+    reached("cancel.found")
+    if handle is None:
+        await end(platform, row, Ending(State.CANCELLED, "cancelled before it was handed over"))
+        return
+    await runner.cancel(handle)
+    reached("cancel.asked")
+    status = await runner.poll(handle)
+    if not status.state.has_ended:
+        await transitions.postponed(row, "waiting for the job to stop")
+    else:
+        await end(platform, row, Ending(State.CANCELLED, "cancelled", status.node_hours))
+
+
+def _job(row: SimulationRequest) -> Job:
+    return Job(
+        request_id=row.request_id,
+        channel=row.channel,
+        events=row.events,
+        pileup=row.pileup,
+        seed=row.seed,
+        node_seconds=row.node_seconds,
+    )
+
+
+async def collect(platform: Platform, row: SimulationRequest) -> None:
+    """Bring the output into the storage backend. A mock has none, and its request is done."""
+    reached("collect.before")
+    if row.is_mock:
+        url = publication.url_of(platform.settings.hub, _repository(row))
+        await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
+        return
+    settings, order = platform.settings, _order(row)
+    if row.lost_collections >= transitions.MAX_LOST_COLLECTIONS:
+        raise output.InvalidOutput(f"reading the output ended {row.lost_collections} processes: {row.reason}")
+    files = await output.keep(
+        platform.runners.get(row.runner),
+        row.handle or "",
+        order,
+        row.request_id,
+        platform.storage,
+        scratch_of(platform, row),
+        output.Checks(platform.executor, settings.scoring_limits, max_output_bytes(order, settings)),
+    )
+    reached("collect.stored")
+    await transitions.collected(row, files, settings)
+
+
+async def publish(platform: Platform, row: SimulationRequest) -> None:
+    """Make the dataset repository under the requester's account, with their token."""
+    settings = platform.settings
+    provenance = Provenance(
+        request_id=row.request_id,
+        order=_order(row),
+        pipeline_version=row.pipeline_version,
+        platform_tag=settings.platform_tag,
+        files=[DatasetFile(**file) for file in row.output],
+    )
+    hub = Hub(settings.hub, platform.secrets.decrypt(row.encrypted_token or ""))
+    target = publication.Target(hub, _repository(row), row.private)
+    reached("publish.before")
+    url = await publication.publish(provenance, target, platform.storage, scratch_of(platform, row))
+    reached("publish.published")
+    await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
+
+
+def _order(row: SimulationRequest) -> Order:
+    return Order(row.channel, row.events, row.pileup, row.seed)
+
+
+def _repository(row: SimulationRequest) -> str:
+    return f"{row.hub_username}/collidium-{row.request_id}"

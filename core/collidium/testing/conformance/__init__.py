@@ -1,9 +1,11 @@
-"""Does an implementation keep its contract? Call these on an instance of yours, with or without pytest.
+"""Checks of implementations against their contracts, with or without pytest.
 
-Each raises :class:`Nonconforming` that says which promise is broken and how; returning means all is well.
-The asynchronous ones close what they were given, because closing is part of the contract.
+Each function raises :class:`Nonconforming` with the broken promise; otherwise the implementation conforms.
+Asynchronous ones close the implementation, because closing is part of the contract.
 
-    async def test_my_storage_keeps_the_contract(tmp_path):
+::
+
+    async def test_my_storage_conforms(tmp_path):
         await check_storage(MyStorage(), tmp_path)
 """
 

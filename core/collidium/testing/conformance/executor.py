@@ -20,9 +20,26 @@ _PATIENCE_SECONDS = 20
 
 
 async def check_executor(executor: Executor, *, enforces_memory: bool = True) -> None:
-    """Check order, errors, limits and recovery; starts real workers and breaks some of them.
+    """Check order of results, errors, limits and recovery; starts real workers and breaks some of them.
 
-    ``enforces_memory=False`` leaves out the memory limit, for a cluster whose machines set it.
+    Parameters
+    ----------
+    executor : Executor
+        The executor, which is closed afterwards.
+    enforces_memory : bool
+        False skips the memory limit, for a cluster whose machines enforce it.
+
+    Raises
+    ------
+    Nonconforming
+        If a promise of :class:`~collidium.contracts.executor.Executor` is broken.
+
+    Examples
+    --------
+    ::
+
+        async def test_my_executor_conforms():
+            await check_executor(MyExecutor())
     """
     check_name(executor.name, "an executor")
     await _check_results(executor)
@@ -37,7 +54,7 @@ async def check_executor(executor: Executor, *, enforces_memory: bool = True) ->
         await _collect(executor, _die, [3])
     await _check_children(executor)
     await _check_early_close(executor)
-    await _check_results(executor)  # after all that it still works
+    await _check_results(executor)  # it works after all of that
     await check_close(executor)
 
 
@@ -68,12 +85,15 @@ async def _check_time_limit(executor: Executor) -> None:
 async def _check_children(executor: Executor) -> None:
     """Child processes share the call's limits and end with it, though they keep its pipes open."""
     began = monotonic()
-    with refuses(OverLimit, "a call past its time limit whose child process goes on"):
+    with refuses(OverLimit, "a call past its time limit whose child process continues"):
         await _collect(executor, _fork_and_spin, [_PATIENCE_SECONDS * 2], _HASTY)
-    with refuses(WorkerDied, "a worker that ends without an answer while its child process goes on"):
+    with refuses(WorkerDied, "a worker that ends without an answer while its child process continues"):
         await _collect(executor, _fork_and_die, [_PATIENCE_SECONDS * 2])
     left = await _collect(executor, _fork, [_PATIENCE_SECONDS * 2])
-    promise(await _collect(executor, _is_running, left) == [False], "what a call leaves behind must be ended")
+    promise(
+        await _collect(executor, _is_running, left) == [False],
+        "processes that a call leaves must be ended",
+    )
     promise(monotonic() - began < _PATIENCE_SECONDS, "child processes must be ended, not waited for")
 
 
@@ -82,7 +102,7 @@ async def _check_early_close(executor: Executor) -> None:
     seconds = [0.0, *[_PATIENCE_SECONDS * 2.0] * 8]
     async with aclosing(_generator(executor, _spin, seconds, _GENEROUS)) as results:
         await anext(results)
-    promise(monotonic() - began < _PATIENCE_SECONDS, "closing early must end what runs, not wait for it")
+    promise(monotonic() - began < _PATIENCE_SECONDS, "closing early must end calls, not wait for them")
 
 
 async def _collect(
@@ -99,7 +119,7 @@ def _generator(
     return results
 
 
-# -- what workers are asked to do; at module level because it is pickled -------------------------------
+# -- functions for workers; at module level because they are pickled -------------------------------------
 
 
 class WithFields(Exception):

@@ -5,16 +5,37 @@ from __future__ import annotations
 from collidium.contracts.identity import IdentityProvider, IdentityUnavailable
 from collidium.testing.conformance.promise import Nonconforming, check_close, check_name, promise, refuses
 
-#: Tokens that belong to nobody, some of them hostile.
+#: Tokens without an owner, some of them hostile.
 _BAD_TOKENS = ("", "nobody", "a b", "ü", "x\r\nX-Injected: 1", "\0", "../../", "x" * 100_000)
 
 
 async def check_identity_provider(
     provider: IdentityProvider, token: str, username: str, *, unreachable: IdentityProvider | None = None
 ) -> None:
-    """Check tokens: ``token`` is a valid one of ``username``.
+    """Check that valid tokens give their owner, and all others None.
 
-    ``unreachable``, if given, is a provider whose service is down: it must say so instead of refusing.
+    Parameters
+    ----------
+    provider : IdentityProvider
+        The provider, which is closed afterwards.
+    token : str
+        A valid token.
+    username : str
+        Its owner.
+    unreachable : IdentityProvider, optional
+        A provider whose service is down; it must raise IdentityUnavailable.
+
+    Raises
+    ------
+    Nonconforming
+        If a promise of :class:`~collidium.contracts.identity.IdentityProvider` is broken.
+
+    Examples
+    --------
+    ::
+
+        async def test_my_provider_conforms():
+            await check_identity_provider(MyProvider(), "token-of-ada", "ada")
     """
     check_name(provider.name, "an identity provider")
     for _ in range(2):  # the second answer may come from a cache
@@ -35,6 +56,6 @@ async def _check_refusal(provider: IdentityProvider, token: str) -> None:
     try:
         identity = await provider.identify(token)
     except Exception as error:
-        # Any error here would become a 500 or a 503 that a stranger can cause at will.
+        # Any error would become a 500 or a 503 that untrusted input can cause.
         raise Nonconforming(f"a bad token {token[:40]!r} must give None, but raises {error!r}") from error
     promise(identity is None, f"a bad token {token[:40]!r} must give None, not {identity!r}")

@@ -1,4 +1,4 @@
-"""How a broken promise is told."""
+"""Broken promises, and checks that several contracts share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Nonconforming(AssertionError):
-    """The implementation breaks a promise of its contract."""
+    """The implementation breaks a promise of its contract; the message says which and how."""
 
 
 class _Closes(Protocol):
@@ -41,24 +41,23 @@ class refuses(AbstractContextManager[None]):  # noqa: N801 -- reads as a verb, l
         raise Nonconforming(f"{self._what} must raise {self._expected.__name__}, not {raised}") from error
 
 
-def check_name(name: object, what: str) -> None:
-    """Names are chosen in settings, addresses and column headers: lower case, digits, underscores."""
+def check_name(name: object, kind: str) -> None:
+    """Names appear in settings, URLs and column headers: lower case, digits, underscores."""
     promise(
         isinstance(name, str) and _NAME.fullmatch(name) is not None,
-        f"{what} needs a name of lower-case letters, digits and underscores, not {name!r}",
+        f"{kind} needs a name of lower-case letters, digits and underscores, not {name!r}",
     )
 
 
 async def check_close(thing: _Closes) -> None:
-    """Closing works, and works again."""
+    """Closing works, also a second time."""
     await thing.close()
     await quietly(thing.close(), "closing a second time must do nothing")
 
 
 async def quietly(call: Awaitable[None], what: str) -> None:
-    """Await ``call``, which must raise nothing; ``what`` says so."""
+    """Await ``call``, which must raise nothing; ``what`` is the promise."""
     try:
         await call
     except Exception as error:
-        # Whatever it is, it is the promise that is broken; the cause stays attached.
         raise Nonconforming(f"{what}, but raises {error!r}") from error

@@ -21,7 +21,7 @@ from collidium.testing.conformance.promise import (
     refuses,
 )
 
-#: Which state may follow which; any state may repeat, and ``unknown`` says nothing.
+#: Order of states; any state may repeat, and ``unknown`` may occur at any time.
 _ORDER = {JobState.QUEUED: 0, JobState.RUNNING: 1} | {state: 2 for state in JobState if state.has_ended}
 #: Enough for one event.
 _MAX_BYTES = 64 * 1024**2
@@ -35,11 +35,33 @@ async def check_runner(
     seconds: float = 120,
     interval: float = 0.1,
 ) -> None:
-    """Run one tiny job to its end and cancel another; ``seconds`` is the patience with each.
+    """Run one small job to its end and cancel another.
 
-    ``another`` makes a second instance with the same settings, as a restarted server has one; without it the
-    promise that handles outlive their instance is not checked. ``interval`` is the time between two polls;
-    ``tmp_path`` is an empty directory for output.
+    Parameters
+    ----------
+    runner : Runner
+        The runner, which is closed afterwards.
+    tmp_path : Path
+        An empty directory for output.
+    another : callable, optional
+        Creates a second instance with the same settings, as after a restart of the server. Without it the
+        promise that handles outlive their instance is not checked.
+    seconds : float
+        Time limit of each job, in seconds.
+    interval : float
+        Time between two polls, in seconds.
+
+    Raises
+    ------
+    Nonconforming
+        If a promise of :class:`~collidium.contracts.runner.Runner` is broken.
+
+    Examples
+    --------
+    ::
+
+        async def test_my_runner_conforms(tmp_path):
+            await check_runner(MyRunner(), tmp_path, another=MyRunner)
     """
     check_name(runner.name, "a runner")
     other = runner if another is None else another()
@@ -94,7 +116,7 @@ async def _check_unknown_handle(runner: Runner, tmp_path: Path) -> None:
 
 async def _check_many(runner: Runner, handle: str) -> None:
     statuses = await runner.poll_many([handle, "no-such-job"])
-    promise(statuses.get(handle) == await runner.poll(handle), "poll_many must tell what poll tells")
+    promise(statuses.get(handle) == await runner.poll(handle), "poll_many must return the same as poll")
     promise(
         isinstance(statuses.get("no-such-job"), RunnerRefused),
         f"poll_many must give RunnerRefused for an unknown handle: {statuses}",
@@ -124,7 +146,7 @@ async def _poll(runner: Runner, handle: str) -> JobStatus:
     try:
         return await runner.poll(handle)
     except RunnerRefused as error:
-        raise Nonconforming(f"a handle must be good in every instance, but poll raises {error!r}") from error
+        raise Nonconforming(f"a handle must be valid in every instance, but poll raises {error!r}") from error
 
 
 async def _check_output(runner: Runner, handle: str, tmp_path: Path) -> None:

@@ -14,10 +14,30 @@ _BAD_KEYS = ("", "/etc/passwd", "../outside", "a/../../outside", "a//b", "UPPER"
 
 
 async def check_storage(storage: Storage, tmp_path: Path, *, unreachable: Storage | None = None) -> None:
-    """Check files by key, whole or not at all; keys are below ``conformance/`` and deleted again.
+    """Check that files are stored by key, complete or not at all.
 
-    ``tmp_path`` is an empty directory for local files. ``unreachable``, if given, is a backend that is down:
-    it must say so, in its own words for it.
+    Keys are below ``conformance/`` and are deleted again.
+
+    Parameters
+    ----------
+    storage : Storage
+        The storage backend, which is closed afterwards.
+    tmp_path : Path
+        An empty directory for local files.
+    unreachable : Storage, optional
+        A backend that is down; it must raise StorageUnavailable.
+
+    Raises
+    ------
+    Nonconforming
+        If a promise of :class:`~collidium.contracts.storage.Storage` is broken.
+
+    Examples
+    --------
+    ::
+
+        async def test_my_storage_conforms(tmp_path):
+            await check_storage(MyStorage(), tmp_path)
     """
     check_name(storage.name, "a storage backend")
     prefix = f"conformance/{uuid4().hex}"
@@ -38,11 +58,11 @@ async def _check_a_file(storage: Storage, key: str, tmp_path: Path) -> None:
         promise(source.exists() and source.read_bytes() == content, "put must leave its source alone")
         promise(await storage.exists(key), "a file must exist after put")
         await storage.get(key, copy)
-        promise(copy.read_bytes() == content, "get must write what the last put gave")
+        promise(copy.read_bytes() == content, "get must return the content of the last put")
     source.unlink()
-    promise(await storage.exists(key), "a kept file must not depend on the source of its put")
+    promise(await storage.exists(key), "a stored file must not depend on the source of its put")
     await storage.get(key, copy)
-    promise(copy.read_bytes() == b"second", "a kept file must not depend on the source of its put")
+    promise(copy.read_bytes() == b"second", "a stored file must not depend on the source of its put")
     await storage.delete(key)
     promise(not await storage.exists(key), "a file must not exist after delete")
 

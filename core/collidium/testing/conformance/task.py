@@ -9,18 +9,43 @@ from collidium.testing.conformance.promise import Nonconforming
 
 
 def check_task(task: Task, tables: Tables, predictions: pa.Table | None = None) -> dict[str, float]:
-    """Run the conformance suite; raises :class:`Nonconforming` that tells every promise that is broken.
+    """Run the conformance suite of a task.
 
-    ``tables`` are dataset tables of a few events, one row per event: the card's ``truth_sources`` and
-    ``inputs``. ``predictions`` must be valid; they are checked beside the task's baselines and its oracle.
-    Returns the metrics of ``predictions``, without them those of the first baseline. Raises ValueError
-    where a table is missing.
+    Parameters
+    ----------
+    task : Task
+        The task.
+    tables : mapping of str to pyarrow.Table
+        The card's ``truth_sources`` and ``inputs``: dataset tables of a few events, one row per event.
+    predictions : pyarrow.Table, optional
+        Valid predictions, which are checked in addition to the task's baselines and its oracle.
+
+    Returns
+    -------
+    dict of str to float
+        The metrics of ``predictions``, else of the first baseline.
+
+    Raises
+    ------
+    Nonconforming
+        With every broken promise.
+    ValueError
+        If a table is missing.
+
+    Examples
+    --------
+    >>> from collidium.testing.conformance import check_task
+    >>> from collidium.testing.task_suite import sample_tables
+    >>> from collidium_tasks.tracking import TrackingTask
+    >>> task = TrackingTask()
+    >>> sorted(check_task(task, sample_tables(task)))  # doctest: +SKIP
+    ['duplicate_rate', 'fake_rate', 'physics_eff_pt1', 'trackml_weighted_efficiency']
     """
     from collidium.testing.task_suite import CHECKS, Subject, Suite
 
     subject = Subject(task, tables, predictions)
     broken = [outcome for outcome in Suite(subject, CHECKS) if outcome.state == "broken"]
     if broken:
-        told = "\n".join(f"{outcome.check.name}: {outcome.detail}" for outcome in broken)
-        raise Nonconforming(told) from broken[0].error
+        message = "\n".join(f"{outcome.check.name}: {outcome.detail}" for outcome in broken)
+        raise Nonconforming(message) from broken[0].error
     return subject.score(subject.main)

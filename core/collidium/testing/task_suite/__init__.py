@@ -1,17 +1,17 @@
 """The conformance suite of benchmark tasks: named promises, each checked on a task and a few events.
 
-One suite, three ways to run it::
+Run it in three ways::
 
-    collidium task check NAME                          # an installed task, with a verdict for people
+    collidium task check NAME                          # an installed task, in a table
     pytest --collidium-task NAME                       # the same as tests
-    check_task(MyTask(), tables)                       # collidium.testing.conformance, in a test of yours
+    check_task(MyTask(), tables)                       # collidium.testing.conformance, in your tests
 
-:data:`~collidium.testing.task_suite.checks.CHECKS` lists the promises. Hostile predictions are made by
-hypothesis, which has to be installed; pytest is not needed.
+:data:`~collidium.testing.task_suite.checks.CHECKS` lists the promises. Hostile predictions are generated
+by hypothesis, which must be installed; pytest is not needed.
 """
 
 from collidium.testing.task_suite.checks import CHECKS
-from collidium.testing.task_suite.sample import sample_tables
+from collidium.testing.task_suite.installed import sample_tables
 from collidium.testing.task_suite.subject import Subject
 from collidium.testing.task_suite.suite import Outcome, Suite
 

@@ -1,17 +1,21 @@
-"""The suite of a task that a plugin brings, by the task's name."""
+"""The suite of an installed task, and the events that tasks are checked on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count, takewhile
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium import plugins
-from collidium.contracts.task import Task
-from collidium.errors import InvalidInput, NotFound
+from collidium.contracts.task import EventRange, Task
+from collidium.datasets import Dataset
+from collidium.demo import EVENTS_DIRECTORY
+from collidium.errors import InvalidInput, NotFound, UnusableDataset
 from collidium.testing.task_suite.checks import CHECKS
-from collidium.testing.task_suite.sample import sample_tables
 from collidium.testing.task_suite.subject import Subject
 from collidium.testing.task_suite.suite import Suite
 
@@ -23,10 +27,10 @@ def installed_suite(
     config: str | None = None,
     predictions: Path | None = None,
 ) -> Suite:
-    """The checks of an installed task on the first events of ``directory``.
+    """The suite of an installed task on the first events of a dataset.
 
-    Without one they are the events that come with the platform. ``predictions`` is a parquet file of valid
-    ones, for a task that has no answer of its own. Raises NotFound, UnusableDataset and InvalidInput.
+    ``directory`` is the dataset, by default the built-in events; ``predictions`` is a parquet file of valid
+    predictions, for a task without baseline. Raises NotFound, UnusableDataset and InvalidInput.
     """
     task = _installed(name)
     answer = None if predictions is None else _read(predictions)
@@ -38,7 +42,7 @@ def _installed(name: str) -> Task:
     if name not in tasks.things:
         known = ", ".join(sorted(tasks.things)) or "none"
         failed = "".join(f"; {failure}" for failure in tasks.failures)
-        raise NotFound(f"no installed plugin brings a task {name!r} (installed: {known}){failed}")
+        raise NotFound(f"no installed plugin provides a task {name!r} (installed: {known}){failed}")
     return tasks.get(name)
 
 
@@ -47,3 +51,54 @@ def _read(predictions: Path) -> pa.Table:
         return pq.read_table(predictions)
     except pa.ArrowInvalid as error:
         raise InvalidInput(f"{predictions} cannot be read as parquet: {error}") from error
+
+
+#: More events make checks slower, not better.
+MAX_EVENTS: Final = 5
+
+
+def sample_tables(
+    task: Task, directory: Path | None = None, config: str | None = None
+) -> dict[str, pa.Table]:
+    """The first events of a dataset, with consecutive ids: the tables that the task's card names.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    directory : Path, optional
+        The dataset; default: the five built-in events.
+    config : str, optional
+        Its config; default: the only one.
+
+    Returns
+    -------
+    dict of str to pyarrow.Table
+        The card's ``truth_sources`` and ``inputs``, one row per event.
+
+    Raises
+    ------
+    UnusableDataset
+        If tables or events are missing.
+    """
+    names = list(dict.fromkeys([*task.card.truth_sources, *task.card.inputs]))
+    dataset = Dataset(directory or EVENTS_DIRECTORY, config)
+    try:
+        ids = [{int(event) for event in dataset.table(name).event_ids} for name in names]
+    except UnusableDataset as error:
+        if directory is None:
+            advice = "the built-in events lack tables of this task: name a dataset"
+            raise UnusableDataset(f"{advice} ({error})") from error
+        raise
+    events = _first(set.intersection(*ids) if ids else set())
+    blocks = [tables for _, tables in dataset.read(names, events)]
+    return {name: pa.concat_tables([tables[name] for tables in blocks]) for name in names}
+
+
+def _first(events: Iterable[int]) -> EventRange:
+    available = set(events)
+    if not available:
+        raise UnusableDataset("no event is in all tables that the task names")
+    start = min(available)
+    stop = start + len(list(takewhile(available.__contains__, count(start))))
+    return EventRange(start, min(stop, start + MAX_EVENTS))

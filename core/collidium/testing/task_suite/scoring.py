@@ -1,4 +1,4 @@
-"""Scores predictions as the engine does: blocks of events, tallies that travel, one merge at the end."""
+"""Scores predictions as the engine does: blocks of events, pickled tallies, one merge at the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def score(task: Task, truth: Tables, predictions: pa.Table, cut: Cut) -> dict[st
 
 
 def tallies(task: Task, truth: Tables, predictions: pa.Table, cut: Cut) -> list[Tally]:
-    """A tally for each block of valid predictions, each out of a pickle as a worker's are."""
+    """A tally for each block of valid predictions, each pickled and unpickled as by a worker."""
     return [tally_of(task, block) for block in blocks(truth, predictions, cut)]
 
 
@@ -58,5 +58,5 @@ def through_pickle(tally: Tally) -> Any:
 
 
 def same(metrics: dict[str, float], others: dict[str, float]) -> bool:
-    """Equal to the last bit; NaN equals itself, as another check tells of it."""
+    """Equal to the last bit; NaN equals itself, and is reported by another check."""
     return repr(sorted(metrics.items())) == repr(sorted(others.items()))

@@ -1,4 +1,4 @@
-"""What every check is given: the task, a few events, and answers to them."""
+"""The subject of all checks: the task, a few events, and predictions for them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,26 @@ ORACLE = "the oracle"
 
 
 def baseline(name: str) -> str:
-    """What the predictions of a baseline are called."""
+    """The label of a baseline's predictions."""
     return f"baseline {name}"
 
 
 class Subject:
-    """A task with dataset tables of a few events, one row per event: its ``truth_sources`` and ``inputs``.
+    """A task and a few events to check it on.
 
-    Raises ValueError where one of those is not given.
+    Parameters
+    ----------
+    task : Task
+        The task.
+    tables : mapping of str to pyarrow.Table
+        The card's ``truth_sources`` and ``inputs``, one row per event.
+    predictions : pyarrow.Table, optional
+        Valid predictions, for a task without baseline.
+
+    Raises
+    ------
+    ValueError
+        If a table is missing.
     """
 
     def __init__(self, task: Task, tables: Tables, predictions: pa.Table | None = None) -> None:
@@ -38,12 +50,12 @@ class Subject:
 
     @property
     def sources(self) -> dict[str, pa.Table]:
-        """What :meth:`Task.prepare` is given, in a dictionary of the caller's own."""
+        """The argument of :meth:`Task.prepare`, a new dictionary."""
         return {name: self.tables[name] for name in self.task.card.truth_sources}
 
     @property
     def inputs(self) -> dict[str, pa.Table]:
-        """What a baseline is given, in a dictionary of the caller's own."""
+        """The argument of a baseline, a new dictionary."""
         return {name: self.tables[name] for name in self.task.card.inputs}
 
     @cached_property
@@ -58,9 +70,9 @@ class Subject:
 
     @cached_property
     def answers(self) -> Mapping[str, pa.Table]:
-        """Valid predictions by what they are: those given, the baselines, the oracle.
+        """Valid predictions by label: those given, of the baselines, of the oracle.
 
-        Only the first baseline, the floor, answers all events: good ones take their time.
+        Only the first baseline, the floor, gets all events: better ones are slower.
         """
         answers = {} if self._given is None else {GIVEN: self._given}
         for number, (name, reconstruct) in enumerate(self.task.baselines().items()):
@@ -70,7 +82,7 @@ class Subject:
         if oracle is not None:
             answers[ORACLE] = oracle
         promise(bool(answers), "the task has neither baselines nor an oracle: give predictions to score")
-        return {what: self._as_submitted(what, table) for what, table in answers.items()}
+        return {label: self._as_submitted(label, table) for label, table in answers.items()}
 
     @cached_property
     def main(self) -> pa.Table:
@@ -78,8 +90,8 @@ class Subject:
         return next(iter(self.answers.values()))
 
     @cached_property
-    def telling(self) -> Mapping[str, pa.Table]:
-        """The main answer and the oracle: what the many ways of scoring are compared on."""
+    def compared(self) -> Mapping[str, pa.Table]:
+        """The main predictions and the oracle's, on which ways of scoring are compared."""
         first = next(iter(self.answers))
         return {what: table for what, table in self.answers.items() if what in (first, ORACLE)}
 

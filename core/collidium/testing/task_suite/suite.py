@@ -1,4 +1,4 @@
-"""Runs the checks on a subject and remembers what became of each."""
+"""Runs the checks on a subject and stores the outcome of each."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _HERE: Final = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A named promise; ``run`` raises where it is broken."""
+    """A named promise; ``run`` raises if it is broken."""
 
     run: Callable[[Subject], None]
-    #: Nothing that comes after it can be told unless it is kept.
+    #: Whether all later checks need it to pass.
     foundation: bool = False
 
     @property
@@ -32,30 +32,47 @@ class Check:
 
     @property
     def promise(self) -> str:
-        """The sentence that the check's docstring begins with."""
+        """The first line of the check's docstring."""
         return (self.run.__doc__ or "").partition("\n")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one check."""
+    """The outcome of one check: ``kept``, ``broken`` or ``not checked``."""
 
     check: Check
     state: State
-    #: How the promise is broken, or why that was not checked.
+    #: How the promise is broken, or why it was not checked.
     detail: str | None = None
     error: Exception | None = None
 
     @property
     def raised(self) -> BaseException | None:
-        """What the task itself raised, if that is how the promise is broken."""
+        """The exception of the task itself, if that breaks the promise."""
         return self.error.__cause__ if isinstance(self.error, Nonconforming) else self.error
 
 
 class Suite:
-    """The checks on one subject, each run once and when it is asked for.
+    """The checks of one subject; iterating runs them and gives their outcomes.
 
-    Raises ConfigurationError where hypothesis is not installed.
+    Parameters
+    ----------
+    subject : Subject
+        The task and its events.
+    checks : sequence of Check
+        Usually :data:`~collidium.testing.task_suite.CHECKS`.
+
+    Raises
+    ------
+    ConfigurationError
+        If hypothesis is not installed.
+
+    Examples
+    --------
+    ::
+
+        for outcome in Suite(Subject(task, tables), CHECKS):
+            print(outcome.state, outcome.check.promise)
     """
 
     def __init__(self, subject: Subject, checks: Sequence[Check]) -> None:
@@ -69,7 +86,7 @@ class Suite:
         return (self.outcome(check) for check in self.checks)
 
     def outcome(self, check: Check) -> Outcome:
-        """What became of the check; those that it stands on are run before it."""
+        """The outcome of a check, which is run once; those that it needs are run before it."""
         if check.name not in self._outcomes:
             self._outcomes[check.name] = self._after_foundations(check)
         return self._outcomes[check.name]
@@ -87,16 +104,15 @@ def _outcome(check: Check, subject: Subject) -> Outcome:
     except Nonconforming as error:
         return Outcome(check, "broken", str(error), error)
     except Exception as error:
-        # Whatever a task raises where it should not is a promise broken; the cause stays attached.
         return Outcome(check, "broken", f"it raises {described(error)}", error)
     return Outcome(check, "kept")
 
 
 def described(error: BaseException) -> str:
-    """The error and the last place outside of the suite that it passed."""
+    """The error and the last frame outside of the suite that it passed."""
     frames = traceback.extract_tb(error.__traceback__)
-    strange = [frame for frame in frames if not Path(frame.filename).is_relative_to(_HERE)]
-    told = f"{type(error).__name__}: {error}"
-    if not strange:
-        return told
-    return f"{told} ({Path(strange[-1].filename).name}:{strange[-1].lineno} in {strange[-1].name})"
+    outside = [frame for frame in frames if not Path(frame.filename).is_relative_to(_HERE)]
+    text = f"{type(error).__name__}: {error}"
+    if not outside:
+        return text
+    return f"{text} ({Path(outside[-1].filename).name}:{outside[-1].lineno} in {outside[-1].name})"

@@ -16,7 +16,7 @@ from typing import Final
 
 from collidium.errors import InvalidInput
 
-#: As a card takes it, and without underscores that a distribution's name would lose.
+#: A task's name, without underscores that the distribution's name would lose.
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _LONGEST_NAME: Final = 64
 
@@ -33,7 +33,7 @@ _FILES: Final[Mapping[str, str]] = {
 
 
 def default_directory(name: str) -> Path:
-    """Where the package of a task is written if nobody says otherwise: named like its distribution."""
+    """The default directory of a task's package: the name of its distribution."""
     return Path(_distribution(name))
 
 
@@ -60,18 +60,18 @@ def write_package(name: str, directory: Path, taken: Mapping[str, str]) -> list[
 
 def _problems_of_name(name: str, taken: Mapping[str, str]) -> Iterator[dict[str, str]]:
     if not _NAME.fullmatch(name):
-        told = f"{name!r} is no name of a task: use a to z and 0 to 9, a letter first, with single _ between"
-        yield {"field": "NAME", "detail": told}
+        detail = f"{name!r} is not a task name: use a to z and 0 to 9, a letter first, with single _ between"
+        yield {"field": "NAME", "detail": detail}
     if len(name) > _LONGEST_NAME:
-        told = f"the name has {len(name)} characters, more than {_LONGEST_NAME}"
-        yield {"field": "NAME", "detail": told}
+        detail = f"the name has {len(name)} characters, more than {_LONGEST_NAME}"
+        yield {"field": "NAME", "detail": detail}
     if name in taken:
-        yield {"field": "NAME", "detail": f"{taken[name]} brings a task {name!r} already"}
+        yield {"field": "NAME", "detail": f"{taken[name]} already provides a task {name!r}"}
 
 
 def _problems_of_directory(directory: Path) -> Iterator[dict[str, str]]:
     if directory.exists() or directory.is_symlink():
-        yield {"field": "--directory", "detail": f"{directory} is there already"}
+        yield {"field": "--directory", "detail": f"{directory} exists already"}
     elif not directory.parent.is_dir():
         yield {"field": "--directory", "detail": f"there is no directory {directory.parent}"}
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING
-from collidium_plugins.acts_pipeline.calorimeter.flight import Floats
+from collidium.contracts.tables import nested
+from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING, SCHEMAS
 from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     ECAL,
     ECAL_LENGTH,
@@ -17,6 +20,7 @@ from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     HCAL,
     HCAL_LENGTH,
     HCAL_RADIUS,
+    Floats,
 )
 
 Integers = npt.NDArray[np.int64]
@@ -119,3 +123,33 @@ def _cell(
         np.stack([(first + 0.5) * size, along, side * middle], axis=1),
     )
     return layer, first, second, centre
+
+
+_SCHEMA = SCHEMAS["calo_hits"]
+
+
+def to_table(event_ids: Sequence[int], events: Sequence[CaloHits]) -> pa.Table:
+    """The hosted table ``calo_hits``, one row per event."""
+    columns: list[pa.Array[Any]] = [pa.array(event_ids, pa.uint32())]
+    for field in list(_SCHEMA)[1:]:
+        arrays = [getattr(event, field.name) for event in events]
+        if field.name.startswith("contrib_"):
+            contributions = np.concatenate(
+                [np.empty(0, np.int64), *(event.contributions for event in events)]
+            )
+            each = nested(contributions, _joined(arrays))
+            columns.append(nested([len(event) for event in events], each).cast(field.type))
+        else:
+            columns.append(nested([len(array) for array in arrays], _joined(arrays)).cast(field.type))
+    return pa.Table.from_arrays(columns, schema=_SCHEMA)
+
+
+def cells_of_particles(table: pa.Table, row: int, particles: int) -> npt.NDArray[np.uint16]:
+    """How many cells of event ``row`` each of the particles 1, 2, … contributes to; shape (particles,)."""
+    ids = pc.list_flatten(pc.list_flatten(table.column("contrib_particle_ids").slice(row, 1)))
+    counts = np.bincount(np.asarray(ids).astype(np.int64), minlength=particles + 1)
+    return counts[1:].astype(np.uint16)
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any]]) -> pa.Array[Any]:
+    return pa.array(np.concatenate(arrays)) if arrays else pa.array([])

@@ -14,8 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from collidium_plugins.acts_pipeline.calorimeter.flight import Floats
-from collidium_plugins.acts_pipeline.calorimeter.geometry import ECAL, HCAL
+from collidium_plugins.acts_pipeline.calorimeter.geometry import ECAL, HCAL, Floats
 
 #: Kinds of showers.
 NONE: Final = 0
@@ -26,11 +25,11 @@ MUON: Final = 3
 _INVISIBLE: Final = (12, 14, 16, 1000022, 1000039, 4900211, 4900213, 4900111, 4900113, 9000025)
 _BARYONS: Final = (1000, 10_000)
 
-#: Energy of a spot, GeV, as far as a particle has no more than so many.
+#: Energy of a spot, GeV, and maximum number of spots of a particle.
 _SPOT: Final = 0.05
-_MOST_SPOTS: Final = 300
-#: Particles that leave less are not looked at, GeV.
-_LEAST: Final = 0.02
+_MAX_SPOTS: Final = 300
+#: Minimum visible energy of a particle, GeV.
+_MIN_ENERGY: Final = 0.02
 #: Relative resolution: stochastic term (times 1/sqrt(E)) and constant term.
 _RESOLUTION: Final = {ELECTROMAGNETIC: (0.17, 0.01), HADRONIC: (0.60, 0.05), MUON: (0.1, 0.1)}
 #: Energy at which electrons lose as much by ionisation as by radiation in tungsten, GeV.
@@ -59,7 +58,7 @@ class Spots:
 
 
 def kinds(pdg_id: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """What shower each particle makes."""
+    """The kind of shower of each particle."""
     pdg = np.abs(pdg_id)
     kind = np.full(len(pdg), HADRONIC)
     kind[np.isin(pdg, (11, 22))] = ELECTROMAGNETIC
@@ -69,7 +68,7 @@ def kinds(pdg_id: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def visible_energy(pdg_id: npt.NDArray[np.int64], energy: Floats, mass: Floats) -> Floats:
-    """What a particle can leave, GeV: a nucleon its kinetic energy, an antinucleon that of two more."""
+    """Visible energy, GeV: of baryons the kinetic energy, of antibaryons plus two masses."""
     baryon = (np.abs(pdg_id) > _BARYONS[0]) & (np.abs(pdg_id) < _BARYONS[1])
     return np.where(baryon, energy - np.sign(pdg_id) * mass, energy)
 
@@ -79,8 +78,8 @@ def spots(
 ) -> Spots:
     """Spots of particles of that ``kind`` and visible ``energy``; ``steepness``: cosine of incidence."""
     energy = np.where(kind == MUON, np.minimum(energy, (_MUON_ECAL + _MUON_HCAL) / steepness), energy)
-    energy = np.where(energy > _LEAST, _smeared(kind, np.maximum(energy, _LEAST), random), 0.0)
-    counts = np.where(energy > 0, np.clip(np.ceil(energy / _SPOT), 1, _MOST_SPOTS), 0).astype(np.int64)
+    energy = np.where(energy > _MIN_ENERGY, _smeared(kind, np.maximum(energy, _MIN_ENERGY), random), 0.0)
+    counts = np.where(energy > 0, np.clip(np.ceil(energy / _SPOT), 1, _MAX_SPOTS), 0).astype(np.int64)
     owner = np.repeat(np.arange(len(kind)), counts)
     of = kind[owner]
     thickness = ECAL.depth / steepness[owner]

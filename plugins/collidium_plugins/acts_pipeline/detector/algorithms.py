@@ -1,7 +1,7 @@
 """Runs algorithms of ACTS on one event in memory, without its sequencer.
 
-The sequencer would number events from the place where a run begins, and print. Here the random numbers of an
-event come from the number that it is given, and what is read and written are objects of this process.
+The sequencer would number events from the start of the run, and print. Here the random numbers of an event
+depend on the number passed in, and inputs and outputs are objects of this process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL
-from collidium_plugins.acts_pipeline.failures import StageFailed
+from collidium_plugins.acts_pipeline.order import StageFailed
 
 
 class Algorithms:
@@ -24,10 +24,10 @@ class Algorithms:
     def __init__(
         self, algorithms: Sequence[Any], *, inputs: Mapping[str, type], outputs: Mapping[str, type]
     ) -> None:
-        """``inputs`` and ``outputs``: the names of what comes in and of what is wanted, with their types."""
+        """``inputs`` and ``outputs``: names and types."""
         self._algorithms = list(algorithms)
         # Handles know their algorithm by its address: it has to live as long as they do.
-        self._door = acts.examples.IAlgorithm("Collidium", LOG_LEVEL)
+        self._owner = acts.examples.IAlgorithm("Collidium", LOG_LEVEL)
         handles = acts.examples.WriteDataHandle, acts.examples.ReadDataHandle
         self._inputs, self._outputs = (
             {name: self._handle(handle, name, type_) for name, type_ in named.items()}
@@ -35,9 +35,9 @@ class Algorithms:
         )
 
     def run(self, event_id: int, random: int, **inputs: Any) -> dict[str, Any]:
-        """The outputs for one event; ``random``, 64 bits, is all that random numbers depend on.
+        """The outputs for one event; ``random``, 64 bits, seeds all random numbers.
 
-        What is put in belongs to ACTS afterwards. Raises StageFailed, naming the event and the algorithm.
+        ACTS takes ownership of the inputs. Raises StageFailed, naming the event and the algorithm.
         """
         whiteboard = acts.examples.WhiteBoard(LOG_LEVEL)
         context = acts.examples.AlgorithmContext(0, random, whiteboard, 0)
@@ -49,11 +49,11 @@ class Algorithms:
             except (RuntimeError, ValueError, IndexError) as error:  # what exceptions of C++ become
                 raise StageFailed(f"event {event_id}: {algorithm.name()} of ACTS failed: {error}") from error
             if code != acts.examples.ProcessCode.SUCCESS:
-                raise StageFailed(f"event {event_id}: {algorithm.name()} of ACTS failed; it does not say why")
+                raise StageFailed(f"event {event_id}: {algorithm.name()} of ACTS failed without a message")
         return {name: handle(whiteboard) for name, handle in self._outputs.items()}
 
     def _handle(self, kind: Any, name: str, type_: type) -> Any:
-        handle = kind(self._door, type_, name)
+        handle = kind(self._owner, type_, name)
         handle.initialize(name)
         return handle
 

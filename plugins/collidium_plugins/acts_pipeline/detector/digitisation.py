@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import acts.examples
 
-from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
-from collidium_plugins.acts_pipeline.detector.units import JSON
+from collidium_plugins.acts_pipeline.detector.geometry import JSON, LOG_LEVEL, Detector
 
 #: Pitches of the hosted events, mm: their hits lie on multiples of half of them.
 _PIXEL: Final = (0.050, 0.050)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import acts
+import acts.examples.arrow
+import acts.examples.json
 import acts.json
 import numpy as np
 import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline.detector import layout, material
-from collidium_plugins.acts_pipeline.detector.units import TESLA
 
 #: Tesla, along z.
 FIELD: Final = 2.0
@@ -195,3 +196,12 @@ def _give_material(geometry: Any, surfaces: list[Any]) -> None:
 
 def _numbers(vector: Any) -> tuple[float, float, float]:
     return vector[0], vector[1], vector[2]
+
+
+GEV: Final[float] = acts.UnitConstants.GeV
+NANOSECOND: Final[float] = acts.UnitConstants.ns
+TESLA: Final[float] = acts.UnitConstants.T
+
+
+ARROW: Final[Any] = acts.examples.arrow
+JSON: Final[Any] = acts.examples.json

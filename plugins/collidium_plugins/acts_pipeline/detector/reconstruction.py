@@ -16,10 +16,9 @@ from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
 from collidium_plugins.acts_pipeline.detector.digitisation import digitisation
-from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
+from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
 from collidium_plugins.acts_pipeline.detector.truth import majority
-from collidium_plugins.acts_pipeline.detector.units import ARROW, GEV
 from collidium_plugins.acts_pipeline.events import (
     ReconstructedEvent,
     SimulatedEvent,
@@ -67,7 +66,7 @@ class Reconstruction:
         )
 
     def reconstruct(self, event: SimulatedEvent, seed: int) -> ReconstructedEvent:
-        """What is measured and reconstructed. Depends on event, seed and event id; raises StageFailed."""
+        """Digitise and reconstruct. Depends on event, seed and event id; raises StageFailed."""
         random = seeds.for_acts("digitisation", seed, event.event_id)
         result = self._algorithms.run(event.event_id, random, hits=self._container(event.crossings))
         measured = columns(result["hit_table"])
@@ -77,14 +76,14 @@ class Reconstruction:
         return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, tracks)
 
     def _container(self, crossings: SimulatedHits) -> Any:
-        """The hits as ACTS takes them, in their order; smearing does not ask for particle or direction."""
+        """The hits as an ACTS container, in their order; smearing does not use particle or direction."""
         modules = geometry.identifier(crossings.volume_id, crossings.layer_id, crossings.surface_id)
         ids, hit, vector = self._detector.ids, acts.examples.SimHit, acts.Vector4
-        nobody, nowhere = acts.fatras.Barcode(), acts.Vector4(0.0, 0.0, 1.0, 1.0)
+        no_particle, no_momentum = acts.fatras.Barcode(), acts.Vector4(0.0, 0.0, 1.0, 1.0)
         container = acts.examples.SimHitContainer()
         places = (crossings.x, crossings.y, crossings.z)
         for module, x, y, z in zip(modules.tolist(), *(axis.tolist() for axis in places), strict=True):
-            container.insert(hit(ids[module], nobody, vector(x, y, z, 0.0), nowhere, nowhere))
+            container.insert(hit(ids[module], no_particle, vector(x, y, z, 0.0), no_momentum, no_momentum))
         return container
 
 
@@ -113,7 +112,7 @@ def _hits(
 def _tracks(
     found: Mapping[str, npt.NDArray[Any]], kept: npt.NDArray[np.bool_], owners: npt.NDArray[np.uint64]
 ) -> Tracks:
-    """``kept`` says of each crossing whether it became a hit, ``owners`` whose hit each is."""
+    """``kept``: whether each crossing became a hit; ``owners``: the particle of each hit."""
     number = np.cumsum(kept, dtype=np.int64) - 1
     hit_ids = number[found["hit_ids"]].astype(np.uint32)
     counts = found["hit_ids.lengths"].astype(np.uint16)

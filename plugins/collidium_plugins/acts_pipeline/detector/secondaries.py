@@ -1,7 +1,7 @@
-"""Particles that are made in the detector: pairs from photons, and photons that electrons radiate.
+"""Secondary particles: pairs from photon conversions, and photons that electrons radiate.
 
-ACTS says of each which generated particle it descends from, in which generation, and by which process. The
-parent is found from that, and from where and with what energy it begins.
+ACTS records of each its generated ancestor, its generation and its process. The parent is inferred from these
+and from vertex and energy.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import acts.fatras
 import numpy as np
 import numpy.typing as npt
 
-from collidium_plugins.acts_pipeline.detector.units import GEV, NANOSECOND
+from collidium_plugins.acts_pipeline.detector.geometry import GEV, NANOSECOND
 from collidium_plugins.acts_pipeline.events import Particles
 
 _CONVERSION: Final = acts.fatras.GenerationProcess.ePhotonConversion
 
 
 def particle_ids(simulated: Sequence[Any], generated: int) -> npt.NDArray[np.uint64]:
-    """The id of each particle: its own, and for those made in the detector the next ones, in their order."""
+    """The id of each particle: its own, and for secondaries the next ones, in their order."""
     own = np.array([0 if _made(one) else one.particleId.particle for one in simulated], np.uint64)
     new = own == 0
     own[new] = generated + np.arange(1, new.sum() + 1, dtype=np.uint64)
@@ -30,7 +30,7 @@ def particle_ids(simulated: Sequence[Any], generated: int) -> npt.NDArray[np.uin
 
 
 def made(simulated: Sequence[Any], ids: npt.NDArray[np.uint64]) -> Particles:
-    """The particles that were made; ``ids`` as :func:`particle_ids` gives them."""
+    """The secondaries; ``ids`` as of :func:`particle_ids`."""
     places = [place for place, one in enumerate(simulated) if _made(one)]
     new = [simulated[place] for place in places]
     families = _families(zip(simulated, ids.tolist(), strict=True), new)
@@ -67,12 +67,12 @@ def _family(particle: Any) -> _Family:
 
 
 def _families(
-    everybody: Iterable[tuple[Any, int]], new: Sequence[Any]
+    particles: Iterable[tuple[Any, int]], new: Sequence[Any]
 ) -> Mapping[_Family, list[tuple[Any, int]]]:
-    """The families that somebody was born into, each with its members and their ids."""
+    """The families of the new particles, each with its members and their ids."""
     wanted = {_family(one) for one in new}
     families: dict[_Family, list[tuple[Any, int]]] = defaultdict(list)
-    for one, particle_id in everybody:
+    for one, particle_id in particles:
         family = _family(one)
         if family in wanted:
             families[family].append((one, particle_id))
@@ -80,7 +80,7 @@ def _families(
 
 
 def _parent(child: Any, families: Mapping[_Family, list[tuple[Any, int]]]) -> int:
-    """A pair comes from whoever ended where it begins, a photon from whoever lost the most energy."""
+    """A pair has the parent that ends at its vertex, a photon the parent with the largest energy loss."""
     generation = child.particleId.generation - 1
     candidates = [
         (one, particle_id)

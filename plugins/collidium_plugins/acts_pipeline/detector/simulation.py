@@ -15,8 +15,7 @@ import numpy.typing as npt
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import geometry, layout, secondaries
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
-from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector
-from collidium_plugins.acts_pipeline.detector.units import ARROW, GEV, NANOSECOND
+from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, NANOSECOND, Detector
 from collidium_plugins.acts_pipeline.events import (
     ENDED,
     LEFT,
@@ -28,13 +27,13 @@ from collidium_plugins.acts_pipeline.events import (
     SimulatedHits,
 )
 
-#: Particles slower than this are not simulated, and no slower ones are made; GeV.
-LEAST_MOMENTUM: Final = 0.05
+#: Minimum momentum of simulated particles, GeV.
+MIN_MOMENTUM: Final = 0.05
 #: Particles beyond it miss the tracker.
-MOST_ABS_ETA: Final = 4.0
+MAX_ABS_ETA: Final = 4.0
 
 _NEUTRINOS: Final = (12, 14, 16)
-#: How near to the outside of the tracker particles are that left it, mm.
+#: Particles that end this near to the outside of the tracker have left it, mm.
 _TOLERANCE: Final = 1.0
 
 
@@ -51,7 +50,7 @@ class Simulation:
             randomNumbers=acts.examples.RandomNumbers(seed=0),
             trackingGeometry=detector.tracking_geometry,
             magneticField=detector.field,
-            pMin=LEAST_MOMENTUM * GEV,
+            pMin=MIN_MOMENTUM * GEV,
         )
         hits = ARROW.ArrowSimHitOutputConverter(
             level=LOG_LEVEL, inputSimHits="hits", inputParticles="particles", outputTable="hit_table"
@@ -66,7 +65,7 @@ class Simulation:
         )
 
     def simulate(self, event: GeneratedEvent, seed: int) -> SimulatedEvent:
-        """What becomes of the event's particles. Depends on event, seed and event id; raises StageFailed."""
+        """Simulate the event. Depends on event, seed and event id; raises StageFailed."""
         random = seeds.for_acts("fatras", seed, event.event_id)
         result = self._algorithms.run(event.event_id, random, generated=_sent(event.particles))
         simulated = list(result["particles"])
@@ -80,7 +79,7 @@ class Simulation:
         )
 
     def _crossings(self, hits: dict[str, npt.NDArray[Any]], ids: npt.NDArray[np.uint64]) -> SimulatedHits:
-        """ACTS tells single precision: hits are put back onto their modules, as digitisation wants them."""
+        """Project hits onto their modules, as digitisation needs them: ACTS gives single precision."""
         module = geometry.identifier(hits["volume_id"], hits["layer_id"], hits["surface_id"])
         place = np.searchsorted(self._detector.modules, module)
         position = np.stack([hits["true_x"], hits["true_y"], hits["true_z"]], axis=1).astype(np.float64)
@@ -116,13 +115,13 @@ class Simulation:
 
 
 def is_simulated(particles: Particles) -> npt.NDArray[np.bool_]:
-    """Which ones are simulated: those that live, can be seen, are not too slow and not too near the beam."""
+    """Mask of particles to simulate: undecayed, visible, not too slow and not too near the beam."""
     decayed = np.isin(particles.particle_id, particles.parent_id[particles.parent_id > 0].astype(np.uint64))
     visible = ~np.isin(np.abs(particles.pdg_id), _NEUTRINOS)
     components = np.array([particles.px, particles.py, particles.pz], np.float64)
     momentum = np.sqrt(np.square(components).sum(axis=0))
-    into_tracker = np.abs(components[2]) < np.tanh(MOST_ABS_ETA) * momentum
-    chosen: npt.NDArray[np.bool_] = visible & ~decayed & into_tracker & (momentum > LEAST_MOMENTUM)
+    into_tracker = np.abs(components[2]) < np.tanh(MAX_ABS_ETA) * momentum
+    chosen: npt.NDArray[np.bool_] = visible & ~decayed & into_tracker & (momentum > MIN_MOMENTUM)
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""Finding tracks with ACTS: seeds of three pixel hits, Kalman filter, choice among overlapping tracks."""
+"""Track finding with ACTS: seeds of three pixel hits, combinatorial Kalman filter, ambiguity resolution."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from typing import Any, Final
 import acts
 import acts.examples
 
-from collidium_plugins.acts_pipeline.detector.geometry import FIELD, LOG_LEVEL, Detector
-from collidium_plugins.acts_pipeline.detector.units import GEV, NANOSECOND, TESLA
+from collidium_plugins.acts_pipeline.detector.geometry import (
+    FIELD,
+    GEV,
+    LOG_LEVEL,
+    NANOSECOND,
+    TESLA,
+    Detector,
+)
 
 _PIXELS: Final = (16, 17, 18)
 _STRIPS: Final = (23, 24, 25, 28, 29, 30)
 _DEGREE: Final[float] = acts.UnitConstants.degree
 
-#: GeV: slower particles are not looked for, and slower tracks are not kept.
+#: Minimum pT of seeds and of tracks, GeV.
 SEED_PT: Final = 0.5
 TRACK_PT: Final = 0.4
-LEAST_MEASUREMENTS: Final = 7
-MOST_HOLES: Final = 2
-MOST_SHARED_HITS: Final = 3
-#: mm along the beams from the centre where particles come from.
+MIN_MEASUREMENTS: Final = 7
+MAX_HOLES: Final = 2
+MAX_SHARED_HITS: Final = 3
+#: Maximum |z| of collisions, mm.
 _COLLISIONS: Final = 200.0
 #: χ² up to which a measurement belongs to a track, and up to which it is kept as an outlier.
 _CHI2: Final = (15.0, 25.0)
@@ -35,9 +41,9 @@ def track_finding(detector: Detector, measurements: str, tracks: str) -> list[An
             level=LOG_LEVEL,
             inputTracks="found_tracks",
             outputTracks=tracks,
-            maximumSharedHits=MOST_SHARED_HITS,
+            maximumSharedHits=MAX_SHARED_HITS,
             maximumIterations=1_000_000,
-            nMeasurementsMin=LEAST_MEASUREMENTS,
+            nMeasurementsMin=MIN_MEASUREMENTS,
         ),
     ]
 
@@ -95,8 +101,8 @@ def _filter(detector: Detector, measurements: str) -> Any:
     chi2, outlier = _CHI2
     selection = acts.TrackSelector.Config()
     selection.ptMin = TRACK_PT * GEV
-    selection.minMeasurements = LEAST_MEASUREMENTS
-    selection.maxHoles = MOST_HOLES
+    selection.minMeasurements = MIN_MEASUREMENTS
+    selection.maxHoles = MAX_HOLES
     selection.maxOutliers = 2
     return algorithm(
         level=LOG_LEVEL,

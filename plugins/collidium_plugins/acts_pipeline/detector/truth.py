@@ -1,4 +1,4 @@
-"""Whose tracks are reconstructed, and where particles pass the beams: pure functions of arrays."""
+"""The majority particle of tracks, and the perigee of particles: pure functions of arrays."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The channels, each with what is generated and the Pythia settings that say so.
+"""The channels: their processes and their Pythia settings.
 
 Everything is at leading order with Pythia's default tune, at 14 TeV, fully hadronised and decayed. Where a
 channel stands for a model, its masses, couplings and lifetimes are a choice of this pipeline, made so that
-the signature shows, and are told in its title.
+the signature shows, and are given in its title.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 #: Centre-of-mass energy, GeV.
 ENERGY: Final = 14_000.0
 
-#: Where decays are the generator's: the volume of the tracker, mm; its half length.
+#: Volume in which the generator decays particles: radius and half length of the tracker, mm.
 TRACKER_RADIUS: Final = 1_100.0
 TRACKER_LENGTH: Final = 3_100.0
 
@@ -26,7 +26,7 @@ SINGLE_MUON: Final = "single_muon"
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A process: what is generated, for people, and the words by which Pythia is told."""
+    """A process: its title for people, and its Pythia settings."""
 
     title: str
     settings: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ CHANNELS: Final[Mapping[str, Channel]] = MappingProxyType(
     }
 )
 
-#: What people may expect of a collider's channels, and why it cannot be had here.
+#: Channels that this pipeline lacks, with the reason.
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "dihiggs": "Pythia has no process gg → HH: the loops of top quarks behind it need another matrix "

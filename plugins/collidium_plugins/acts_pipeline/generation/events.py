@@ -1,21 +1,20 @@
-"""Events: a hard scatter and its pileup, each at its place, as one list of particles."""
+"""Events: a hard scatter and its pileup, each at its vertex, as one list of particles."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
-from collidium_plugins.acts_pipeline.generation import gun, pileup
+from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, SINGLE_MUON
-from collidium_plugins.acts_pipeline.generation.interaction import Interaction
-from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Places
-from collidium_plugins.acts_pipeline.generation.pool import Pool
+from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Places, Pool
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
-from collidium_plugins.acts_pipeline.generation.record import everything
+from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, everything
 
 
 class Generator:
@@ -26,7 +25,7 @@ class Generator:
     """
 
     def __init__(self, channel: str, pileup: int, seed: int, pool: Pool | None) -> None:
-        """Raises GenerationFailed where Pythia does not take the channel's settings."""
+        """Raises GenerationFailed if Pythia rejects the channel's settings."""
         self._channel, self._pileup, self._seed, self._pool = channel, pileup, seed, pool
         self._pythia = None if channel == SINGLE_MUON else Pythia(CHANNELS[channel])
 
@@ -47,7 +46,7 @@ class Generator:
     def _hard_scatter(self, event_id: int) -> Interaction:
         identity = (self._channel, self._seed, event_id)
         if self._pythia is None:
-            return gun.muon(seeds.generator("hard scatter", *identity))
+            return muon(seeds.generator("hard scatter", *identity))
         return self._pythia.generate(seeds.for_pythia("hard scatter", *identity), everything)
 
 
@@ -83,20 +82,27 @@ def _moved(what: Interaction, to: Places, counts: npt.NDArray[np.int64]) -> Inte
 def _particles(joined: Interaction, counts: npt.NDArray[np.int64]) -> Particles:
     """Numbered from 1; the first interaction is the hard scatter, vertex 1."""
     first = np.repeat(np.cumsum(counts) - counts, counts)
+    same = {name: getattr(joined, name) for name in TYPES if name != "parent"}
     return Particles(
+        **same,
         particle_id=np.arange(1, len(joined) + 1, dtype=np.uint64),
-        pdg_id=joined.pdg_id,
-        mass=joined.mass,
-        energy=joined.energy,
-        charge=joined.charge,
-        px=joined.px,
-        py=joined.py,
-        pz=joined.pz,
-        vx=joined.vx,
-        vy=joined.vy,
-        vz=joined.vz,
-        time=joined.time,
-        primary=joined.primary,
         vertex_primary=np.repeat(np.arange(1, len(counts) + 1, dtype=np.uint16), counts),
         parent_id=np.where(joined.parent < 0, -1, joined.parent + first + 1).astype(np.int64),
+    )
+
+
+#: GeV; Particle Data Group.
+_MUON_MASS: Final = 0.1056583755
+_PT: Final = (1.0, 100.0)
+_ETA: Final = (-3.0, 3.0)
+
+
+def muon(random: np.random.Generator) -> Interaction:
+    """One muon of either charge at the origin; pT even from 1 to 100 GeV, η even from -3 to 3, any φ."""
+    charge = random.choice((-1, 1))
+    pt, eta, phi = random.uniform(*_PT), random.uniform(*_ETA), random.uniform(-np.pi, np.pi)
+    momentum = (pt * np.cos(phi), pt * np.sin(phi), pt * np.sinh(eta))
+    energy = np.hypot(pt * np.cosh(eta), _MUON_MASS)
+    return Interaction.from_rows(
+        [(-13 * charge, charge, _MUON_MASS, *momentum, energy, 0.0, 0.0, 0.0, 0.0, True, -1)]
     )

@@ -1,4 +1,4 @@
-"""Pythia, told by seeds: what it generates depends on the channel and the seed alone."""
+"""Pythia, seeded for every interaction, which depends on the channel and the seed alone."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ from typing import Any, Final
 
 import pythia8mc
 
-from collidium_plugins.acts_pipeline.failures import StageFailed
 from collidium_plugins.acts_pipeline.generation.channels import (
     ENERGY,
     TRACKER_LENGTH,
     TRACKER_RADIUS,
     Channel,
 )
-from collidium_plugins.acts_pipeline.generation.interaction import Interaction
-from collidium_plugins.acts_pipeline.generation.record import interaction
+from collidium_plugins.acts_pipeline.generation.record import Interaction, interaction
+from collidium_plugins.acts_pipeline.order import StageFailed
 
-#: Pythia gives up on an event now and then; it goes on with the same random numbers. Often is a fault.
+#: Pythia fails on an event now and then, and continues with the same random numbers.
 _ATTEMPTS: Final = 100
 
 
 class GenerationFailed(StageFailed):
-    """Pythia cannot generate what was asked."""
+    """Pythia cannot generate an event."""
 
 
 class Pythia:
-    """One Pythia for one channel, seeded anew for every interaction.
+    """One Pythia for one channel, seeded for every interaction.
 
-    Setting up draws random numbers, too (it looks for the largest cross sections); it starts from one seed
-    for all, so that any two are alike.
+    Initialisation draws random numbers too, for the largest cross sections; it always starts from the same
+    seed, so that any two instances are equal.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -50,14 +49,14 @@ class Pythia:
             *([f"SLHA:file = {channel.spectrum}"] if channel.spectrum else []),
         ):
             if not self._pythia.readString(setting):
-                raise GenerationFailed(f"Pythia does not know the setting {setting!r}")
+                raise GenerationFailed(f"Pythia rejects the setting {setting!r}")
         if not self._pythia.init():
             raise GenerationFailed(f"Pythia cannot be set up for {channel.title}")
 
     def generate(self, seed: tuple[int, int], keeps: Callable[[Any], bool]) -> Interaction:
         """The interaction of a seed (:func:`seeds.for_pythia`), of final particles those that it ``keeps``.
 
-        Raises GenerationFailed where Pythia gives up again and again.
+        Raises GenerationFailed if Pythia fails repeatedly.
         """
         pythia = self._pythia
         start, arithmetic = seed
@@ -66,5 +65,5 @@ class Pythia:
         state.c = arithmetic / 2**24
         pythia.rndm.setState(state)
         if not any(pythia.next() for _ in range(_ATTEMPTS)):
-            raise GenerationFailed(f"Pythia gave up on an event {_ATTEMPTS} times")
+            raise GenerationFailed(f"Pythia failed on an event {_ATTEMPTS} times")
         return interaction(pythia.event, keeps)

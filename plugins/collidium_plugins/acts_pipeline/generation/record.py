@@ -1,22 +1,75 @@
-"""What is kept of an event record of Pythia.
+"""The particles kept from an event record of Pythia.
 
 Kept are the particles that do not decay in the generator and, as their parents, those decayed ones that
-people ask for: hadrons with b or c, K0S and hyperons, tau leptons, W, Z, H, t and the particles of models.
+are of interest: hadrons with b or c, K0S and hyperons, tau leptons, W, Z, H, t and the particles of models.
 A decayed particle without a kept daughter is left out, so that "is a parent" and "has decayed" are the same
 thing. Partons, and hadrons that decay by the strong or electromagnetic force, are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, Self
 
-from collidium_plugins.acts_pipeline.generation.interaction import LIGHT, Interaction
+import numpy as np
+import numpy.typing as npt
+
+#: Millimetres that light travels in a nanosecond.
+LIGHT: Final = 299.792458
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interaction:
+    """Particles of one or of several interactions: one array entry for each, a parent before its daughters.
+
+    Vertices are relative to where the interaction takes place, in mm, and their times in ns; momenta and
+    masses in GeV. ``parent`` is the place of the parent in the same interaction, -1 for none.
+    """
+
+    pdg_id: npt.NDArray[np.int64]
+    charge: npt.NDArray[np.float32]
+    mass: npt.NDArray[np.float32]
+    px: npt.NDArray[np.float32]
+    py: npt.NDArray[np.float32]
+    pz: npt.NDArray[np.float32]
+    energy: npt.NDArray[np.float32]
+    vx: npt.NDArray[np.float32]
+    vy: npt.NDArray[np.float32]
+    vz: npt.NDArray[np.float32]
+    time: npt.NDArray[np.float32]
+    primary: npt.NDArray[np.bool_]
+    parent: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.pdg_id)
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> Self:
+        """From one tuple per particle, in the order of the fields."""
+        columns = zip(*rows, strict=True) if rows else ((),) * len(TYPES)
+        return cls(*(np.array(column, kind) for column, kind in zip(columns, TYPES.values(), strict=True)))
+
+    @classmethod
+    def join(cls, interactions: Iterable[Interaction]) -> Self:
+        """One after the other; parents stay places within their own interaction."""
+        parts = list(interactions)
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in TYPES))
+
+
+TYPES: Final[dict[str, type[Any]]] = dict(
+    zip(
+        (field.name for field in fields(Interaction)),
+        (np.int64, *(np.float32,) * 10, np.bool_, np.int32),
+        strict=True,
+    )
+)
+
 
 #: t, Z, W, H, Z', gluino, neutralino, hidden-valley mediator and dark mesons, scalar of the Higgs portal.
 _RESONANCES: Final = frozenset({6, 23, 24, 25, 32, 1000021, 1000022, 4900023, 4900111, 4900113, 9000025})
 _TAU: Final = 15
-#: K0S, Λ, Σ-, Σ+, Ξ-, Ξ0, Ω-: they fly for centimetres, and what they decay to does not count as primary.
+#: K0S, Λ, Σ-, Σ+, Ξ-, Ξ0, Ω-: they fly for centimetres, and their decay products are not primary.
 _STRANGE: Final = frozenset({310, 3122, 3112, 3222, 3312, 3322, 3334})
 _NEUTRINOS: Final = frozenset({12, 14, 16})
 _CHARM, _BOTTOM = 4, 5
@@ -57,12 +110,12 @@ def interaction(record: Any, keeps: Callable[[Any], bool]) -> Interaction:
 
 
 def everything(entry: Any) -> bool:
-    """What is kept of a hard scatter."""
+    """Keep all final particles, of a hard scatter."""
     return True
 
 
 def seen(entry: Any) -> bool:
-    """What is kept of a pileup interaction: no neutrinos, and what goes into the detector: |η| < 5."""
+    """Keep particles of pileup that reach the detector: |η| < 5, no neutrinos."""
     return entry.idAbs() not in _NEUTRINOS and abs(entry.eta()) < 5.0
 
 

@@ -1,4 +1,4 @@
-"""The application that may ask people to sign in: the platform's own pages."""
+"""The OAuth client: the platform's own pages."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ class Client:
     id: str
     #: Empty: a public client, which cannot keep a secret and proves itself by PKCE alone.
     secret: str = ""
-    #: Where it may have people sent back, beside the pages of the hub's own server.
+    #: Redirect URIs in addition to the pages of the hub's own server.
     redirect_uris: tuple[str, ...] = ()
 
-    def may_return_to(self, address: str, own: str) -> bool:
-        """Whether people may be sent to an address; ``own`` is where they reach our pages, if at all.
+    def may_redirect_to(self, address: str, own: str) -> bool:
+        """Whether users may be redirected to an address; ``own`` is where they reach our pages, if at all.
 
-        Addresses are equal or not (RFC 9700, section 2.1). Names of one machine are not: somebody else of
-        that machine may listen on another of them.
+        Addresses are equal or not (RFC 9700, section 2.1). Names of one machine are not: another user of
+        that machine may listen on one of them.
         """
         known = (f"{own}{CALLBACK}", *self.redirect_uris)
         return address in known and _ADDRESS.fullmatch(address) is not None
 
-    def is_proved_by(self, client_id: str, secret: str) -> bool:
-        """Whether these are its name and its secret, told in a time that does not depend on either."""
+    def has_credentials(self, client_id: str, secret: str) -> bool:
+        """Whether these are its id and its secret, compared in constant time."""
         same_id = hmac.compare_digest(client_id.encode(errors="replace"), self.id.encode())
         return hmac.compare_digest(secret.encode(errors="replace"), self.secret.encode()) and same_id
 
 
 def client_of(settings: Settings) -> Client:
-    """The pages as the settings name them; raises ConfigurationError for an address that none can have."""
+    """The pages, from the settings; raises ConfigurationError for a malformed redirect URI."""
     for address in settings.oauth_redirect_uris:
         if not _ADDRESS.fullmatch(address):
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""What people allowed, and the codes and tokens that come of it. Every function is part of a transaction."""
+"""Grants, and the codes and tokens made from them. Every function is part of a transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from collidium_plugins.local_hub.scopes import Scopes, read_scopes, write_scopes
 
 CODE_SECONDS: Final = 60
 ACCESS_SECONDS: Final = 8 * 3600
-#: For how long an application that is not used stays signed in.
+#: How long an unused application stays signed in.
 REFRESH_SECONDS: Final = 30 * 24 * 3600
 
 _SECRET_BYTES: Final = 32
@@ -26,7 +26,7 @@ _SECRET_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What somebody allowed an application, once."""
+    """What an account allowed an application, once."""
 
     id: int
     account: Account
@@ -37,8 +37,8 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Voucher:
-    """What is exchanged once for tokens: a code, which is bound to more, or a refresh token."""
+class SingleUseToken:
+    """A code or a refresh token; codes are bound to a redirect URI and a PKCE challenge."""
 
     client_id: str
     redirect_uri: str | None
@@ -56,7 +56,7 @@ class Voucher:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What an application is given, this once."""
+    """The tokens that an application receives; they are not shown again."""
 
     access: str
     refresh: str
@@ -64,7 +64,7 @@ class Tokens:
 
 
 def allow(db: sqlite3.Connection, account: Account, request: AuthorizationRequest) -> str:
-    """Keep what somebody allowed; the code for it."""
+    """Record a grant and return its code."""
     _sweep(db)
     expires_at = later(CODE_SECONDS)
     grant_id = db.execute(
@@ -74,33 +74,35 @@ def allow(db: sqlite3.Connection, account: Account, request: AuthorizationReques
     ).lastrowid
     code = secrets.token_urlsafe(_SECRET_BYTES)
     db.execute(
-        "INSERT INTO vouchers (sha256, grant_id, kind, redirect_uri, code_challenge, expires_at) "
+        "INSERT INTO single_use_tokens (sha256, grant_id, kind, redirect_uri, code_challenge, expires_at) "
         "VALUES (?, ?, 'code', ?, ?, ?)",
         (digest(code), grant_id, request.redirect_uri, request.code_challenge, expires_at),
     )
     return code
 
 
-def redeem(db: sqlite3.Connection, kind: str, text: str, fits: Callable[[Voucher], bool]) -> Grant | None:
-    """The grant that a code or refresh token stands for, which is used by this; None if it is worth nothing.
+def redeem(
+    db: sqlite3.Connection, kind: str, text: str, fits: Callable[[SingleUseToken], bool]
+) -> Grant | None:
+    """Use up a code or refresh token and return its grant; None if it is not valid.
 
-    One that comes a second time, or from the wrong place, was stolen from somebody: whatever came of its
-    grant ends (RFC 6749, section 4.1.2; RFC 9700, section 4.14.2). So keep the transaction in either case.
+    One that is used twice, or by the wrong client, was stolen: its grant ends with all tokens made from it
+    (RFC 6749, section 4.1.2; RFC 9700, section 4.14.2). So commit the transaction in either case.
     """
     row = db.execute(
         "SELECT v.redirect_uri, v.code_challenge, v.expires_at, v.used_at, g.id AS grant_id, g.client_id, "
         "g.scopes, g.nonce, g.granted_at, a.id AS account_id, a.name, a.created_at "
-        "FROM vouchers v JOIN grants g ON g.id = v.grant_id JOIN accounts a ON a.id = g.account_id "
+        "FROM single_use_tokens v JOIN grants g ON g.id = v.grant_id JOIN accounts a ON a.id = g.account_id "
         "WHERE v.sha256 = ? AND v.kind = ?",
         (digest(text), kind),
     ).fetchone()
     if row is None:
         return None
-    voucher = Voucher(row["client_id"], row["redirect_uri"], row["code_challenge"])
-    if row["used_at"] is not None or row["expires_at"] <= now() or not fits(voucher):
+    token = SingleUseToken(row["client_id"], row["redirect_uri"], row["code_challenge"])
+    if row["used_at"] is not None or row["expires_at"] <= now() or not fits(token):
         db.execute("DELETE FROM grants WHERE id = ?", (row["grant_id"],))
         return None
-    db.execute("UPDATE vouchers SET used_at = ? WHERE sha256 = ?", (now(), digest(text)))
+    db.execute("UPDATE single_use_tokens SET used_at = ? WHERE sha256 = ?", (now(), digest(text)))
     account = Account(row["account_id"], row["name"], row["created_at"])
     scopes = read_scopes(row["scopes"])
     return Grant(row["grant_id"], account, row["client_id"], scopes, row["nonce"], row["granted_at"])
@@ -125,7 +127,7 @@ def issue(db: sqlite3.Connection, grant: Grant) -> Tokens:
         ),
     )
     db.execute(
-        "INSERT INTO vouchers (sha256, grant_id, kind, expires_at) VALUES (?, ?, 'refresh', ?)",
+        "INSERT INTO single_use_tokens (sha256, grant_id, kind, expires_at) VALUES (?, ?, 'refresh', ?)",
         (digest(refresh), grant.id, refresh_until),
     )
     db.execute("UPDATE grants SET expires_at = ? WHERE id = ?", (refresh_until, grant.id))

@@ -1,4 +1,4 @@
-"""The hub's signature below "this person has signed in" (OpenID Connect Core, section 2)."""
+"""Id tokens and the key that signs them (OpenID Connect Core, section 2)."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _kept(db: sqlite3.Connection) -> bytes | None:
 
 
 def public_keys(database: Database) -> dict[str, Any]:
-    """With which anybody checks the signature (RFC 7517)."""
+    """The public keys of the signature (RFC 7517)."""
     return dict(KeySet([signing_key(database)]).as_dict(private=False))
 
 
 def id_token(key: RSAKey, issuer: str, grant: Grant, access_token: str) -> str:
-    """Who has signed in, for the application that asked."""
+    """The signed id token of a grant."""
     present = int(time.time())
     claims = {
         "iss": issuer,
@@ -66,7 +66,7 @@ def id_token(key: RSAKey, issuer: str, grant: Grant, access_token: str) -> str:
 
 
 def about(subject: str, name: str, scopes: Scopes | None) -> dict[str, Any]:
-    """What these scopes tell of an account."""
+    """The claims about an account that these scopes allow."""
     claims: dict[str, Any] = {"sub": subject}
     if scopes is None or "profile" in scopes:
         claims |= {"name": name, "preferred_username": name}

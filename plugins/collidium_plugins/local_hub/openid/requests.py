@@ -1,4 +1,4 @@
-"""What an application asks of a person, and what is wrong with it."""
+"""Authorization requests of applications, and their validation."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _NONCE: Final = re.compile(r"[\x20-\x7e]{1,500}")
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-class NoWayBack(Exception):
-    """The request may be anybody's: it is told to the person, and nobody is sent anywhere."""
+class InvalidRedirectURI(Exception):
+    """The client or its redirect URI is not known: shown to the user, who is not redirected."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class NoWayBack(Exception):
 
 
 class Refusal(Exception):
-    """What the application is told, at the address that it may return to (RFC 6749, section 4.1.2.1)."""
+    """An error sent to the application by a redirect (RFC 6749, section 4.1.2.1)."""
 
     def __init__(self, error: str, description: str, redirect_uri: str, state: str | None) -> None:
         super().__init__(description)
@@ -42,7 +42,7 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """A request that a person may be asked about."""
+    """A valid authorization request."""
 
     client_id: str
     redirect_uri: str
@@ -55,9 +55,9 @@ class AuthorizationRequest:
 def read_request(sent: Parameters, client: Client, own: str) -> AuthorizationRequest:
     """The request of an address's query; ``own`` is where people reach its pages.
 
-    Raises NoWayBack for an unknown application or address to return to, Refusal for whatever else is wrong.
+    Raises InvalidRedirectURI for an unknown client or redirect URI, Refusal for anything else that is wrong.
     """
-    redirect_uri = check_way_back(_single(sent, "client_id"), _single(sent, "redirect_uri"), client, own)
+    redirect_uri = check_redirect_uri(_single(sent, "client_id"), _single(sent, "redirect_uri"), client, own)
     state = _single(sent, "state")
     if state is not None and not _STATE.fullmatch(state):
         state = None
@@ -74,12 +74,12 @@ def read_request(sent: Parameters, client: Client, own: str) -> AuthorizationReq
     )
 
 
-def check_way_back(client_id: str | None, redirect_uri: str | None, client: Client, own: str) -> str:
-    """The address to return to, if it is one of the application that is named; raises NoWayBack."""
+def check_redirect_uri(client_id: str | None, redirect_uri: str | None, client: Client, own: str) -> str:
+    """The redirect URI, if it is one of the client's; raises InvalidRedirectURI."""
     if client_id != client.id:
-        raise NoWayBack("This hub does not know the application that sent you here.")
-    if redirect_uri is None or not client.may_return_to(redirect_uri, own):
-        raise NoWayBack(
+        raise InvalidRedirectURI("This hub does not know the application that sent you here.")
+    if redirect_uri is None or not client.may_redirect_to(redirect_uri, own):
+        raise InvalidRedirectURI(
             "The application wants you to be sent to an address that is not one of its own on this server. "
             "Open its pages under the address that you reach the hub by, and sign in from there."
         )
@@ -93,7 +93,7 @@ def with_query(address: str, values: Mapping[str, str | None]) -> str:
 
 
 def _problem(sent: Parameters) -> tuple[str, str] | None:
-    """What is wrong, as the protocol calls it, and in words."""
+    """The error code of the protocol and a description, if something is wrong."""
     for name, values in sent.items():
         if len(values) > 1:
             shown = name if name.isascii() and name.isidentifier() else "a parameter"
@@ -136,7 +136,7 @@ def _problem_of_prompt(sent: Parameters) -> tuple[str, str] | None:
     if not prompts <= _PROMPTS or ("none" in prompts and len(prompts) > 1):
         return "invalid_request", "prompt is none, or some of: login consent select_account"
     if "none" in prompts:
-        return "login_required", "Somebody has to be asked"
+        return "login_required", "The user has to be asked"
     return None
 
 

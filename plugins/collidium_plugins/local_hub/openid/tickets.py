@@ -1,4 +1,4 @@
-"""A request on its way through a person's browser: signed, so that the answer is to what was asked."""
+"""Signs an authorization request for its way through the browser, so that it returns unchanged."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
-from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, NoWayBack
+from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, InvalidRedirectURI
 from collidium_plugins.local_hub.scopes import read_scopes, write_scopes
 
-#: How long a person may look at the page.
+#: How long the consent page may stay open.
 VALID_SECONDS: Final = 600
 
 _ALGORITHM: Final = "HS256"
 
 
 def seal(key: bytes, request: AuthorizationRequest) -> str:
-    """The request as a text that comes back with the person's answer."""
+    """The request as a signed text that returns with the user's decision."""
     claims: dict[str, Any] = {
         "client_id": request.client_id,
         "redirect_uri": request.redirect_uri,
@@ -33,12 +33,12 @@ def seal(key: bytes, request: AuthorizationRequest) -> str:
 
 
 def unseal(key: bytes, ticket: str) -> AuthorizationRequest:
-    """The request of a ticket; raises NoWayBack for one that is not of this hub, or too old."""
+    """The request of a ticket; raises InvalidRedirectURI for one that is not of this hub, or too old."""
     try:
         claims = jwt.decode(ticket, OctKey.import_key(key), [_ALGORITHM]).claims
         jwt.JWTClaimsRegistry(exp={"essential": True}).validate(claims)
     except (JoseError, UnicodeError):
-        raise NoWayBack(
+        raise InvalidRedirectURI(
             "This page was open for too long, or was not made by this hub. "
             "Go back to the application and sign in again."
         ) from None

@@ -18,13 +18,12 @@ from werkzeug.routing import BaseConverter
 
 from collidium.api.hub_port import HUB_PATH
 from collidium.errors import CollidiumError
+from collidium_plugins.local_hub.accounts import Attempts
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.names import KINDS
-from collidium_plugins.local_hub.openid.attempts import Attempts
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.store import Store
 from collidium_plugins.local_hub.web import (
-    account,
     consent,
     files,
     pages,
@@ -57,8 +56,8 @@ _LFS: Final = "/<namespace>/<name>.git/info/lfs"
 
 #: Method, address, handler; ``rest`` is read from the raw path, where ``%2F`` is no separator.
 ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
-    ("GET", "/api/whoami-v2", account.whoami),
-    ("POST", "/api/validate-yaml", account.validate_yaml),
+    ("GET", "/api/whoami-v2", provider.whoami),
+    ("POST", "/api/validate-yaml", uploads.validate_yaml),
     ("POST", "/api/repos/create", repos.create),
     ("POST", "/api/repos/move", repos.move),
     ("DELETE", "/api/repos/delete", repos.delete),
@@ -77,16 +76,16 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("DELETE", f"{_REPO}/tag/<anything:rest>", repos.delete_tag),
     ("GET", f"{_REPO}/tree/<anything:rest>", files.tree),
     ("POST", f"{_REPO}/paths-info/<anything:rest>", files.paths_info),
-    ("GET", "/<namespace>/<name>", repo_pages.show_model),
+    ("GET", "/<namespace>/<name>", repo_pages.show),
     ("GET", f"/{_PAGES}/<namespace>/<name>", repo_pages.show),
-    ("GET", "/<namespace>/<name>/resolve/<anything:rest>", files.resolve_model),
+    ("GET", "/<namespace>/<name>/resolve/<anything:rest>", files.resolve),
     ("GET", f"/{_PAGES}/<namespace>/<name>/resolve/<anything:rest>", files.resolve),
     ("POST", f"{_REPO}/preupload/<anything:rest>", uploads.preupload),
     ("POST", f"{_REPO}/commit/<anything:rest>", uploads.commit),
     ("GET", f"{_REPO}/xet-write-token/<anything:rest>", uploads.refuse_xet),
-    ("POST", f"{_LFS}/objects/batch", uploads.lfs_batch_model),
+    ("POST", f"{_LFS}/objects/batch", uploads.lfs_batch),
     ("POST", f"/{_PAGES}{_LFS}/objects/batch", uploads.lfs_batch),
-    ("POST", f"{_LFS}/verify", uploads.lfs_verify_model),
+    ("POST", f"{_LFS}/verify", uploads.lfs_verify),
     ("POST", f"/{_PAGES}{_LFS}/verify", uploads.lfs_verify),
     ("PUT", "/lfs/<int:repo_id>/<oid>", uploads.put_content),
     ("GET", "/.well-known/openid-configuration", provider.configuration),
@@ -110,14 +109,14 @@ class Anything(BaseConverter):
 def make_blueprint(directory: Path, client: Client, proxies: int = 0) -> Blueprint:
     """The hub, keeping its files below ``directory``, which it makes when the server starts.
 
-    ``client`` is the application that may ask people to sign in; ``proxies`` of ours are in front of it.
+    ``client`` is the OAuth client; ``proxies`` is the number of trusted proxies in front of the hub.
     """
     blueprint = Blueprint("local_hub", __name__, url_prefix=HUB_PATH, template_folder="templates")
     blueprint.record(lambda state: state.app.url_map.converters.update(anything=Anything))
     for number, (method, rule, handler) in enumerate(ROUTES):
         endpoint = f"{handler.__name__}_{number}"
         blueprint.add_url_rule(rule, endpoint, handler, methods=[method], merge_slashes=False)
-    # Last, so that whatever is no address of the hub is answered in the hub's own way.
+    # Last, so that unknown addresses are answered in the hub's format.
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
     for rule in ("/", "/<anything:rest>"):
         blueprint.add_url_rule(rule, f"nothing_{len(rule)}", _nothing, methods=methods, merge_slashes=False)
@@ -138,7 +137,7 @@ def make_blueprint(directory: Path, client: Client, proxies: int = 0) -> Bluepri
     @blueprint.after_app_serving
     async def close_store() -> None:
         for kind in (READERS, WRITERS):
-            # Requests have ended by now; a commit nobody waits for any more is still finished.
+            # Requests have ended by now; a commit whose client has left is still finished.
             await asyncio.to_thread(current_app.extensions.pop(kind).shutdown)
         current_app.extensions.pop(EXTENSION).close()
 

@@ -1,4 +1,4 @@
-"""The page on which somebody allows an application to act for them, or does not."""
+"""The consent page, on which a user allows an application to act for them or denies it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from collidium.errors import CollidiumError
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid import grants
-from collidium_plugins.local_hub.openid.attempts import WINDOW_SECONDS
 from collidium_plugins.local_hub.openid.clients import origin_of
 from collidium_plugins.local_hub.openid.requests import (
     AuthorizationRequest,
-    NoWayBack,
+    InvalidRedirectURI,
     Refusal,
-    check_way_back,
+    check_redirect_uri,
     read_request,
     with_query,
 )
@@ -40,7 +39,7 @@ _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,500}")
 
 
 def for_people(handler: Handler) -> Handler:
-    """A handler whose failures are pages, or told to the application where that is safe."""
+    """A handler whose errors are shown as pages, or sent to the application where that is safe."""
 
     @wraps(handler)
     async def answer() -> Response:
@@ -48,7 +47,7 @@ def for_people(handler: Handler) -> Handler:
             return await handler()
         except Refusal as refusal:
             return _send_to(refusal.address)
-        except NoWayBack as error:
+        except InvalidRedirectURI as error:
             return await page("refused.html", 400, message=error.message)
         except HubError as error:
             return await page("refused.html", error.status, message=error.message)
@@ -76,23 +75,23 @@ async def answer() -> Response:
     form = await sent_form()
     wanted = unseal(store().ticket_key, form.get("ticket", ""))
     # Settings may have changed, and the ticket may have been given under another name of this machine.
-    check_way_back(wanted.client_id, wanted.redirect_uri, client(), pages_url())
+    check_redirect_uri(wanted.client_id, wanted.redirect_uri, client(), pages_url())
     if form.get("decision") != "allow":
-        description = "The person did not allow it"
+        description = "The user did not allow it"
         raise Refusal("access_denied", description, wanted.redirect_uri, wanted.state)
     return await _allow(wanted, form.get("token", "").strip())
 
 
 async def _allow(wanted: AuthorizationRequest, token: str) -> Response:
-    whence = request.remote_addr or ""
-    if attempts().are_too_many(whence):
+    source = request.remote_addr or ""
+    if attempts().are_too_many(source):
         problem = "Too many tokens that are not valid. Wait a minute, then try again."
         response = await _consent(wanted, 429, problem)
-        response.headers["Retry-After"] = str(WINDOW_SECONDS)
+        response.headers["Retry-After"] = str(accounts.WINDOW_SECONDS)
         return response
     code = await writing(lambda db: _code(db, wanted, token)) if _TOKEN.fullmatch(token) else None
     if code is None:
-        attempts().count(whence)
+        attempts().count(source)
         problem = "This is not a token of an account here. Paste the whole token, or make a new one."
         return await _consent(wanted, 401, problem)
     return _send_to(with_query(wanted.redirect_uri, {"code": code, "state": wanted.state}))
@@ -100,7 +99,7 @@ async def _allow(wanted: AuthorizationRequest, token: str) -> Response:
 
 def _code(db: sqlite3.Connection, wanted: AuthorizationRequest, token: str) -> str | None:
     caller = accounts.owner_of(db, token)
-    # What an application was given must not become more than somebody allowed it.
+    # A token with scopes must not be turned into one with more.
     if caller is None or caller.scopes is not None:
         return None
     return grants.allow(db, caller, wanted)
@@ -124,7 +123,7 @@ async def _consent(wanted: AuthorizationRequest, status: int = 200, problem: str
 
 
 def _send_to(address: str) -> Response:
-    """303: the form's content goes to nobody else (RFC 9700, section 4.12)."""
+    """303: the browser does not send the form again (RFC 9700, section 4.12)."""
     response = Response("", 303)
     response.headers.update(
         {"Location": address, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}

@@ -1,4 +1,4 @@
-"""What every handler of the hub needs: the store, the caller, the address, and a thread to work in."""
+"""What every handler of the hub needs: the store, the caller, the repository, and threads."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from quart import Response, current_app, g, request
 
 from collidium.api.callers import caller_scheme
 from collidium.api.hub_port import HUB_PATH, hub_path
-from collidium_plugins.local_hub.accounts import Caller, owner_of
+from collidium_plugins.local_hub.accounts import Attempts, Caller, owner_of
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
 from collidium_plugins.local_hub.names import Kind
-from collidium_plugins.local_hub.openid.attempts import Attempts
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store
@@ -49,13 +48,13 @@ def store() -> Store:
 
 
 def client() -> Client:
-    """The application that may ask people to sign in."""
+    """The OAuth client."""
     known: Client = current_app.extensions[CLIENT]
     return known
 
 
 def attempts() -> Attempts:
-    """What was tried with this server's process."""
+    """Counts wrong tokens in this process."""
     counted: Attempts = current_app.extensions[ATTEMPTS]
     return counted
 
@@ -95,7 +94,7 @@ def _within(transaction: Callable[[], Any], work: Callable[[sqlite3.Connection],
 
 
 async def read_document(work: Callable[[sqlite3.Connection], object]) -> Response:
-    """What ``work`` reads, as JSON made in the same thread: listings are long."""
+    """The result of ``work`` as JSON, encoded in the same thread: listings are long."""
     return json_response(await reading(lambda db: json.dumps(work(db))))
 
 
@@ -122,7 +121,7 @@ def json_response(text: str, status: int = 200) -> Response:
 
 
 async def authenticate() -> None:
-    """Find out who calls; a token that is not valid is refused everywhere."""
+    """Identify the caller; an invalid token is refused everywhere."""
     header = request.headers.get("Authorization", "")
     g.hub_caller = None
     if header and request.path != f"{HUB_PATH}{TOKEN_PATH}":
@@ -134,7 +133,7 @@ async def authenticate() -> None:
 
 
 def caller() -> Caller | None:
-    """Who calls, if they said."""
+    """The caller, if authenticated."""
     account: Caller | None = g.hub_caller
     return account
 
@@ -174,7 +173,7 @@ def raw_segments() -> list[str]:
 
 
 def revision_and_path(verb: str, position: int) -> tuple[str, str]:
-    """What follows ``verb``, the segment at ``position``: a revision, and a path that may be empty."""
+    """Parse the revision and the path, maybe empty, after ``verb``, the segment at ``position``."""
     segments = raw_segments()
     if len(segments) < position + 2 or segments[position] != verb:
         raise HubError(404, "No such address")
@@ -206,18 +205,18 @@ async def sent_form() -> dict[str, str]:
 
 
 def flag(value: object) -> bool:
-    """Whether a query's or form's value says yes."""
+    """Whether a query's or form's value means yes."""
     return str(value).lower() in {"1", "true", "yes"}
 
 
-def limit(most: int, default: int) -> int:
+def limit(maximum: int, default: int) -> int:
     """The query's ``limit``, within bounds."""
     text = request.args.get("limit")
     if text is None:
         return default
     if not text.isascii() or not text.isdigit() or int(text[:9]) < 1:
         raise invalid("The limit is a number from 1 on")
-    return min(int(text[:9]), most)
+    return min(int(text[:9]), maximum)
 
 
 def failure(error: HubError, headers: Mapping[str, str] | None = None) -> Response:

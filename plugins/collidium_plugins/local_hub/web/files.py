@@ -11,14 +11,14 @@ from typing import Any, BinaryIO, Final
 
 from quart import Response, request
 from quart.wrappers.response import ResponseBody
+from werkzeug.http import parse_range_header
 
 from collidium_plugins.local_hub import history, repositories
 from collidium_plugins.local_hub.documents import entry_document, lfs_file_document
 from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
 from collidium_plugins.local_hub.history import Commit, last_changes
 from collidium_plugins.local_hub.names import Kind, is_path
-from collidium_plugins.local_hub.ranges import NotSatisfiable, Span, wanted_span
-from collidium_plugins.local_hub.repositories import Address, readable
+from collidium_plugins.local_hub.repositories import readable
 from collidium_plugins.local_hub.trees import Entry, Trees
 from collidium_plugins.local_hub.web.context import (
     DOCUMENT_BYTES,
@@ -122,18 +122,10 @@ async def _sent_paths() -> tuple[list[str], bool]:
 # -- downloads ---------------------------------------------------------------------------------------------
 
 
-async def resolve_model(namespace: str, name: str, rest: str) -> Response:
-    """``GET /{namespace}/{name}/resolve/{revision}/{path}``"""
-    return await _resolve(address("models", namespace, name), 2)
-
-
-async def resolve(kind: Kind, namespace: str, name: str, rest: str) -> Response:
-    """``GET /{kind}/{namespace}/{name}/resolve/{revision}/{path}``"""
-    return await _resolve(address(kind, namespace, name), 3)
-
-
-async def _resolve(place: Address, position: int) -> Response:
-    revision, path = revision_and_path("resolve", position)
+async def resolve(namespace: str, name: str, rest: str, kind: Kind = "models") -> Response:
+    """``GET [/{kind}]/{namespace}/{name}/resolve/{revision}/{path}``"""
+    place = address(kind, namespace, name)
+    revision, path = revision_and_path("resolve", 2 if kind == "models" else 3)
 
     def find(db: sqlite3.Connection) -> tuple[Commit, Entry]:
         repo = readable(db, place)
@@ -145,12 +137,11 @@ async def _resolve(place: Address, position: int) -> Response:
 
     commit, entry = await reading(find)
     headers = _headers(commit, entry)
-    try:
-        span = wanted_span(_range_header(headers["ETag"]), entry.size)
-    except NotSatisfiable:
+    requested = _requested_range(headers["ETag"], entry.size)
+    if requested is not None and not requested:
         error = HubError(416, f"The file has {entry.size} bytes")
         return failure(error, {"Content-Range": f"bytes */{entry.size}", "Accept-Ranges": "bytes"})
-    return _download(store().blobs.path(entry.sha256 or ""), entry.size, span, headers)
+    return _download(store().blobs.path(entry.sha256 or ""), entry.size, requested, headers)
 
 
 def _headers(commit: Commit, entry: Entry) -> dict[str, str]:
@@ -158,7 +149,7 @@ def _headers(commit: Commit, entry: Entry) -> dict[str, str]:
         "X-Repo-Commit": commit.oid,
         "ETag": f'"{entry.etag}"',
         "Accept-Ranges": "bytes",
-        # What somebody has uploaded must not run as a page of this server.
+        # Uploaded content must not run as a page of this server.
         "Content-Type": "application/octet-stream",
         "Content-Security-Policy": "default-src 'none'; sandbox",
         "X-Content-Type-Options": "nosniff",
@@ -168,17 +159,25 @@ def _headers(commit: Commit, entry: Entry) -> dict[str, str]:
     return headers
 
 
-def _range_header(etag: str) -> str | None:
-    condition = request.headers.get("If-Range")
-    return request.headers.get("Range") if condition in {None, etag} else None
+def _requested_range(etag: str, size: int) -> range | None:
+    """The bytes that are requested (RFC 9110, section 14), maybe none; None for the whole file.
+
+    An unknown header, or one with several ranges, means the whole file, as the standard allows.
+    """
+    header = request.headers.get("Range") if request.headers.get("If-Range") in {None, etag} else None
+    parsed = parse_range_header(header)
+    if parsed is None or parsed.units != "bytes" or len(parsed.ranges) != 1:
+        return None
+    start, stop = parsed.ranges[0]
+    return range(max(0, size + start) if start < 0 else start, size if stop is None else min(stop, size))
 
 
-def _download(path: Path, size: int, span: Span | None, headers: dict[str, str]) -> Response:
-    part = span or Span(0, size)
-    response = Response(b"" if request.method == "HEAD" else FilePart(path, part), 206 if span else 200)
+def _download(path: Path, size: int, requested: range | None, headers: dict[str, str]) -> Response:
+    part = requested or range(size)
+    response = Response(b"" if request.method == "HEAD" else FilePart(path, part), 206 if requested else 200)
     response.headers.update(headers)
-    response.headers["Content-Length"] = str(part.length)
-    if span:
+    response.headers["Content-Length"] = str(len(part))
+    if requested:
         response.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
     response.timeout = None  # a slow line may take its time
     return response
@@ -187,9 +186,9 @@ def _download(path: Path, size: int, span: Span | None, headers: dict[str, str])
 class FilePart(ResponseBody):
     """Part of a file, read in blocks by threads."""
 
-    def __init__(self, path: Path, span: Span) -> None:
+    def __init__(self, path: Path, part: range) -> None:
         self._path = path
-        self._span = span
+        self._part = part
         self._file: BinaryIO | None = None
 
     async def __aenter__(self) -> AsyncIterator[bytes]:
@@ -201,8 +200,8 @@ class FilePart(ResponseBody):
             self._file.close()
 
     async def _blocks(self, file: BinaryIO) -> AsyncIterator[bytes]:
-        file.seek(self._span.start)
-        rest = self._span.length
+        file.seek(self._part.start)
+        rest = len(self._part)
         while rest > 0:
             block = await asyncio.to_thread(file.read, min(BLOCK, rest))
             rest -= len(block)

@@ -1,4 +1,4 @@
-"""The hub's few pages for people: what every one of them is sent with."""
+"""The hub's few pages for users, and the headers of all of them."""
 
 from __future__ import annotations
 

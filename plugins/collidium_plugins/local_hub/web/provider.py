@@ -1,4 +1,4 @@
-"""What applications ask the hub as an OpenID provider, beside tokens."""
+"""Who the caller is, and what applications ask the hub as an OpenID provider besides tokens."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 
 from quart import Response
 
+from collidium_plugins.local_hub.documents import account_document
+from collidium_plugins.local_hub.failures import not_signed_in
 from collidium_plugins.local_hub.openid.keys import ALGORITHM, about, public_keys
 from collidium_plugins.local_hub.scopes import SCOPES
 from collidium_plugins.local_hub.web.context import (
@@ -63,6 +65,14 @@ async def userinfo() -> Response:
     response = json_response(json.dumps(claims | {"orgs": []}))
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+async def whoami() -> Response:
+    """``GET /api/whoami-v2``"""
+    account = caller()
+    if account is None:
+        raise not_signed_in()
+    return json_response(json.dumps(account_document(account)))
 
 
 def _challenge(status: int, error: str) -> Response:

@@ -1,4 +1,4 @@
-"""A repository as people see it in a browser, where links of the platform lead: its card and its files."""
+"""The page of a repository: its card and its files."""
 
 from __future__ import annotations
 
@@ -37,13 +37,8 @@ class File:
     address: str
 
 
-async def show_model(namespace: str, name: str) -> Response:
-    """``GET /{namespace}/{name}``"""
-    return await show("models", namespace, name)
-
-
-async def show(kind: Kind, namespace: str, name: str) -> Response:
-    """``GET /{kind}/{namespace}/{name}``"""
+async def show(namespace: str, name: str, kind: Kind = "models") -> Response:
+    """``GET [/{kind}]/{namespace}/{name}``"""
     if namespace in RESERVED:
         raise HubError(404, "This hub has no such address")
     place = address(kind, namespace, name)

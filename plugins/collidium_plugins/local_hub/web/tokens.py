@@ -1,4 +1,4 @@
-"""Tokens, for a code or for the refresh token that came with the last ones."""
+"""The token endpoint: tokens for a code or a refresh token."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid.grants import (
     ACCESS_SECONDS,
     Grant,
+    SingleUseToken,
     Tokens,
-    Voucher,
     issue,
     redeem,
 )
@@ -40,7 +40,7 @@ _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
 
 class TokenError(Exception):
-    """What is answered when nothing is given (RFC 6749, section 5.2)."""
+    """An error response of the token endpoint (RFC 6749, section 5.2)."""
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
@@ -86,7 +86,7 @@ async def _for_code(form: dict[str, str]) -> dict[str, Any]:
 
 
 async def _for_refresh_token(form: dict[str, str]) -> dict[str, Any]:
-    # A scope that is sent along is not heeded: the answer tells which ones the token has (section 3.3).
+    # A scope that is sent along is ignored: the response lists those of the token (section 3.3).
     name = client().id
     _, tokens = await _exchange(
         "refresh", _needed(form, "refresh_token"), lambda made: made.client_id == name
@@ -94,7 +94,7 @@ async def _for_refresh_token(form: dict[str, str]) -> dict[str, Any]:
     return _document(tokens)
 
 
-async def _exchange(kind: str, text: str, fits: Callable[[Voucher], bool]) -> tuple[Grant, Tokens]:
+async def _exchange(kind: str, text: str, fits: Callable[[SingleUseToken], bool]) -> tuple[Grant, Tokens]:
     def work(db: sqlite3.Connection) -> tuple[Grant, Tokens] | None:
         grant = redeem(db, kind, text, fits)
         return (grant, issue(db, grant)) if grant else None
@@ -124,12 +124,12 @@ def _document(tokens: Tokens) -> dict[str, Any]:
 
 
 def _authenticate(form: dict[str, str]) -> None:
-    """Check which application asks (section 2.3.1); a public one gives its name and no secret."""
+    """Authenticate the client (section 2.3.1); a public one sends its id and no secret."""
     header = request.headers.get("Authorization", "")
     if header and "client_secret" in form:
         raise TokenError("invalid_request", "The application proves itself in one way, not in two")
     given = _basic(header) if header else (_needed(form, "client_id"), form.get("client_secret", ""))
-    if given is None or not client().is_proved_by(*given):
+    if given is None or not client().has_credentials(*given):
         raise TokenError("invalid_client", "The hub does not know this application, or its secret is another")
     if form.get("client_id", client().id) != client().id:
         raise TokenError("invalid_request", "client_id is not the one of the Authorization header")

@@ -10,6 +10,7 @@ from quart import Response, request
 
 from collidium.api.bodies import ReceivedFile, receive_to_file
 from collidium_plugins.local_hub.blobs import LARGEST
+from collidium_plugins.local_hub.cards import BadCard, read_card
 from collidium_plugins.local_hub.commits import (
     REGULAR_BYTES,
     apply_commit,
@@ -26,6 +27,7 @@ from collidium_plugins.local_hub.repositories import Address, Repo, branch_head,
 from collidium_plugins.local_hub.signing import Upload
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
+    READERS,
     WRITERS,
     address,
     base_url,
@@ -44,6 +46,21 @@ FILES_PER_QUESTION: Final = 256
 OBJECTS_PER_QUESTION: Final = 1000
 XET_ADVICE: Final = "this-hub-takes-no-uploads-by-Xet;set-HF_HUB_DISABLE_XET=1"
 COMMIT_BYTES: Final = 2 * 1024**3
+
+
+async def validate_yaml() -> Response:
+    """``POST /api/validate-yaml``: may this text be a README?"""
+    content = (await sent_document()).get("content")
+    if not isinstance(content, str):
+        raise invalid("The content is a string")
+    try:
+        await in_thread(READERS, read_card, content)
+    except BadCard as error:
+        errors = [{"message": f"The front matter cannot be read: {error}"}]
+        return json_response(
+            json.dumps({"error": "Invalid front matter", "errors": errors, "warnings": []}), 400
+        )
+    return json_response('{"errors": [], "warnings": []}')
 
 
 async def preupload(kind: Kind, namespace: str, name: str, rest: str) -> Response:
@@ -87,7 +104,7 @@ def _mode(path: str, size: int) -> str:
 async def refuse_xet(kind: Kind, namespace: str, name: str, rest: str) -> Response:
     """``GET …/xet-write-token/{revision}``: the newest huggingface_hub uploads by Xet, whatever we answer.
 
-    Of an error it shows the address alone, so that this is what says what to do.
+    Of an error it shows the address alone, so the address says what to do.
     """
     return Response("", 307, {"Location": f"{base_url()}/api/xet/{XET_ADVICE}"})
 
@@ -95,13 +112,8 @@ async def refuse_xet(kind: Kind, namespace: str, name: str, rest: str) -> Respon
 # -- contents ------------------------------------------------------------------------------------------------
 
 
-async def lfs_batch_model(namespace: str, name: str) -> Response:
-    """``POST /{namespace}/{name}.git/info/lfs/objects/batch``"""
-    return await lfs_batch("models", namespace, name)
-
-
-async def lfs_batch(kind: Kind, namespace: str, name: str) -> Response:
-    """``POST /{kind}/{namespace}/{name}.git/info/lfs/objects/batch``"""
+async def lfs_batch(namespace: str, name: str, kind: Kind = "models") -> Response:
+    """``POST [/{kind}]/{namespace}/{name}.git/info/lfs/objects/batch``"""
     place = address(kind, namespace, name)
     sent = await sent_document()
     if sent.get("operation") != "upload" or sent.get("hash_algo", "sha256") != "sha256":
@@ -145,7 +157,7 @@ def _sent_object(item: object) -> tuple[str, int]:
 
 
 async def put_content(repo_id: int, oid: str) -> Response:
-    """``PUT /lfs/{repo_id}/{oid}``: the address is signed, so that the client need not say who it is"""
+    """``PUT /lfs/{repo_id}/{oid}``: the address is signed, so the client sends no token"""
     arguments = request.args
     try:
         upload = Upload(repo_id, oid, int(arguments.get("size", "")), int(arguments.get("expires", "")))
@@ -173,17 +185,12 @@ def _keep_upload(db: sqlite3.Connection, upload: Upload) -> None:
     keep_object(db, store().blobs, upload.repo_id, upload.sha256, upload.size)
 
 
-async def lfs_verify_model(namespace: str, name: str) -> Response:
-    """``POST /{namespace}/{name}.git/info/lfs/verify``"""
-    return await lfs_verify("models", namespace, name)
-
-
-async def lfs_verify(kind: Kind, namespace: str, name: str) -> Response:
-    """``POST /{kind}/{namespace}/{name}.git/info/lfs/verify``: has this content come?"""
+async def lfs_verify(namespace: str, name: str, kind: Kind = "models") -> Response:
+    """``POST [/{kind}]/{namespace}/{name}.git/info/lfs/verify``: was this content received?"""
     place = address(kind, namespace, name)
     oid, size = _sent_object(await sent_document())
     if await reading(lambda db: owns_object(db, writable(db, place), oid)) != size:
-        raise HubError(404, "The content has not come")
+        raise HubError(404, "The content was not received")
     return json_response("{}")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.leaderboard import board, provenance
-from collidium_plugins.webapps.routes import Route
 
 ROUTES: Final[list[Route]] = [
     ("GET", "", board.first),

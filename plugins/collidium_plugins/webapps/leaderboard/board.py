@@ -13,11 +13,10 @@ from werkzeug.datastructures import MultiDict
 
 from collidium.client import Submission, TaskCard
 from collidium.errors import NotFound
-from collidium_plugins.webapps.answers import see_other, with_query
 from collidium_plugins.webapps.context import backend
 from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing
-from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.rendering import render, see_other, with_query
 
 #: Places on a page.
 ROWS: Final = 50

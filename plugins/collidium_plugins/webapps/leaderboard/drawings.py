@@ -1,4 +1,4 @@
-"""Plots of a leaderboard, each with its words and its numbers for those who do not see it."""
+"""Plots of a leaderboard, each with a text and its numbers as a table."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from collidium_plugins.webapps.scales import Scale
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A plot, what it shows in words, and its numbers as a table."""
+    """A plot, its description, and its numbers as a table."""
 
     #: Its own on the page.
     id: str
     title: str
-    told: str
-    #: None where one value is all there is: the words tell it.
+    text: str
+    #: None where there is one value alone.
     plot: Plot | None
     headings: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -36,7 +36,7 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
             x=step.submitted_at.timestamp(),
             y=step.value,
             y_error=step.uncertainty,
-            told=f"{step.hub_username}: {written(step.value, step.uncertainty)}, {_day(step.submitted_at)}",
+            text=f"{step.hub_username}: {written(step.value, step.uncertainty)}, {_day(step.submitted_at)}",
             kind=_kind(metric, step),
         )
         for step in steps
@@ -44,7 +44,7 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
     return Drawing(
         id=f"best-{metric.name}",
         title=f"Best {metric.name} over time",
-        told=_course(metric, steps),
+        text=_course(metric, steps),
         plot=_course_plot(metric, steps, data, now) if len(steps) > 1 else None,
         headings=("Since", "Account", metric.name),
         rows=[
@@ -70,8 +70,8 @@ def _course_plot(metric: Metric, steps: Sequence[BestStep], data: Sequence[Datum
 
 
 def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> Drawing:
-    """Two metrics that are traded: the front, and the best places beside it."""
-    assert card.pareto is not None  # noqa: S101 -- who asks for it has seen it
+    """Two metrics that are traded: the front, and the best places next to it."""
+    assert card.pareto is not None  # noqa: S101 -- checked by the caller
     named = {metric.name: metric for metric in card.metrics}
     y, x = (named[name] for name in card.pareto)
     placed = {place.submission_id: place for place in (*best, *on_front)}.values()
@@ -80,7 +80,7 @@ def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> D
     return Drawing(
         id="front",
         title=f"Pareto front of {y.name} and {x.name}",
-        told=f"{len(ours)} of the places shown are on the front: no other is at least as good in both "
+        text=f"{len(ours)} of the places shown are on the front: no other is at least as good in both "
         "metrics and better in one.",
         plot=charts.plot(
             data,
@@ -109,7 +109,7 @@ def _traded(place: Place, x: Metric, y: Metric) -> Datum | None:
         y=up,
         x_error=place.uncertainties.get(x.name),
         y_error=place.uncertainties.get(y.name),
-        told=f"{place.rank}. {place.hub_username}: {written(up)}, {written(across)}",
+        text=f"{place.rank}. {place.hub_username}: {written(up)}, {written(across)}",
         kind="front" if place.pareto else "other",
     )
 
@@ -146,7 +146,7 @@ def _axis_name(metric: Metric) -> str:
 
 
 def _time_name(begin: datetime, end: datetime) -> str:
-    """What the ticks alone do not tell."""
+    """The unit, and the date where the ticks show hours."""
     return f"UTC, {end.astimezone(UTC):%-d %b %Y}" if end - begin < timedelta(days=2) else "UTC"
 
 

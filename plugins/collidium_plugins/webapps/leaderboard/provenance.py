@@ -17,10 +17,9 @@ from collidium.errors import (
     TooManyRequests,
     Unavailable,
 )
-from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back
 from collidium_plugins.webapps.context import backend, backend_as_user, origin, web
 from collidium_plugins.webapps.leaderboard.board import address_of_place
-from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other
 
 #: What links may be refused for, so that the page of the submission is the right place to tell it.
 _REFUSALS: Final = (Forbidden, InvalidInput, TooManyRequests, Unavailable)
@@ -60,7 +59,7 @@ async def _page(
         commands=_commands(submission),
         links={name: getattr(submission, name) or "" for name in _LINKS} | dict(typed or {}),
         refusal=refusal,
-        come_back=when_to_come_back(refusal),
+        retry_after=retry_after(refusal),
         address=f"{web().api_base or origin()}/v1/submissions/{submission.submission_id}",
     )
 

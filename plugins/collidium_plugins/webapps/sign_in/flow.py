@@ -1,4 +1,4 @@
-"""OAuth's authorization code with PKCE (RFC 6749, 4.1; RFC 7636; RFC 9700), as the hub's client."""
+"""OAuth's authorization code with PKCE (RFC 6749, 4.1; RFC 7636; RFC 9700), and OpenID Connect's id token."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ from typing import Any, Final
 from authlib.oauth2.auth import ClientAuth
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from authlib.oidc.core import CodeIDToken
+from joserfc import jwt
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import KeySet
 
 from collidium.errors import BadRequest, Forbidden, UpstreamError
-from collidium_plugins.webapps.sign_in import id_tokens
-from collidium_plugins.webapps.sign_in.departures import Departure
-from collidium_plugins.webapps.sign_in.hub import Hub
+from collidium.sessions import PendingSignIn
+from collidium_plugins.webapps.sign_in.provider import Provider
 
-#: Characters of what the hub says of a refusal that are passed on.
-LONGEST_SAYING: Final = 200
+#: Characters of the hub's error messages that are shown.
+LONGEST_ERROR: Final = 200
+#: Asymmetric ones alone: nobody but the hub has the key that signs.
+ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+#: Seconds by which two clocks may differ.
+LEEWAY_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What the hub gave: a token to act with, and the seconds it holds, if it said."""
+    """A token to act with, and the seconds for which it is valid, if the hub said."""
 
     token: str = field(repr=False)
     expires_in: float | None
@@ -32,63 +39,63 @@ class Grant:
 class Client:
     """The pages as the hub knows them."""
 
-    hub: Hub
+    provider: Provider
     client_id: str
     secret: str | None = field(repr=False)
     scopes: Sequence[str]
 
-    async def way_to_the_hub(self, departure: Departure) -> str:
-        """The address at which somebody agrees to the sign-in. Raises Unavailable and UpstreamError."""
-        provider = await self.hub.provider()
+    async def authorization_url(self, sign_in: PendingSignIn) -> str:
+        """The hub's address at which the user agrees to the sign-in. Raises Unavailable and UpstreamError."""
+        endpoints = await self.provider.endpoints()
         address = prepare_grant_uri(
-            provider.authorization_endpoint,
+            endpoints.authorization_endpoint,
             self.client_id,
             "code",
-            redirect_uri=departure.redirect_uri,
+            redirect_uri=sign_in.redirect_uri,
             scope=list(dict.fromkeys(("openid", *self.scopes))),
-            state=departure.state,
-            nonce=departure.nonce,
-            code_challenge=create_s256_code_challenge(departure.verifier),
+            state=sign_in.state,
+            nonce=sign_in.nonce,
+            code_challenge=create_s256_code_challenge(sign_in.verifier),
             code_challenge_method="S256",
         )
         return str(address)
 
-    async def redeem(self, departure: Departure, code: str) -> Grant:
+    async def redeem(self, sign_in: PendingSignIn, code: str) -> Grant:
         """The token for a code, from the hub and for this sign-in.
 
         Raises BadRequest for a code that is none or was used, and Unavailable and UpstreamError.
         """
         body = prepare_token_request(
             "authorization_code",
-            redirect_uri=departure.redirect_uri,
+            redirect_uri=sign_in.redirect_uri,
             code=code,
-            code_verifier=departure.verifier,
+            code_verifier=sign_in.verifier,
         )
         method = "client_secret_basic" if self.secret else "none"
         _, headers, body = ClientAuth(self.client_id, self.secret, method).prepare("POST", "", {}, body)
-        status, answer = await self.hub.token(body, headers)
+        status, answer = await self.provider.token(body, headers)
         if status != 200:
             raise _refusal(answer)
         grant = _grant(answer)
-        await self._check(answer.get("id_token"), departure, grant)
+        await self._check(answer.get("id_token"), sign_in, grant)
         return grant
 
-    async def _check(self, id_token: object, departure: Departure, grant: Grant) -> None:
+    async def _check(self, id_token: object, sign_in: PendingSignIn, grant: Grant) -> None:
         if not isinstance(id_token, str):
-            raise UpstreamError("the hub did not say who signed in: there is no id token")
-        provider = await self.hub.provider()
+            raise UpstreamError("the hub's answer has no id token")
+        endpoints = await self.provider.endpoints()
         for anew in (False, True):
             try:
-                id_tokens.check(
+                check_id_token(
                     id_token,
-                    await self.hub.keys(anew=anew),
-                    issuer=provider.issuer,
+                    await self.provider.keys(anew=anew),
+                    issuer=endpoints.issuer,
                     client_id=self.client_id,
-                    nonce=departure.nonce,
+                    nonce=sign_in.nonce,
                     access_token=grant.token,
                 )
-            except id_tokens.UnknownKey:
-                # The hub may have a new key since it was asked.
+            except UnknownKey:
+                # The hub may have a new key.
                 if anew:
                     raise
             else:
@@ -96,18 +103,18 @@ class Client:
 
 
 def denial(error: str, description: str) -> BadRequest | Forbidden | UpstreamError:
-    """What the hub says instead of a code (RFC 6749, 4.1.2.1)."""
-    said = f": {description[:LONGEST_SAYING]}" if description else ""
+    """The error that the hub sent instead of a code (RFC 6749, 4.1.2.1)."""
+    said = f": {description[:LONGEST_ERROR]}" if description else ""
     if error == "access_denied":
-        return Forbidden(f"you were not signed in, as the hub was told not to{said}")
-    return UpstreamError(f"the hub did not sign you in ({error[:LONGEST_SAYING]}){said}")
+        return Forbidden(f"you were not signed in: access was denied at the hub{said}")
+    return UpstreamError(f"the hub did not sign you in ({error[:LONGEST_ERROR]}){said}")
 
 
 def _refusal(answer: Mapping[str, Any]) -> BadRequest | UpstreamError:
     if answer.get("error") == "invalid_grant":
         return BadRequest("this sign-in was used or took too long; sign in again")
     # Its description may repeat what was sent.
-    return UpstreamError(f"the hub gave no token ({str(answer.get('error'))[:LONGEST_SAYING]})")
+    return UpstreamError(f"the hub gave no token ({str(answer.get('error'))[:LONGEST_ERROR]})")
 
 
 def _grant(answer: Mapping[str, Any]) -> Grant:
@@ -118,3 +125,34 @@ def _grant(answer: Mapping[str, Any]) -> Grant:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return Grant(token, None)
     return Grant(token, float(seconds))
+
+
+# -- id tokens ----------------------------------------------------------------------------------------
+
+
+class UnknownKey(UpstreamError):
+    """Signed with a key that the hub does not publish."""
+
+
+def check_id_token(
+    text: str, keys: KeySet, *, issuer: str, client_id: str, nonce: str, access_token: str
+) -> dict[str, Any]:
+    """The claims of an id token that is the issuer's, for this client and this sign-in, and still holds.
+
+    By OpenID Connect Core, 3.1.3.7. Raises UnknownKey, and UpstreamError for whatever else is wrong.
+    """
+    try:
+        token = jwt.decode(text, keys, algorithms=ALGORITHMS)
+        claims = CodeIDToken(
+            token.claims,
+            token.header,
+            {"iss": {"essential": True, "value": issuer}, "aud": {"essential": True, "value": client_id}},
+            {"nonce": nonce, "client_id": client_id, "access_token": access_token},
+        )
+        claims.validate(leeway=LEEWAY_SECONDS)
+    except InvalidKeyIdError:
+        raise UnknownKey("the hub's id token is signed with a key that the hub does not name") from None
+    except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
+        # The library reads the claims as if their types were right.
+        raise UpstreamError(f"the hub's id token is not accepted ({type(error).__name__})") from None
+    return dict(claims)

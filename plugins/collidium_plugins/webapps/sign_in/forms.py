@@ -1,49 +1,67 @@
-"""Forms of ours alone: what another site has a browser send is refused (CSRF)."""
+"""Before a page is made: which session the browser has, and whether what it sends comes from our forms."""
 
 from __future__ import annotations
 
-import hmac
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from quart import current_app, request
+from quart import Response, current_app, g, request
 
-from collidium.errors import Forbidden
+from collidium.api import browsers
+from collidium.sessions import Session
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+#: Of a form, what the header :data:`~collidium.api.browsers.CSRF_HEADER` is of a script.
 FIELD: Final = "csrf_token"
-HEADER: Final = "X-CSRF-Token"
-SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+FRONT: Final = "/"
+LONGEST: Final = 2000
 
+_STATIC: Final = "/web/static/"
 _READS_ITS_FORM: Final = "_reads_its_form"
-_FOREIGN: Final = "this was not sent from a page of ours, so nothing was done; go back and try again"
+#: A path from the root. To browsers a backslash is a slash, two slashes begin a host, and breaks are nothing.
+_LOCAL: Final = re.compile(r"/(?!/)[!-\[\]-~]*")
 
 
-async def refuse_foreign(session: Session) -> None:
-    """Raise Forbidden for what changes something and was not sent by a page of this session.
+# -- the session --------------------------------------------------------------------------------------
 
-    The proof is the session's secret, in the header or in the form's field; and the browser must not say that
-    the page was another's. Of a handler that :func:`reads_its_form` the browser's word has to be there, and
-    the field is the handler's to look at.
-    """
-    own = sent_by_us()
-    if own is False:
-        raise Forbidden(_FOREIGN)
-    if HEADER in request.headers:
-        secret = request.headers[HEADER]
-    elif own and _is_read_by_its_handler():
+
+async def find_session() -> None:
+    """Find the session of the request, if there is one. Raises Forbidden for another site's request."""
+    # A page has many of these, which are the same for everybody.
+    if request.path.startswith(_STATIC):
+        return
+    key = browsers.read_cookie(context.web().settings, browsers.SESSION)
+    session = await context.web().sessions.find(key) if key else None
+    g.web_session, g.web_session_ended = session, bool(key) and session is None
+    if session is not None and request.method not in browsers.SAFE:
+        await _require_own(session)
+
+
+async def forget_ended(response: Response) -> Response:
+    """Have the browser drop the cookie of a session that has ended, unless it was given another one."""
+    if g.get("web_session_ended") and context.viewer() is None:
+        browsers.delete_cookie(context.web().settings, response, browsers.SESSION)
+    return response
+
+
+async def _require_own(session: Session) -> None:
+    """Raise Forbidden for what was not sent by a page of this session."""
+    browsers.require_own_origin(context.web().settings)
+    if browsers.CSRF_HEADER in request.headers:
+        secret = request.headers[browsers.CSRF_HEADER]
+    elif _is_read_by_its_handler():
         return
     else:
         secret = (await request.form).get(FIELD, "") if is_form() else ""
-    require_own(session, secret)
+    browsers.require_secret(session.key, secret)
 
 
 def reads_its_form(handler: F) -> F:
-    """Say that a handler reads a form with a file as it comes, and asks :func:`require_own` itself."""
+    """Mark a handler that reads a form with a file as it comes, and checks the field of the secret itself."""
     setattr(handler, _READS_ITS_FORM, True)
     return handler
 
@@ -53,24 +71,32 @@ def _is_read_by_its_handler() -> bool:
     return request.mimetype == "multipart/form-data" and getattr(handler, _READS_ITS_FORM, False)
 
 
-def require_own(session: Session, secret: str) -> None:
-    """Raise Forbidden for a secret that is not what the forms of this session hold."""
-    if not hmac.compare_digest(session.csrf.encode(), secret.encode()):
-        raise Forbidden(_FOREIGN)
-
-
 def is_form() -> bool:
     """Whether the body is a form without files, which is small."""
     return request.mimetype == "application/x-www-form-urlencoded"
 
 
-def sent_by_us() -> bool | None:
-    """Whether a page of ours sent the request, by what the browser says; None where it says nothing."""
-    site = request.headers.get("Sec-Fetch-Site")
-    if site is not None and site != "same-origin":
-        return False
-    origin = request.headers.get("Origin")
-    if origin is None:
-        return None if site is None else True
-    # Hosts alone: a proxy in front may have taken the TLS off.
-    return urlsplit(origin).netloc.lower() == urlsplit(context.origin()).netloc.lower()
+# -- where a sign-in leads back to --------------------------------------------------------------------
+
+
+def local(address: str) -> str:
+    """The address if it is a page of ours, else the front page."""
+    if len(address) > LONGEST or not _LOCAL.fullmatch(address) or address.startswith("/web/"):
+        return FRONT
+    return address
+
+
+def this_page() -> str:
+    """The address that is asked for, with its query."""
+    return local(request.full_path.rstrip("?"))
+
+
+async def page_to_return_to() -> str:
+    """The page to show after a sign-in, with what the user typed into its form."""
+    if request.method in {"GET", "HEAD"}:
+        return this_page()
+    came_from = urlsplit(request.headers.get("Referer", ""))
+    page = came_from.path if came_from.netloc == request.host else FRONT
+    typed = [item for item in (await request.form).items(multi=True) if item[0] != FIELD] if is_form() else []
+    with_typed = local(f"{page}?{urlencode(typed)}" if typed else page)
+    return local(page) if with_typed == FRONT else with_typed

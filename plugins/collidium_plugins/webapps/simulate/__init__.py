@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from collidium_plugins.webapps.routes import Route
+from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.simulate import ordering, requests
 
 ROUTES: Final[list[Route]] = [
     ("GET", "", ordering.show),
-    ("POST", "", ordering.order),
+    ("POST", "", ordering.place_order),
     ("GET", "/latest", requests.latest),
     ("GET", "/requests", requests.show_all),
     ("GET", "/requests/<request_id>", requests.show),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from collidium.client import Knobs, Preset
+from collidium.client import OrderLimits, Preset
 from collidium.errors import InvalidInput
 
 _KEY: Final = re.compile(r"[\w-]{32}", re.ASCII)
@@ -18,8 +18,8 @@ _LONGEST: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Knobwise:
-    """An order as its numbers."""
+class Order:
+    """What the form orders, as numbers."""
 
     channel: str
     events: int
@@ -52,21 +52,21 @@ class Form:
         return replace(self, key=key) if _KEY.fullmatch(key) else self
 
     @classmethod
-    def untouched(cls, knobs: Knobs, presets: Sequence[Preset]) -> Form:
+    def untouched(cls, limits: OrderLimits, presets: Sequence[Preset]) -> Form:
         """The form as it is first shown: the first preset."""
-        seed = str(knobs.default_seed)
+        seed = str(limits.default_seed)
         for preset in presets:
             return cls(preset.channel, str(preset.events), str(preset.pileup), seed, False, _new_key())
-        channel = knobs.channels[0] if knobs.channels else ""
-        return cls(channel, str(knobs.events.least), str(knobs.pileup.least), seed, False, _new_key())
+        channel = limits.channels[0] if limits.channels else ""
+        return cls(channel, str(limits.events.minimum), str(limits.pileup.minimum), seed, False, _new_key())
 
-    def knobs(self) -> Knobwise:
-        """The order, whose numbers are the backend's to judge. Raises InvalidInput for what is no number."""
+    def order(self) -> Order:
+        """The order, which the backend validates. Raises InvalidInput for what is no number."""
         wrong = [name for name in ("events", "pileup", "seed") if not _WHOLE.fullmatch(getattr(self, name))]
         if wrong:
-            told = [{"field": name, "detail": "a whole number"} for name in wrong]
-            raise InvalidInput(f"{' and '.join(wrong)}: whole numbers are needed", errors=told)
-        return Knobwise(self.channel, int(self.events), int(self.pileup), int(self.seed))
+            errors = [{"field": name, "detail": "a whole number"} for name in wrong]
+            raise InvalidInput(f"{' and '.join(wrong)}: whole numbers are needed", errors=errors)
+        return Order(self.channel, int(self.events), int(self.pileup), int(self.seed))
 
     def anew(self) -> Form:
         """The same as another order."""

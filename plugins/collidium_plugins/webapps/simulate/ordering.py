@@ -9,7 +9,7 @@ from typing import Final
 
 from quart import Response, request
 
-from collidium.client import Account, Estimate, Knobs, Page, Preset, SimulationRequest
+from collidium.client import Account, Estimate, OrderLimits, Page, Preset, SimulationRequest
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -20,12 +20,11 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.answers import refused, see_other, when_to_come_back, with_query
-from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other, with_query
 from collidium_plugins.webapps.simulate.form import Form
 from collidium_plugins.webapps.simulate.requests import LATEST, output_of
 
-#: What an order may be refused for, so that the form is the right place to tell it.
+#: Errors that are shown on the form.
 _REFUSALS: Final = (Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable)
 _SENT_BEFORE: Final = (
     "this form was sent before with other values; it is a new order now: look it over and send it again"
@@ -36,19 +35,19 @@ _SENT_BEFORE: Final = (
 class Offer:
     """What may be ordered, and whether orders are taken now."""
 
-    knobs: Knobs
+    limits: OrderLimits
     presets: Sequence[Preset]
     frozen: bool
 
     def form(self, typed: Mapping[str, str]) -> Form:
         """The form with what was typed, or what the name of a preset stands for."""
         named = [preset for preset in self.presets if preset.name == typed.get("preset")]
-        return Form.untouched(self.knobs, named or self.presets).filled_in(typed)
+        return Form.untouched(self.limits, named or self.presets).filled_in(typed)
 
 
 @dataclass(frozen=True, slots=True)
 class Customer:
-    """Who may order, and their latest requests; None: nobody who is signed in, or somebody banned."""
+    """The viewer's account and its latest requests; None without a sign-in, and for a banned account."""
 
     account: Account | None = None
     requests: Page[SimulationRequest] | None = None
@@ -61,19 +60,19 @@ async def show() -> Response:
     return await _page(offer, customer, offer.form(request.args), asked="channel" in request.args)
 
 
-async def order() -> Response:
+async def place_order() -> Response:
     """``POST /simulate``: order what the form says; sent twice it is one order."""
     context.signed_in()
     offer = await _offer()
     typed = await request.form
     form = offer.form(typed).sent_with(typed.get("key", ""))
     try:
-        knobs = form.knobs()
+        order = form.order()
         placed = await context.backend_as_user().simulate(
-            knobs.channel,
-            knobs.events,
-            knobs.pileup,
-            seed=knobs.seed,
+            order.channel,
+            order.events,
+            order.pileup,
+            seed=order.seed,
             private=form.private,
             idempotency_key=form.key,
         )
@@ -81,14 +80,14 @@ async def order() -> Response:
         return await _page(offer, await _customer(), form.anew(), refusal=Conflict(_SENT_BEFORE))
     except _REFUSALS as refusal:
         return await _page(offer, await _customer(), form, refusal=refusal)
-    told = "free" if placed.cached else "now"
-    return see_other(with_query(f"/simulate/requests/{placed.request_id}", ordered=told))
+    ordered = "free" if placed.cached else "now"
+    return see_other(with_query(f"/simulate/requests/{placed.request_id}", ordered=ordered))
 
 
 async def _offer() -> Offer:
     backend = context.backend()
-    knobs, presets, ready = await asyncio.gather(backend.knobs(), backend.presets(), backend.ready())
-    return Offer(knobs, presets.items, bool(ready.submissions_frozen))
+    limits, presets, ready = await asyncio.gather(backend.limits(), backend.presets(), backend.ready())
+    return Offer(limits, presets.items, bool(ready.submissions_frozen))
 
 
 async def _customer() -> Customer:
@@ -121,8 +120,8 @@ async def _page(
         problem=problem,
         faults={str(fault.get("field")): fault.get("detail") for fault in problem.errors} if problem else {},
         refusal=refusal,
-        come_back=when_to_come_back(refusal),
-        too_dear=_too_dear(customer, price),
+        retry_after=retry_after(refusal),
+        too_expensive=_is_too_expensive(customer, price),
         output_of=output_of,
     )
     return refused(response, refusal) if refusal else response
@@ -131,11 +130,11 @@ async def _page(
 async def _price(form: Form) -> tuple[Estimate | None, CollidiumError | None]:
     """What the form costs as it stands, or why that cannot be ordered."""
     try:
-        knobs = form.knobs()
-        return await context.backend().estimate(knobs.channel, knobs.events, knobs.pileup), None
+        order = form.order()
+        return await context.backend().estimate(order.channel, order.events, order.pileup), None
     except InvalidInput as problem:
         return None, problem
 
 
-def _too_dear(customer: Customer, price: Estimate | None) -> bool:
+def _is_too_expensive(customer: Customer, price: Estimate | None) -> bool:
     return customer.account is not None and price is not None and price.credits > customer.account.credits

@@ -11,10 +11,9 @@ from quart import Response, request
 from collidium.client import SimulationRequest
 from collidium.errors import CollidiumError, Conflict, Forbidden
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.answers import refused, see_other, with_query
-from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.rendering import refused, render, see_other, with_query
 
-#: Requests beside the form, and on a page of all.
+#: Requests next to the form, and on a page of all.
 LATEST: Final = 8
 PAGE: Final = 25
 STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
@@ -27,9 +26,9 @@ class Output:
     """The dataset that a request made."""
 
     repo: str
-    #: Its page on the hub; None of what is private on the local hub, whose pages know nobody.
+    #: Its page on the hub; None for what is private on the local hub, whose pages have no sign-in.
     address: str | None
-    #: Its first event in the display; None of what is private, which the display does not see.
+    #: Its first event in the display; None for what is private, which the display does not see.
     first_event: str | None
 
 
@@ -101,7 +100,7 @@ def output_of(found: SimulationRequest) -> Output | None:
     )
 
 
-def _page_of(told: str, repo: str, *, private: bool) -> str | None:
+def _page_of(address: str, repo: str, *, private: bool) -> str | None:
     if context.web().settings.hub_url:
-        return told
+        return address
     return None if private else f"{context.hub_url()}/datasets/{repo}"

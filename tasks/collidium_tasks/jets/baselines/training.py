@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import Tables
+from collidium_tasks.common import whole_table
 from collidium_tasks.jets.baselines.features import NAMES, features
 from collidium_tasks.jets.baselines.trees import TRAINING
-from collidium_tasks.learning import whole_table
 
 
 def training_table(tables: Tables) -> pa.Table:

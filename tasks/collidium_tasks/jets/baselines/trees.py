@@ -1,6 +1,6 @@
 """Gradient-boosted trees on the tracks of a jet (J. Friedman, Annals of Statistics 29 (2001) 1189).
 
-They are grown from jets that come with the package, simulated for that with a seed of their own.
+They are trained on jets that come with the package, simulated with a seed of their own.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import Tables
+from collidium_tasks.common import shipped
 from collidium_tasks.jets.baselines import predictions
 from collidium_tasks.jets.baselines.features import NAMES, Features, features
 from collidium_tasks.jets.truth import BOTTOM, CHARM
-from collidium_tasks.learning import shipped
 
-#: Features and flavours of jets; :mod:`~collidium_tasks.jets.baselines.training` wrote it.
+#: Features and flavours of jets; :mod:`~collidium_tasks.jets.baselines.training` writes it.
 TRAINING: Final = "training.parquet"
 _SETTINGS: Final[Mapping[str, Any]] = {
     "max_iter": 120,
@@ -39,7 +39,7 @@ def reconstruct(tables: Tables) -> pa.Table:
     jets = features(tables)
     if not len(jets):
         return predictions(tables["jets"], np.empty(0), np.empty(0))
-    trees, one_thread = _grown()
+    trees, one_thread = _trained()
     with one_thread():
         probability = dict(
             zip(trees.classes_.tolist(), trees.predict_proba(jets.astype(np.float32)).T, strict=True)
@@ -48,8 +48,8 @@ def reconstruct(tables: Tables) -> pa.Table:
 
 
 @cache
-def _grown() -> tuple[Any, Callable[[], AbstractContextManager[Any]]]:
-    """The trees, and what keeps their arithmetic to one thread: it is little, and sums have one order."""
+def _trained() -> tuple[Any, Callable[[], AbstractContextManager[Any]]]:
+    """The trees, and a context that limits them to one thread, for sums in one order."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import, and an extra
     from threadpoolctl import threadpool_limits
 
@@ -61,9 +61,9 @@ def _grown() -> tuple[Any, Callable[[], AbstractContextManager[Any]]]:
 
 
 def training() -> tuple[Features, npt.NDArray[np.uint8]]:
-    """Features, shape (jets, features), and flavours of the jets that trees are grown from."""
+    """Features, shape (jets, features), and flavours of the training jets."""
     table = pq.read_table(pa.BufferReader(shipped(__name__, TRAINING)))
     if table.column_names != [*NAMES, "flavour"]:
-        raise ValueError(f"{TRAINING} has other features: make it anew")
+        raise ValueError(f"{TRAINING} has other features: create it again")
     columns = [np.asarray(table.column(name)) for name in NAMES]
     return np.stack(columns, axis=1), np.asarray(table.column("flavour"))

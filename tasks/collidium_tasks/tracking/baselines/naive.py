@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collidium_tasks.tracking.baselines.hits import EventHits, events_of, predictions
+from collidium_tasks.tracking.baselines import EventHits, events_of, predictions
 
 #: Bins in azimuth and in pseudorapidity, the latter between -4 and 4.
 PHI_BINS = 64

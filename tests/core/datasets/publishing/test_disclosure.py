@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collidium.datasets.publishing.disclosure import with_history
-from collidium.datasets.publishing.edition import ConfigFiles
+from collidium.datasets.publishing.version import ConfigFiles
 from collidium.errors import Conflict
 
 

@@ -15,8 +15,7 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium.datasets.publishing import shuffling
 from collidium.datasets.publishing.mixing import Mixed, Mixing, mix
-from collidium.datasets.publishing.preparing import prepare
-from collidium.datasets.publishing.publication import Publication, Withholding
+from collidium.datasets.publishing.preparing import Publication, Withholding, prepare
 from collidium.datasets.publishing.survey import survey
 from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import write_dataset
@@ -129,7 +128,7 @@ def test_the_mix_is_its_owners_alone(mixed: Mixed) -> None:
 # -- what an attacker has -------------------------------------------------------------------------------
 
 
-def test_the_truth_part_has_the_channels_and_the_public_part_has_not(parts: Withheld) -> None:
+def test_only_the_truth_part_has_the_channels(parts: Withheld) -> None:
     assert read(parts.public, "channels")["channel"].null_count == len(EVENTS)
     assert hits_per_event(parts.truth) == [CHANNELS[name][1] for name in channels_of(parts.truth)]
     assert hits_per_event(parts.public) == hits_per_event(parts.truth)

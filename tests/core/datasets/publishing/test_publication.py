@@ -20,8 +20,9 @@ from tests.hub import HubServer, hub, own_hub
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
-from collidium.datasets.manifest import MANIFEST
-from collidium.datasets.publishing.publication import Publication, Published, Withholding, publish
+from collidium.datasets.cards import MANIFEST
+from collidium.datasets.publishing.preparing import Publication, Withholding
+from collidium.datasets.publishing.publication import Published, publish
 from collidium.errors import (
     Conflict,
     Forbidden,
@@ -209,7 +210,7 @@ async def test_a_history_that_has_the_truth_is_not_added_to(ada: Ada, source: Pa
         await ada.publish(source, withholding=withholding)
     closed = replace(ada, name="closed-from-the-first")
     await closed.publish(source, withholding=withholding)
-    with pytest.raises(Conflict, match="would be told"):
+    with pytest.raises(Conflict, match="would be published: add"):
         await closed.publish(source)
     assert len(closed.titles()) == 2
 
@@ -256,9 +257,7 @@ async def test_publishing_again_makes_no_commit(ada: Ada, source: Path) -> None:
     assert ada.tags() == {"v1": first.revision}
 
 
-async def test_a_changed_dataset_is_a_new_version_and_the_old_one_stays(
-    ada: Ada, source: Path, tmp_path: Path
-) -> None:
+async def test_a_changed_dataset_is_a_new_version(ada: Ada, source: Path, tmp_path: Path) -> None:
     first = await ada.publish(source, tag="v1")
     for path in source.rglob("*.parquet"):
         path.unlink()
@@ -310,7 +309,7 @@ async def test_one_config_of_several_is_chosen(ada: Ada, source: Path) -> None:
     }
 
 
-async def test_what_its_owner_adds_stays_and_what_they_delete_comes_back(ada: Ada, source: Path) -> None:
+async def test_added_files_stay_and_deleted_ones_are_restored(ada: Ada, source: Path) -> None:
     await ada.publish(source)
     api = ada.server.api("ada")
     lost = f"data/{CONFIG}_tracks/train-00001-of-00003.parquet"
@@ -331,7 +330,7 @@ async def test_of_publishers_at_once_one_commits(ada: Ada, source: Path) -> None
 # -- interrupted ----------------------------------------------------------------------------------------
 
 
-async def test_killed_before_its_commit_nothing_is_seen_and_nothing_sent_again(
+async def test_killed_before_its_commit_nothing_is_sent_again(
     ada_alone: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):

@@ -140,7 +140,7 @@ def test_killed_anywhere_it_is_finished_by_the_same_command(site: Site, source: 
         seen.append(len(files))
     assert seen == [0, 0, 4 * 3 + 2], "nothing, or all of it"
     assert hub.list_repo_refs("host/killed", repo_type="dataset").tags == []
-    assert "All of it was there already." in site.run(*command, token=site.host).stderr
+    assert "Nothing has changed since the last version." in site.run(*command, token=site.host).stderr
     (tag,) = hub.list_repo_refs("host/killed", repo_type="dataset").tags
     assert (tag.name, len(hub.list_repo_commits("host/killed", repo_type="dataset"))) == ("v1", 2)
 
@@ -153,7 +153,7 @@ def test_what_is_shown(site: Site, source: Path) -> None:
     assert f"{CONFIG} (10 events)" in done.stdout
     again = site.run(*command, token=site.host)
     assert again.stdout == done.stdout
-    assert "All of it was there already." in again.stderr
+    assert "Nothing has changed since the last version." in again.stderr
 
 
 @pytest.mark.parametrize(

@@ -338,7 +338,7 @@ def test_columns_that_nobody_has_heard_of_are_withheld(tmp_path: Path, tables: d
         assert not any(b"seed" in (field.metadata or {}) for field in pq.read_schema(path))
 
 
-def test_a_position_of_another_name_is_public_unless_there_is_a_better_one(tmp_path: Path) -> None:
+def test_position_alias_is_public_unless_a_better_one_exists(tmp_path: Path) -> None:
     parts = split_real(tmp_path, {"x": "tx", "y": "ty", "z": "tz"})
     closed = read(parts.public, "tracker_hits", EventRange(3, 5))
     assert closed.column("x").null_count == 0

@@ -1,19 +1,53 @@
-"""Operator actions on an account: grant, deduct, ban, unban."""
+"""Operator actions on an account: grant, deduct, ban, unban; and the amounts that operators type."""
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from collidium.errors import NotFound
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.accounts.amounts import amount, problem_with
 from collidium_tui.widgets.ask import Question
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, needed
 
+#: The maximum of the server.
+LARGEST: Final = Decimal(10) ** 9
+
+# Plain digits: 1e9, nan or ٣ are easily misread.
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?")
+
+
+def amount(typed: str) -> Decimal:
+    """Credits to be granted, or deducted when negative. Raises ValueError that says what is wrong."""
+    if not _NUMBER.fullmatch(typed):
+        raise ValueError("is a number like 25, 0.5 or -10")
+    delta = Decimal(typed)
+    if delta == 0:
+        raise ValueError("0 changes nothing")
+    if abs(delta) > LARGEST:
+        raise ValueError(f"is at most {LARGEST:,} credits")
+    if delta != delta.quantize(Decimal("0.001")):
+        raise ValueError("has at most three decimal places")
+    return delta
+
+
+def problem_with(typed: str, balance: Decimal) -> str | None:
+    """What is wrong with a grant to an account with that balance; None: nothing."""
+    try:
+        after = balance + amount(typed)
+    except ValueError as error:
+        return str(error)
+    if after < 0:
+        return f"takes more than there is: the balance is {balance:,}"
+    if after > LARGEST:
+        return f"no balance may exceed {LARGEST:,} credits"
+    return None
+
 
 async def grant(screen: ConsoleScreen[Any], name: str) -> None:
-    """Give credits, or take them, after the balance before and after was seen."""
+    """Grant or deduct credits, after showing the balance before and after."""
     account = await screen.session.call(lambda client: client.admin_account(name))
     fields = [
         Field(
@@ -26,7 +60,7 @@ async def grant(screen: ConsoleScreen[Any], name: str) -> None:
         Field("note", "Note", needed, hint="why; kept in the ledger", max_length=LONGEST_NOTE),
     ]
     form = Form(
-        f"Grant to {name}, or deduct", fields, "Go on", f"The balance is {account.credits:,} credits."
+        f"Grant to {name}, or deduct", fields, "Continue", f"The balance is {account.credits:,} credits."
     )
     filled = await screen.fill_in(form)
     if filled is None:
@@ -47,7 +81,7 @@ async def grant(screen: ConsoleScreen[Any], name: str) -> None:
 async def ban(screen: ConsoleScreen[Any], name: str) -> None:
     """Ban an account, or a name that never signed in; asks for the reason."""
     consequence = (
-        "All requests of this account are refused (403) from now on, whatever its token. Its simulation "
+        "All calls of this account are rejected (403) from now on, whatever its token. Its simulation "
         "requests continue: cancel them on the screen Requests if needed. Unbanning ends it."
     )
     if not await _is_known(screen, name):
@@ -64,12 +98,12 @@ async def ban(screen: ConsoleScreen[Any], name: str) -> None:
 async def unban(screen: ConsoleScreen[Any], name: str) -> None:
     """End a ban."""
     question = Question(
-        f"Unban {name}", "Requests of this account are accepted again.", "Unban", reversible=True
+        f"Unban {name}", "Calls of this account are accepted again.", "Unban", reversible=True
     )
     if await screen.confirm(question):
         await screen.perform(
             lambda client, key: client.admin_ban(name, False, idempotency_key=key),
-            f"{name} is not banned any more",
+            f"{name} is no longer banned",
         )
 
 

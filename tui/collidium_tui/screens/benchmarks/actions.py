@@ -22,9 +22,9 @@ async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
         screen.notify(f"{submission_id}: {why}", title="Nothing to verify", markup=False)
         return
     consequence = (
-        f"To {sent.task}, sent {screen.times.show(sent.submitted_at)}. It reports of itself:\n"
+        f"To {sent.task}, sent {screen.times.show(sent.submitted_at)}. It reports:\n"
         + "\n".join(f"  {line}" for line in reported)
-        + "\nThis is believed from now on, on the leaderboard and for credits. It cannot be taken back."
+        + "\nIt counts as verified from now on, on the leaderboard and for credits. This cannot be undone."
     )
     question = Question(f"Verify {submission_id} of {sent.hub_username}", consequence, "Verify")
     if await screen.confirm(question):
@@ -57,8 +57,8 @@ def close_phase(screen: ConsoleScreen[Any], task: str, phase: str | None) -> Non
 
 async def _close_phase(screen: ConsoleScreen[Any], task: str) -> None:
     consequence = (
-        "The events that were held back decide from now on: the leaderboard goes by them, and credits are "
-        "paid for the bests on them. The public phase cannot be opened again."
+        "The withheld events count from now on: the leaderboard ranks by them, and credits are "
+        "paid for the best scores on them. The public phase cannot be opened again."
     )
     if await screen.confirm(Question(f"Close the public phase of {task}", consequence, "Close for good")):
         closed = await screen.perform(lambda client, key: client.admin_close_phase(task, idempotency_key=key))

@@ -37,10 +37,10 @@ async def open_leaderboard(screen: ConsoleScreen[Any], task: str) -> None:
 
 
 class LeaderboardScreen(OpenedScreen[Board]):
-    """Places with standard errors; what was self-reported is marked."""
+    """Ranks with standard errors; self-reported metrics are marked."""
 
     label = "Benchmarks"
-    about = "The leaderboard of one task; v verifies what a submission reports of itself."
+    about = "The leaderboard of one task; v verifies the self-reported metrics of a submission."
     AUTO_FOCUS = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "verify", "Verify"),
@@ -105,7 +105,7 @@ def _score(metric: Metric) -> Column[Place]:
 
 
 def score(place: Place, metric: str) -> str:
-    """A score with its standard error, to the digits that this leaves."""
+    """A score with its standard error, rounded to two digits of the error."""
     value, error = place.scores.get(metric), place.uncertainties.get(metric)
     if value is None:
         return "none"
@@ -116,7 +116,7 @@ def score(place: Place, metric: str) -> str:
 
 
 def model(linked: Place | Submission) -> str:
-    """The model of a submission with what is known of the claim to it."""
+    """The model of a submission, and whether the account's claim to it is verified."""
     return f"{linked.model_repo} ({linked.model_claim})" if linked.model_repo else ""
 
 

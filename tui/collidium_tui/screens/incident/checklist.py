@@ -13,10 +13,17 @@ from textual.widgets import OptionList, Static
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.accounts import actions
-from collidium_tui.screens.incident.procedure import KNOWN_TO_SERVER, Incident, Mark, Step, join_logs
-from collidium_tui.screens.incident.refunds import open_refunds
-from collidium_tui.screens.incident.text import GUIDES, heading, outcome
-from collidium_tui.screens.incident.window import Window
+from collidium_tui.screens.incident.procedure import (
+    GUIDES,
+    KNOWN_TO_SERVER,
+    Incident,
+    Mark,
+    Step,
+    heading,
+    join_logs,
+    outcome,
+)
+from collidium_tui.screens.incident.refunds import Window, open_refunds
 from collidium_tui.widgets.form import Field, Form, needed
 from collidium_tui.widgets.text import plain
 
@@ -28,7 +35,7 @@ NEWEST, MOST = 100, 1000
 
 
 class IncidentScreen(ConsoleScreen[Incident]):
-    """Freeze, investigate, ban, fix, unfreeze, refund; Enter does a step, d says that it is done."""
+    """Freeze, investigate, ban, fix, unfreeze, refund; Enter does a step, d marks it as done."""
 
     label = "Incident"
     about = "What to do in an incident, step by step. Enter does the step, d marks it done (or not needed)."
@@ -47,11 +54,11 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     def __init__(self) -> None:
         super().__init__()
-        #: What the operator done of the steps of each incident, by the freeze that began it.
+        #: The operator's marks of each incident, by the freeze that began it.
         self._marks: dict[str, dict[Step, Mark]] = {}
         #: The audit log as far as it is known, newest first.
         self._log: tuple[AuditEntry, ...] = ()
-        #: What was to be done next when it was last shown.
+        #: The next step when it was last shown.
         self._following: Step | None = Step.FREEZE
 
     def content(self) -> ComposeResult:
@@ -84,12 +91,12 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     @property
     def incident(self) -> Incident:
-        """As it was last seen."""
+        """The incident as last fetched."""
         return self.data or Incident()
 
     @property
     def marks(self) -> dict[Step, Mark]:
-        """What the operator done of the steps of this incident."""
+        """The operator's marks of this incident."""
         began = self.incident.began
         return self._marks.setdefault(str(began.id) if began else "", {})
 
@@ -99,7 +106,7 @@ class IncidentScreen(ConsoleScreen[Incident]):
         return list(Step)[self.query_one(OptionList).highlighted or 0]
 
     def action_mark(self) -> None:
-        """Say that a step is done, or take that back."""
+        """Mark a step as done, or remove the mark."""
         if self.step in KNOWN_TO_SERVER:
             self.notify("The server records this step: press Enter to do it.")
         elif self.step in self.marks:
@@ -109,8 +116,8 @@ class IncidentScreen(ConsoleScreen[Incident]):
             self.act(partial(self._mark, self.step))
 
     async def _mark(self, step: Step) -> None:
-        field = Field("note", "Note", hint="what came out, or why it is not needed; may be empty")
-        about = "Kept in this console, until it ends; not visible to other operators."
+        field = Field("note", "Note", hint="the result, or why it is not needed; may be empty")
+        about = "Stored in this console until it ends; not visible to other operators."
         filled = await self.fill_in(Form(f"{step.value}: done", [field], "Mark as done", about))
         if filled is not None:
             self.marks[step] = Mark(self.times.now(), filled["note"])
@@ -146,7 +153,7 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     async def _ban(self) -> None:
         field = Field("name", "Account", needed, max_length=96)
-        filled = await self.fill_in(Form("Ban an account", [field], "Go on"))
+        filled = await self.fill_in(Form("Ban an account", [field], "Continue"))
         if filled is not None:
             await actions.ban(self, filled["name"])
 

@@ -1,4 +1,4 @@
-"""The incident procedure: six steps, and what of them the audit log and the operator say is done."""
+"""The incident procedure: six steps, done according to the audit log or the operator's marks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from collidium_tui.widgets.text import counted
+from collidium_tui.widgets.times import Times, duration
+
 if TYPE_CHECKING:
     from collidium.client import AuditEntry
+
 
 #: How long an incident that is over is still shown, for its refunds.
 REMEMBERED: Final = timedelta(days=1)
@@ -48,9 +52,9 @@ def join_logs(newest: tuple[AuditEntry, ...], known: tuple[AuditEntry, ...]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """The freeze that stands, or the last one, and what operators did since it began, newest first.
+    """The current or last freeze, and the operator actions since it began, newest first.
 
-    Without a freeze worth remembering there is neither ``began`` nor a entry.
+    Without a recent freeze ``began`` is None and there are no entries.
     """
 
     frozen: bool = False
@@ -76,7 +80,7 @@ class Incident:
 
     @property
     def banned(self) -> list[str]:
-        """The accounts that were banned and still are, as far as it is known here, first to last."""
+        """The accounts banned during the incident and not unbanned, first to last."""
         names: dict[str, None] = {}
         for entry in reversed(self.actions):
             if entry.action == "ban":
@@ -103,3 +107,57 @@ class Incident:
     def next_step(self, marks: Mapping[Step, Mark]) -> Step | None:
         """The first step that is not done; None when all are."""
         return next((step for step in Step if not self.done(step, marks)), None)
+
+
+#: What to do in each step; ``{back}`` is the key of the checklist.
+GUIDES: Final = {
+    Step.FREEZE: "Stop the damage first: new simulation requests of all accounts are rejected, running "
+    "ones continue. Enter asks and freezes; ctrl+f does so from every screen.",
+    Step.INVESTIGATE: "What is wrong, since when, and which account causes it? Enter (or q) shows the "
+    "requests, a the accounts, w who did what; {back} comes back here. Cancel what must not continue. "
+    "d marks this as done, with what you found.",
+    Step.BAN: "Only if an account caused it: Enter asks for an account and a reason. All calls of "
+    "the account are rejected from then on. d marks this as not needed.",
+    Step.FIX: "Your own work, outside of this console: settings, a plugin, the batch system, the disk. "
+    "Enter marks it as done, with what you did.",
+    Step.UNFREEZE: "Enter asks and unfreezes; ctrl+f does so from every screen. Then see on the screen "
+    "Requests whether new ones go through.",
+    Step.REFUND: "Enter asks for a time window and shows which requests failed in it without a full "
+    "refund, and what that would cost; nothing is refunded before you confirm it. d marks this "
+    "as not needed.",
+}
+
+
+def heading(incident: Incident, times: Times) -> str:
+    """Whether there is an incident, and since when."""
+    began, ended = incident.began, incident.ended
+    if began is None:
+        return "Frozen: see the audit log for since when." if incident.frozen else "No incident: open."
+    if ended is None:
+        lasts = duration(times.now() - began.at)
+        note = f": {began.details['note']}" if began.details.get("note") else ""
+        return f"INCIDENT for {lasts}, frozen since {times.show(began.at)} by {began.actor}{note}"
+    return f"Incident from {times.show(began.at)} to {times.show(ended.at)}: open again"
+
+
+def outcome(step: Step, incident: Incident, mark: Mark | None, times: Times) -> str:
+    """What was done in a step, as far as it is known."""
+    done = _by_server(step, incident, times)
+    if mark is not None:
+        done.append(f"marked {times.time(mark.at)}" + (f": {mark.note}" if mark.note else ""))
+    return "; ".join(done)
+
+
+def _by_server(step: Step, incident: Incident, times: Times) -> list[str]:
+    if step is Step.FREEZE and incident.began is not None:
+        return [f"{times.time(incident.began.at)} by {incident.began.actor}"]
+    if step is Step.UNFREEZE and incident.ended is not None:
+        return [f"{times.time(incident.ended.at)} by {incident.ended.actor}"]
+    if step is Step.BAN and incident.banned:
+        return ["banned: " + ", ".join(incident.banned)]
+    if step is Step.REFUND and (refunds := incident.refunds):
+        last = refunds[0]
+        return [
+            f"{counted(len(refunds), 'requests')} refunded, the last {times.time(last.at)} by {last.actor}"
+        ]
+    return []

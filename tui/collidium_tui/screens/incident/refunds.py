@@ -2,22 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.incident.window import Window, WindowForm
+from collidium_tui.screens.incident.procedure import Incident
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, needed
 from collidium_tui.widgets.table import Column, Table
 from collidium_tui.widgets.text import counted, plain
+from collidium_tui.widgets.times import Times
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Refund, Refunds
+
+
+#: The failures that led to the freeze came before it.
+BEFORE: Final = timedelta(hours=1)
+#: The server takes no longer one.
+LONGEST: Final = timedelta(days=31)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From ``begin`` until before ``end``."""
+
+    begin: datetime
+    end: datetime
+
+    @classmethod
+    def proposed(cls, incident: Incident, now: datetime) -> Window:
+        """From before the freeze, if there was one, until now."""
+        began = incident.began.at if incident.began else now
+        return cls(max(began - BEFORE, now - LONGEST), now)
+
+
+class WindowForm(Form):
+    """Asks for a window."""
+
+    def __init__(self, window: Window, times: Times) -> None:
+        def problem(typed: str) -> str | None:
+            try:
+                times.read(typed)
+            except ValueError as error:
+                return str(error)
+            return None
+
+        fields = [
+            Field("begin", f"Failed from ({times.zone})", problem, times.show(window.begin)),
+            Field("end", f"until ({times.zone})", problem, times.show(window.end)),
+        ]
+        about = "Shows the simulation requests that failed in this time and were not refunded in full."
+        super().__init__("Refund what failed", fields, "Preview", about)
+        self._times = times
+
+    def problems(self, values: Mapping[str, str]) -> list[str]:
+        found = super().problems(values)
+        if found:
+            return found
+        window = self.window(values)
+        if window.end <= window.begin:
+            return ["The window ends before it begins."]
+        if window.end - window.begin > LONGEST:
+            return [f"The window is longer than {LONGEST.days} days: refund in two steps."]
+        return []
+
+    def window(self, values: Mapping[str, str]) -> Window:
+        """What was typed in."""
+        return Window(self._times.read(values["begin"]), self._times.read(values["end"]))
 
 
 async def open_refunds(screen: ConsoleScreen[Any], window: Window) -> None:
@@ -35,10 +94,10 @@ async def _ask_window(screen: ConsoleScreen[Any], window: Window) -> Window | No
 
 
 class RefundsScreen(OpenedScreen["Refunds"]):
-    """A preview that stays true while it is looked at; what is paid is what was seen."""
+    """A preview that is kept up to date; exactly what was shown is refunded."""
 
     label = "Incident"
-    about = "Simulation requests that failed in a time and were not refunded in full; a gives back the rest."
+    about = "Simulation requests that failed in a period and were not refunded in full; a refunds the rest."
     refresh_seconds = 15.0
     AUTO_FOCUS = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,9 +134,8 @@ class RefundsScreen(OpenedScreen["Refunds"]):
     async def _apply(self, seen: Refunds) -> None:
         accounts = counted(len({refund.hub_username for refund in seen.requests}), "accounts")
         about = (
-            f"{amount_of(seen).capitalize()} of {accounts}: given back at once. What is paid is "
-            "what you saw: if it has changed since, nothing is, and you see it anew. It cannot be taken back "
-            "but by deducting."
+            f"{amount_of(seen).capitalize()} of {accounts}: refunded at once. If the list has changed since "
+            "you saw it, nothing is refunded and you see the new one. It can be undone only by deducting."
         )
         hint = "why; kept in the ledgers and the audit log"
         note = Field("note", "Note", needed, hint=hint, max_length=LONGEST_NOTE)
@@ -95,7 +153,7 @@ class RefundsScreen(OpenedScreen["Refunds"]):
             )
         )
         if paid is not None:
-            self.notify(f"Given back: {amount_of(paid)}.", markup=False)
+            self.notify(f"Refunded: {amount_of(paid)}.", markup=False)
         self.refresh_now()
 
     async def _other_window(self) -> None:
@@ -109,7 +167,7 @@ class RefundsScreen(OpenedScreen["Refunds"]):
 
 
 def amount_of(refunds: Refunds) -> str:
-    """How much of how many."""
+    """The credits and the number of requests."""
     return f"{refunds.total:,} credits of {counted(len(refunds.requests), 'requests')}"
 
 

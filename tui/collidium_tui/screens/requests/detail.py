@@ -1,4 +1,4 @@
-"""One request: what was ordered, what became of it and why, its timeline, its job and its output."""
+"""One request: what was ordered, its state, timeline, job and output, and its cancellation."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from textual.widgets import Static
 from collidium.client import Moment, OperatedRequest, OutputFile, Page
 from collidium_tui.screens.lists import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
-from collidium_tui.screens.requests.actions import cancel
-from collidium_tui.screens.requests.record import record
+from collidium_tui.screens.requests import record
+from collidium_tui.widgets.ask import Question
 from collidium_tui.widgets.table import Column, Table
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient
+    from collidium.client import AsyncClient, SimulationRequest
+    from collidium_tui.screen import ConsoleScreen
 
 
 class RequestScreen(OpenedScreen[ListData[OperatedRequest]], ListsScreen[OperatedRequest]):
-    """A request as operators see it, renewed while it is looked at."""
+    """A request as operators see it, updated while it is shown."""
 
     label = "Requests"
     about = (
-        "One simulation request: its timeline, its job at the runner, what is done next for it, and the "
-        "files of its output that the server keeps."
+        "One simulation request: its timeline, its job at the runner, the next step, and the "
+        "output files that the server stores."
     )
     CSS = """
     RequestScreen .record { height: auto; max-height: 60%; padding: 0 1; }
@@ -76,7 +77,7 @@ class RequestScreen(OpenedScreen[ListData[OperatedRequest]], ListsScreen[Operate
         return request, await client.admin_output(self.request_id)
 
     def show_head(self, head: OperatedRequest) -> None:
-        self.query_one("#record", Static).update(record(head, self.times))
+        self.query_one("#record", Static).update(record.record(head, self.times))
 
     def action_cancel(self) -> None:
         if self.data is not None:
@@ -85,3 +86,36 @@ class RequestScreen(OpenedScreen[ListData[OperatedRequest]], ListsScreen[Operate
     def action_copy_id(self) -> None:
         self.app.copy_to_clipboard(self.request_id)
         self.notify(f"Copied {self.request_id}", markup=False)
+
+
+async def cancel(screen: ConsoleScreen[Any], request: SimulationRequest) -> None:
+    """Ask, cancel it, and show the outcome. Within ``screen.act``."""
+    if request.has_ended:
+        screen.notify(f"The request has {_ended(request)} already: there is nothing to cancel.", markup=False)
+        return
+    if request.cancel_requested:
+        screen.notify("It is already being cancelled.")
+        return
+    if not await screen.confirm(_question(request)):
+        return
+    cancelled = await screen.perform(
+        lambda client, key: client.admin_cancel(request.request_id, idempotency_key=key)
+    )
+    if cancelled is not None:
+        outcome = "is cancelled" if cancelled.has_ended else "is being cancelled: its job is being stopped"
+        screen.notify(f"Request {request.request_id} {outcome}.", markup=False)
+
+
+def _question(request: SimulationRequest) -> Question:
+    return Question(
+        f"Cancel request {request.request_id}",
+        f"{record.order(request)}; ordered by {request.hub_username}, {record.state(request)}.\n\n"
+        f"Its job is stopped and makes no dataset. The unused part of the "
+        f"{request.credits_charged:,} credits is refunded to {request.hub_username}. "
+        "The timeline and the audit log record that an operator cancelled it.",
+        "Cancel the request",
+    )
+
+
+def _ended(request: SimulationRequest) -> str:
+    return "been cancelled" if request.state == "cancelled" else request.state

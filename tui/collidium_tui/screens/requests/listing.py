@@ -15,8 +15,7 @@ from collidium.client import Page, SimulationRequest
 from collidium.errors import NotFound
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.requests import record
-from collidium_tui.screens.requests.actions import cancel
-from collidium_tui.screens.requests.detail import RequestScreen
+from collidium_tui.screens.requests.detail import RequestScreen, cancel
 from collidium_tui.screens.requests.filters import Filters, RequestFilter
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import cell, plain

@@ -12,17 +12,17 @@ from collidium_tui.widgets.times import Times
 if TYPE_CHECKING:
     from collidium.client import OperatedRequest, SimulationRequest
 
-#: What the follower does, in
+#: The next step of the follower, in words.
 _STEPS: Final = {
     "submit": "hand it to the runner",
-    "follow": "ask the runner how it is",
+    "follow": "poll the runner",
     "collect": "fetch its output from the runner",
     "publish": "publish its dataset on the hub",
 }
 
 
 def record(request: OperatedRequest, times: Times) -> Grid:
-    """Names and values, a line each or more; what there is not has no line."""
+    """Names and values, one or more lines each; missing values have none."""
     lines = {
         "request": request.request_id,
         "account": request.hub_username,
@@ -53,7 +53,7 @@ def _state(request: OperatedRequest, times: Times) -> str:
 
 def _credits(request: OperatedRequest, times: Times) -> str:
     charged, refunded = request.credits_charged, request.credits_refunded
-    return f"{formatted(charged, times)} charged, {formatted(refunded, times)} given back"
+    return f"{formatted(charged, times)} charged, {formatted(refunded, times)} refunded"
 
 
 def _node_hours(request: OperatedRequest, times: Times) -> str:
@@ -77,11 +77,11 @@ def _next(request: OperatedRequest, times: Times) -> str:
 def _output(request: OperatedRequest) -> str:
     if request.output_hub_repo is None:
         return ""
-    return request.output_hub_repo + (" (a mock: there is nothing)" if request.output_is_mock else "")
+    return request.output_hub_repo + (" (mock: no events)" if request.output_is_mock else "")
 
 
 def _files(request: OperatedRequest) -> str:
-    """Where its files can be had, once there may be some."""
+    """The endpoint of its files, once there may be some."""
     collected = request.step == "publish" or (request.state == "completed" and not request.output_is_mock)
     return f"GET /admin/requests/{request.request_id}/output" if collected else ""
 

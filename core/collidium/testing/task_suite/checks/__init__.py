@@ -40,7 +40,7 @@ CHECKS: Final = (
     Check(merging.merging_is_associative),
     Check(merging.merging_is_commutative),
     Check(merging.merging_changes_no_tally),
-    Check(problems.problems_are_told_all_at_once),
+    Check(problems.problems_are_reported_together),
     Check(problems.problems_are_independent_of_blocks),
     Check(hostile.hostile_predictions_never_crash),
     Check(memory.memory_is_bounded_by_the_block),

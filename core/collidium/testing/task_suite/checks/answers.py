@@ -1,4 +1,4 @@
-"""Baselines and the oracle: the task's own answers."""
+"""Checks of the task's own predictions: baselines and the oracle."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def answers_are_valid(subject: Subject) -> None:
     """Baselines, given the inputs alone, and the oracle make valid predictions."""
     for name in subject.task.baselines():
         check_name(name, "a baseline")
-    most = subject.truth[subject.task.card.rows_of].num_rows
+    maximum = subject.truth[subject.task.card.rows_of].num_rows
     for what, predictions in subject.answers.items():
         for column in subject.task.card.columns:
             _check_column(what, column, predictions.column(column.name))
             _check_one_value(what, column, predictions)
         promise(
-            predictions.num_rows <= most,
-            f"{what} has {predictions.num_rows} rows, more than rows_of allows: {most}",
+            predictions.num_rows <= maximum,
+            f"{what} has {predictions.num_rows} rows, more than rows_of allows: {maximum}",
         )
         events = set(predictions.column("event_id").to_pylist())
-        promise(events <= set(subject.events), f"{what} has rows of events that were not asked for")
+        promise(events <= set(subject.events), f"{what} has rows of other events")
         for block in scoring.blocks(subject.truth, predictions, [subject.events]):
             problems = subject.task.check(block)
             promise(not problems, f"check finds problems in valid predictions ({what}): {problems[:3]}")
 
 
 def answers_are_valid_as_a_whole(subject: Subject) -> None:
-    """The task's own answers have no problem that shows when all events are together, whatever the blocks."""
+    """The task's own predictions have no problem after merging, whatever the blocks."""
     for what, predictions in subject.answers.items():
         for cut in ([subject.events], [[event] for event in subject.events]):
             tallies = scoring.tallies(subject.task, subject.truth, predictions, cut)
@@ -68,7 +68,7 @@ def _check_one_value(what: str, column: Column, predictions: pa.Table) -> None:
 
 
 def floor_is_independent_of_blocks(subject: Subject) -> None:
-    """The first baseline scores the same, but for what it measures, given all events or one after another."""
+    """The first baseline scores the same, except for measured metrics, given all events or one by one."""
     measured = {metric.name for metric in subject.task.card.metrics if metric.self_reported}
     for name, reconstruct in list(subject.task.baselines().items())[:1]:
         together, apart = (
@@ -88,7 +88,7 @@ def _one_by_one(subject: Subject, reconstruct: Reconstruction) -> pa.Table:
 
 
 def nothing_beats_the_oracle(subject: Subject) -> None:
-    """No answer has a better primary metric than the oracle, where the task tells one."""
+    """No predictions have a better primary metric than the oracle, if the task has one."""
     if ORACLE not in subject.answers:
         return
     best = subject.score(subject.answers[ORACLE])
@@ -99,8 +99,8 @@ def nothing_beats_the_oracle(subject: Subject) -> None:
 
 
 def repeated_rows_earn_nothing(subject: Subject) -> None:
-    """Rows that stand twice in a file are refused, or score as if they stood once."""
-    for what, predictions in subject.telling.items():
+    """Repeated rows are rejected, or score as if they occurred once."""
+    for what, predictions in subject.compared.items():
         half = predictions.slice(0, predictions.num_rows // 2)
         twice = pa.concat_tables([half, half]).sort_by("event_id")
         (block,) = scoring.blocks(subject.truth, twice, [subject.events])
@@ -110,7 +110,7 @@ def repeated_rows_earn_nothing(subject: Subject) -> None:
 
 
 def _better(subject: Subject, metrics: Mapping[str, float], others: Mapping[str, float]) -> bool:
-    """Whether the primary metric is; one that is missing is worse than any."""
+    """Whether the primary metric is better; a missing one is worse than any."""
     metric = subject.task.card.primary_metric
     if metric.name not in metrics or metric.name not in others:
         return metric.name in metrics

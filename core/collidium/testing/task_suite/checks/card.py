@@ -1,4 +1,4 @@
-"""The card, and the task as an object."""
+"""Checks of the card, and of the task as an object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collidium.contracts.task import Card, Metric
 from collidium.testing.conformance.promise import check_name, promise
 from collidium.testing.task_suite.subject import Subject
 
-#: It stands with every score, in tables and in the database.
+#: It is shown with every score.
 _LONGEST_VERSION = 32
 
 

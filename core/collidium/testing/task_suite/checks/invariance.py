@@ -1,4 +1,4 @@
-"""The score depends on predictions and truth, and on nothing else."""
+"""Checks that scores depend on predictions and truth alone."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LINES_SHOWN = 3
 
 def scoring_is_deterministic(subject: Subject) -> None:
     """Scoring the same twice gives the same metrics, to the last bit."""
-    for what, predictions in subject.telling.items():
+    for what, predictions in subject.compared.items():
         first, again = subject.score(predictions), subject.score(predictions)
         promise(scoring.same(first, again), f"{what} scores {first}, and {again} the second time")
 
 
 def scoring_is_independent_of_blocks(subject: Subject) -> None:
     """Metrics do not depend on how events are cut into blocks."""
-    for what, predictions in subject.telling.items():
+    for what, predictions in subject.compared.items():
         metrics = subject.score(predictions)
         for cut in _cuts(subject.events):
             others = subject.score(predictions, cut)
@@ -52,7 +52,7 @@ def _cuts(events: list[int]) -> Iterable[list[list[int]]]:
 def scoring_is_independent_of_workers(subject: Subject) -> None:
     """Metrics do not depend on the process that scores a block, nor on what it scored before."""
     cut = [[event] for event in subject.events]
-    for what, predictions in subject.telling.items():
+    for what, predictions in subject.compared.items():
         blocks = scoring.blocks(subject.truth, predictions, cut)
         tallies = _scored_elsewhere(subject, blocks[::-1])[::-1]
         others = subject.task.metrics(subject.task.merge(tallies))
@@ -76,15 +76,15 @@ def _scored_elsewhere(subject: Subject, blocks: list[Block]) -> list[Tally]:
         timeout=_WORKER_SECONDS,
     )
     if done.returncode:
-        told = " / ".join(done.stderr.decode(errors="replace").strip().splitlines()[-_LINES_SHOWN:])
-        raise Nonconforming(f"a worker process cannot score what this one can: {told}")
+        message = " / ".join(done.stderr.decode(errors="replace").strip().splitlines()[-_LINES_SHOWN:])
+        raise Nonconforming(f"a worker process cannot score the same blocks: {message}")
     tallies: list[Tally] = pickle.loads(done.stdout)  # noqa: S301 -- of the process started above
     return tallies
 
 
 def scoring_is_independent_of_writing(subject: Subject) -> None:
     """Metrics do not depend on the order of an event's rows, nor on the width of integers."""
-    for what, predictions in subject.telling.items():
+    for what, predictions in subject.compared.items():
         metrics = subject.score(predictions)
         for how, variant in _equivalent(subject, predictions):
             others = subject.score(variant)
@@ -112,7 +112,7 @@ def _cast(table: pa.Table, columns: list[str], kind: pa.DataType) -> pa.Table:
 
 
 def inputs_are_not_changed(subject: Subject) -> None:
-    """No method changes what it is given, and the task holds no state."""
+    """No method changes its arguments, and the task holds no state."""
     task = subject.task
     before = pickle.dumps(task)
     sources, inputs = subject.sources, subject.inputs

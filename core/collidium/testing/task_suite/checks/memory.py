@@ -1,4 +1,4 @@
-"""Memory: a block is scored in space that grows as the block does."""
+"""Checks that memory grows in proportion to the block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SMALL_ROWS: Final = 2_000
 _TIMES: Final = 4
 #: How much more memory four times the rows may take: less than the square, more than rounding up.
 _GROWTH: Final = 6
-#: What is less than that is not looked at more closely.
+#: Smaller amounts are not compared.
 _LITTLE: Final = 1024**2
 
 
@@ -27,7 +27,7 @@ def memory_is_bounded_by_the_block(subject: Subject) -> None:
     rows = subject.main.num_rows + sum(table.num_rows for table in subject.truth.values())
     copies = max(_SMALL_ROWS // max(rows, 1), 1)
     small, large = (_block(subject, copies * times) for times in (1, _TIMES))
-    subject.task.score(small)  # what is made once and kept does not count
+    subject.task.score(small)  # caches do not count
     least, most = (_peak(lambda: subject.task.score(block)) for block in (small, large))  # noqa: B023
     promise(
         most <= _GROWTH * max(least, _LITTLE),
@@ -37,7 +37,7 @@ def memory_is_bounded_by_the_block(subject: Subject) -> None:
 
 
 def _block(subject: Subject, copies: int) -> Block:
-    """The sample's events again and again, under ids of their own."""
+    """Copies of the sample's events, with distinct ids."""
     first, last = subject.events[0], subject.events[-1]
     truth = {name: _repeated(table, copies, last - first + 1) for name, table in subject.truth.items()}
     predictions = _repeated(subject.main, copies, last - first + 1)

@@ -1,4 +1,4 @@
-"""Tallies: small, exact, and merged in any way to the same."""
+"""Checks of tallies: small, exact, and merged in any order to the same result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collidium.testing.task_suite.subject import Subject
 
 #: A tally travels between processes and machines for every block.
 LARGEST_TALLY = 1024**2
-#: What another order of summing may change where floats are summed.
+#: Tolerance for another order of summing floats.
 _ROUNDING = 1e-9
 
 Merging = Callable[[Task, list[Tally]], Tally]
@@ -33,7 +33,7 @@ def tallies_are_small_and_picklable(subject: Subject) -> None:
 
 
 def merging_is_associative(subject: Subject) -> None:
-    """Merging a part of the tallies first changes nothing, to the last bit."""
+    """Merging some of the tallies first changes nothing, to the last bit."""
     tallies = _by_event(subject)
     metrics = subject.task.metrics(subject.task.merge(tallies))
     for how, merge in _GROUPINGS.items():
@@ -89,7 +89,7 @@ def merging_is_commutative(subject: Subject) -> None:
 
 
 def merging_changes_no_tally(subject: Subject) -> None:
-    """A tally may be merged again: merging leaves what it is given as it is."""
+    """Merging does not change the tallies, which may be merged again."""
     tallies = _by_event(subject)
     before = [pickle.dumps(tally) for tally in tallies]
     given = list(tallies)

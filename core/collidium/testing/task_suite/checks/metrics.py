@@ -1,4 +1,4 @@
-"""What comes out: the card's metrics, finite, within their bounds."""
+"""Checks of metrics: those of the card, finite, within their bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collidium.testing.task_suite.subject import Subject
 
 
 def metrics_are_finite_and_in_bounds(subject: Subject) -> None:
-    """Metrics are those of the card, floats, finite and within their bounds, for an empty answer too."""
+    """Metrics are those of the card, floats, finite and in bounds, also for empty predictions."""
     every_other = list(range(0, subject.main.num_rows, 2))
     incomplete = {
         "every other row": subject.main.take(every_other),
@@ -50,7 +50,7 @@ def check_metrics(card: Card, metrics: Mapping[str, float], what: str) -> None:
 
 
 def empty_events_are_scored(subject: Subject) -> None:
-    """Events in which nothing happened have metrics: an empty denominator gives 0."""
+    """Events without content have metrics: an empty denominator gives 0."""
     sources = {name: _emptied(table) for name, table in subject.sources.items()}
     try:
         truth = subject.task.prepare(sources)

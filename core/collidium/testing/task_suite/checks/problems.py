@@ -1,4 +1,4 @@
-"""What is wrong with predictions: told completely, and for the submitter's eyes."""
+"""Checks of problems: reported completely, and without secrets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collidium.testing.task_suite import scoring
 from collidium.testing.task_suite.subject import Subject
 
 Row = dict[str, Any]
-#: The code and the column of a problem: what a submitter knows it by.
+#: The code and the column of a problem, which identify it.
 Key = tuple[str, str | None]
 
 _CODE: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -27,27 +27,27 @@ _STRANGE: Final = {"integer": (-7, 2**62), "float": (-1e9, 1e9)}
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """A way to spoil one row; it becomes the rows returned."""
+    """A change that makes one row invalid; returns the rows that replace it."""
 
     what: str
     spoil: Callable[[Row], list[Row]]
 
 
-def problems_are_told_all_at_once(subject: Subject) -> None:
-    """What is found wrong alone is found in company too: a submitter mends a file once."""
+def problems_are_reported_together(subject: Subject) -> None:
+    """All problems of a file are reported at once, so that a file is fixed once."""
     for first, second, predictions in _pairs(subject):
         alone = _keys(subject, predictions(first, None)) | _keys(subject, predictions(None, second))
         together = _keys(subject, predictions(first, second))
         hidden = sorted(f"{code} ({column})" for code, column in alone - together)
         promise(
             not hidden,
-            f"check must tell all problems at once; where {first.what} and, elsewhere, {second.what}, "
-            f"it leaves out {', '.join(hidden)}",
+            f"check must report all problems at once; where {first.what} and, elsewhere, {second.what}, "
+            f"it omits {', '.join(hidden)}",
         )
 
 
 def problems_are_independent_of_blocks(subject: Subject) -> None:
-    """The problems told, and how many rows have each, do not depend on how events are cut into blocks."""
+    """Problems and their numbers of rows do not depend on how events are cut into blocks."""
     apart = [[event] for event in subject.events]
     for first, second, predictions in _pairs(subject):
         spoilt = predictions(first, second)
@@ -60,7 +60,7 @@ def problems_are_independent_of_blocks(subject: Subject) -> None:
 
 
 def check_problem(problem: Problem, card: Card, events: Sequence[int]) -> None:
-    """Raise Nonconforming unless the problem can be told to whoever submitted."""
+    """Raise Nonconforming unless the problem can be shown to the submitter."""
     promise(isinstance(problem, Problem), f"check must give Problems, not {problem!r}")
     promise(
         isinstance(problem.code, str) and _CODE.fullmatch(problem.code) is not None,
@@ -74,7 +74,7 @@ def check_problem(problem: Problem, card: Card, events: Sequence[int]) -> None:
     promise(inside, f"{place} names event {problem.event_id}, which is not in the block")
     for example in problem.examples:
         strange = sorted(set(example) - set(card.column_names))
-        promise(not strange, f"{place} shows {', '.join(strange)}, which nobody submitted")
+        promise(not strange, f"{place} shows {', '.join(strange)}, which was not submitted")
 
 
 # -- spoiling ------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def _pairs(subject: Subject) -> Iterable[tuple[_Fault, _Fault, Spoilt]]:
 def _faults(card: Card) -> list[_Fault]:
     faults = [_Fault("a row stands twice", lambda row: [row, row])]
     for column in card.columns:
-        if column.name != "event_id" and column.one_per is None:  # the engine sees what differs
+        if column.name != "event_id" and column.one_per is None:  # checked by the engine
             lowest, highest = column.bounds
             faults += [_set(column, min(max(value, lowest), highest)) for value in _STRANGE[column.kind]]
     return faults

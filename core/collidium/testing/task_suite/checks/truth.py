@@ -1,4 +1,4 @@
-"""Truth: what :meth:`Task.prepare` makes of the dataset."""
+"""Checks of truth, the result of :meth:`Task.prepare`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _check_table(name: str, table: pa.Table, events: list[int]) -> None:
     numbers = np.asarray(ids, dtype=np.int64)
     promise(bool(np.all(np.diff(numbers) >= 0)), f"truth table {name!r} must be sorted by event_id")
     strange = sorted(set(numbers.tolist()) - set(events))
-    promise(not strange, f"truth table {name!r} has events that its sources have not: {strange[:3]}")
+    promise(not strange, f"truth table {name!r} has events that are not in its sources: {strange[:3]}")
 
 
 def truth_is_independent_of_blocks(subject: Subject) -> None:

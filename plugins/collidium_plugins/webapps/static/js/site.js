@@ -44,7 +44,7 @@ function prepareMenu(menu) {
 
 async function showCredits(place) {
   try {
-    const answer = await fetch("/web/v1/me", { headers: { Accept: "application/json" } });
+    const answer = await fetch("/web/balance", { headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const { credits } = await answer.json();
     place.textContent = inCredits(credits);

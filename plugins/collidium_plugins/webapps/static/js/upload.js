@@ -1,8 +1,9 @@
-// Predictions from this page: what is wrong with the file itself is told at once, the rest when it was sent.
-// It goes to the backend as it is, with the session's token added on the way.
+// Predictions from this page: what is wrong with the file itself is shown at once, the rest when it was sent.
+// It goes to /v1 as it is; where that is at another address, to this page, with the form.
 
 const MAGIC = "PAR1";
 const SMALLEST = 12;
+const IS_HERE = document.body.dataset.api === "";
 const NOTHING_SENT = "The connection broke before there was an answer. Check that you are online, and try again.";
 
 function prepare(form) {
@@ -15,9 +16,9 @@ function prepare(form) {
   input.addEventListener("change", () => look());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const deed = event.submitter?.value ?? "submit";
+    const action = event.submitter?.value ?? "submit";
     if (sending || !(await look())) return;
-    sending = send(form, input.files[0], deed, view);
+    sending = send(form, input.files[0], action, view);
     view.busy(true);
     await sending.done;
     sending = null;
@@ -63,38 +64,57 @@ async function troubleWith(file, largest) {
   return "";
 }
 
-function send(form, file, deed, view) {
+function send(form, file, action, view) {
   const request = new XMLHttpRequest();
-  const model = deed === "submit" ? form.elements.model_repo.value.trim() : "";
-  const query = model ? `?${new URLSearchParams({ model_repo: model })}` : "";
-  request.open("POST", `/web/v1/benchmark/${encodeURIComponent(form.dataset.task)}/${deed}${query}`);
-  request.setRequestHeader("Content-Type", "application/vnd.apache.parquet");
-  request.setRequestHeader("X-CSRF-Token", form.dataset.csrf);
-  request.setRequestHeader("Accept", "application/json");
+  if (IS_HERE) {
+    const model = action === "submit" ? form.elements.model_repo.value.trim() : "";
+    const query = model ? `?${new URLSearchParams({ model_repo: model })}` : "";
+    request.open("POST", `/v1/benchmark/${encodeURIComponent(form.dataset.task)}/${action}${query}`);
+    request.setRequestHeader("Content-Type", "application/vnd.apache.parquet");
+    request.setRequestHeader("X-CSRF-Token", document.body.dataset.csrf);
+    request.setRequestHeader("Accept", "application/json");
+  } else {
+    request.open("POST", location.pathname);
+  }
   request.upload.onprogress = (event) => view.sent(event.loaded, file.size);
-  request.upload.onload = () => view.waits(deed);
+  request.upload.onload = () => view.waits(action);
   const done = new Promise((resolve) => {
-    request.onload = () => resolve(answered(form, request, deed, view));
-    request.onerror = () => resolve(view.refused({ detail: NOTHING_SENT }, deed));
+    request.onload = () => resolve(answered(form, request, action, view));
+    request.onerror = () => resolve(view.refused({ detail: NOTHING_SENT }, action));
     request.onabort = () => resolve(view.tell("Stopped. Nothing was kept."));
   });
   view.sent(0, file.size);
-  request.send(file);
+  request.send(IS_HERE ? file : fields(form, action));
   return { done, stop: () => request.abort() };
 }
 
-function answered(form, request, deed, view) {
+function fields(form, action) {
+  const data = new FormData(form);
+  data.set("action", action);
+  return data;
+}
+
+function answered(form, request, action, view) {
+  if (request.status === 401) return view.sessionHasEnded();
+  if (!IS_HERE) return answeredByPage(request, action, view);
   let told;
   try {
     told = JSON.parse(request.responseText);
   } catch {
-    return view.refused({ detail: `The platform answered ${request.status}, and nothing that this page knows.` }, deed);
+    return view.refused({ detail: `The platform answered ${request.status}, and nothing that this page knows.` }, action);
   }
-  if (request.status === 401) return view.sessionHasEnded();
-  if (request.status !== 200) return view.refused(told, deed, request.getResponseHeader("Retry-After"));
-  if (deed === "check") return view.checked(told);
+  if (request.status !== 200) return view.refused(told, action, request.getResponseHeader("Retry-After"));
+  if (action === "check") return view.checked(told);
   const receipt = new URLSearchParams({ receipt: told.submission_id, ...(told.deduplicated ? { again: "1" } : {}) });
   location.assign(`/leaderboard/${encodeURIComponent(form.dataset.task)}/submit?${receipt}`);
+}
+
+function answeredByPage(request, action, view) {
+  if (new URL(request.responseURL).searchParams.has("receipt")) return location.assign(request.responseURL);
+  const page = new DOMParser().parseFromString(request.responseText, "text/html");
+  const notice = page.querySelector("main .notice");
+  if (!notice) return view.refused({ detail: `The platform answered ${request.status}.` }, action);
+  view.show(notice);
 }
 
 // -- what is shown ----------------------------------------------------------------------------------------------
@@ -125,7 +145,7 @@ class View {
   }
 
   busy(isBusy) {
-    for (const button of this.form.querySelectorAll("[name=deed]")) button.disabled = isBusy;
+    for (const button of this.form.querySelectorAll("[name=action]")) button.disabled = isBusy;
     this.form.querySelector("#stop").hidden = !isBusy;
     this.form.elements.predictions.disabled = isBusy;
   }
@@ -138,40 +158,42 @@ class View {
     if (this.state.textContent !== text) this.state.textContent = text;
   }
 
-  waits(deed) {
+  waits(action) {
     this.progress.removeAttribute("value");
-    this.state.textContent = deed === "check" ? "Sent; it is being checked." : "Sent; it is being scored.";
+    this.state.textContent = action === "check" ? "Sent; it is being checked." : "Sent; it is being scored.";
   }
 
   checked(told) {
-    this.tell("");
     const rows = told.rows.toLocaleString("en");
-    this.show("good", "Good to submit", `The file has no problems in its ${rows} rows. Nothing was kept.`, told.warnings);
+    this.notice("good", "Good to submit", `The file has no problems in its ${rows} rows. Nothing was kept.`, told.warnings);
   }
 
-  refused(problem, deed, retryAfter = null) {
-    this.tell("");
+  refused(problem, action, retryAfter = null) {
     const detail = problem.detail ?? "The platform did not say why.";
     const isRepeated = problem.errors?.length && detail.includes(problem.errors[0].detail);
     const text = isRepeated ? "What is wrong with it:" : detail[0].toUpperCase() + detail.slice(1);
     const ofCheck = problem.errors?.length ? "The file has problems" : "Nothing was checked";
-    const box = this.show("bad", deed === "check" ? ofCheck : "Nothing was submitted", text);
+    const box = this.notice("bad", action === "check" ? ofCheck : "Nothing was submitted", text);
     if (/^\d+$/.test(retryAfter ?? "")) box.append(made("p", `Try again in ${inTime(Number(retryAfter))}.`));
     if (problem.errors?.length) box.append(listed(problem.errors));
   }
 
   sessionHasEnded() {
-    this.tell("");
     const link = made("a", "Sign in again");
     link.href = `/web/sign-in?${new URLSearchParams({ next: location.pathname })}`;
     const text = "You come back to this page, and choose the file once more.";
-    this.show("warn", "Your session has ended", text).append(link);
+    this.notice("warn", "Your session has ended", text).append(link);
   }
 
-  show(kind, title, text, more = []) {
+  show(box) {
+    this.tell("");
+    this.outcome.replaceChildren(box);
+  }
+
+  notice(kind, title, text, more = []) {
     const box = made("div", made("strong", title), made("p", text), ...more.map((line) => made("p", line)));
     box.className = `notice ${kind}`;
-    this.outcome.replaceChildren(box);
+    this.show(box);
     return box;
   }
 }

@@ -19,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collidium_tasks.tracking.baselines.helix.choosing import choose, take_in
+from collidium_tasks.tracking.baselines import EventHits, events_of, predictions
 from collidium_tasks.tracking.baselines.helix.detector import Hits, hits_of
-from collidium_tasks.tracking.baselines.helix.following import Track, find
+from collidium_tasks.tracking.baselines.helix.following import Track, choose, find, take_in
 from collidium_tasks.tracking.baselines.helix.seeding import triplets
-from collidium_tasks.tracking.baselines.hits import EventHits, events_of, predictions
 
 #: Maximum number of hits in an event.
 MOST_HITS = 5_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from collidium_tasks.tracking.baselines.hits import EventHits, Floats
+from collidium_tasks.tracking.baselines import EventHits, Floats
 
 #: Field of the solenoid along z, in T.
 FIELD = 2.0
@@ -31,8 +31,8 @@ class Hits:
     """Hits of an event with what is known of their measurement; lengths in mm, arrays of shape (hits,).
 
     ``across`` is the uncertainty in azimuthal direction, ``along`` that in the sensor's other direction: z
-    in the barrel, radial in the endcaps. A long strip is hit anywhere along its length, and its hit is told
-    to be in its middle.
+    in the barrel, radial in the endcaps. A long strip is hit anywhere along its length, and its hit is given
+    in its middle.
     """
 
     position: Floats  # (hits, 3)
@@ -48,7 +48,7 @@ class Hits:
 
 
 def hits_of(event: EventHits) -> Hits:
-    """Tell the kind of each hit's sensor from its position."""
+    """Classify each hit's sensor by its position."""
     position = np.stack([event.x, event.y, event.z], axis=1)
     radius = np.hypot(event.x, event.y)
     pixel, long_strip = radius < PIXELS_END, radius > LONG_STRIPS_BEGIN

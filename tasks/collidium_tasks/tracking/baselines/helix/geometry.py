@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collidium_tasks.tracking.baselines import Floats
 from collidium_tasks.tracking.baselines.helix.detector import FIELD
-from collidium_tasks.tracking.baselines.hits import Floats
 
 #: Transverse momentum over radius, in GeV/mm: p_T = 0.299792458 B R for GeV, T and m and charge 1
 #: (Review of Particle Physics, "Particle detectors at accelerators", momentum in a magnetic field).

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from collidium_tasks.tracking.baselines import Floats
 from collidium_tasks.tracking.baselines.helix.detector import Hits
 from collidium_tasks.tracking.baselines.helix.geometry import Helix
-from collidium_tasks.tracking.baselines.hits import Floats
 
 #: Angle by which a helix errs at 1 GeV, in rad GeV: multiple scattering (Highland's formula, Review of
 #: Particle Physics, "Passage of particles through matter") and the fit, tuned on three events.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from collidium_tasks.tracking.baselines import Floats
 from collidium_tasks.tracking.baselines.helix.detector import Hits
 from collidium_tasks.tracking.baselines.helix.geometry import GEV_PER_MM
 from collidium_tasks.tracking.baselines.helix.residuals import SCATTERING
-from collidium_tasks.tracking.baselines.hits import Floats
 
 Indices = npt.NDArray[np.intp]
 

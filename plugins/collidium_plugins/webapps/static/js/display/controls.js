@@ -14,14 +14,14 @@ const NAMES = {
 };
 const $ = (id) => document.getElementById(id);
 // Sliders have a hundred steps. The one of p_T is logarithmic, from 0.1 to 100 GeV, and its first step is no cut.
-const [LEAST_PT, DECADES, STEPS] = [0.1, 3, 100];
+const [MIN_PT, DECADES, STEPS] = [0.1, 3, 100];
 
 export function ptOfStep(step) {
-  return step <= 0 ? 0 : Number((LEAST_PT * 10 ** ((DECADES * step) / STEPS)).toPrecision(2));
+  return step <= 0 ? 0 : Number((MIN_PT * 10 ** ((DECADES * step) / STEPS)).toPrecision(2));
 }
 
 export function stepOfPt(pt) {
-  return pt <= 0 ? 0 : Math.min(Math.max(Math.round((STEPS / DECADES) * Math.log10(pt / LEAST_PT)), 1), STEPS);
+  return pt <= 0 ? 0 : Math.min(Math.max(Math.round((STEPS / DECADES) * Math.log10(pt / MIN_PT)), 1), STEPS);
 }
 
 /** Binds the page's controls to `display`. */

@@ -7,7 +7,7 @@ import { column, rows } from "./tables.js";
 import { towersOf } from "./towers.js";
 
 // A track's perigee says nothing of a p_T below this (GeV); nor would its helix be worth drawing.
-const LEAST_PT = 0.01;
+const MIN_PT = 0.01;
 
 /** All objects of `event` in `detector`. */
 export function objectsOf(event, detector) {
@@ -58,7 +58,7 @@ function tracksOf(event, { field, tracker }) {
   const each = (valueOf) => Float32Array.from({ length: count }, (_, track) => valueOf(track));
   const pt = each((track) => Math.sin(theta[track]) / Math.abs(qop[track]));
   const lines = Array.from({ length: count }, (_, track) =>
-    pt[track] > LEAST_PT
+    pt[track] > MIN_PT
       ? trace(fromPerigee({ d0: d0[track], z0: z0[track], phi: phi[track], theta: theta[track], qop: qop[track] }, field), tracker)
       : [],
   );
@@ -73,7 +73,7 @@ function particlesOf(event, { field, tracker }, pt, hits) {
   if (!px || !py || !pz || !vx || !vy || !vz) return { count: 0, lines: [], values: {}, row: [] };
   const charge = of("charge") ?? Float32Array.from(of("pdg_id") ?? px, (code) => chargeOf(Number(code)));
   const left = hitsOfParticles(rows(event, "particles"), hits.particle);
-  const chosen = Array.from(px.keys()).filter((row) => left[row] > 0 && charge[row] !== 0 && pt[row] > LEAST_PT);
+  const chosen = Array.from(px.keys()).filter((row) => left[row] > 0 && charge[row] !== 0 && pt[row] > MIN_PT);
   const lines = chosen.map((row) =>
     trace(
       fromVertex({ x: vx[row], y: vy[row], z: vz[row], px: px[row], py: py[row], pz: pz[row], charge: charge[row] }, field),

@@ -1,0 +1,116 @@
+"""Submissions as records: one by its id, and lists for their accounts and for operators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from tortoise.expressions import Q
+
+from collidium import records
+from collidium.benchmarks import tasklist
+from collidium.benchmarks.models import Submission
+from collidium.benchmarks.submissions import scorings
+from collidium.benchmarks.truth import truth_versions
+from collidium.errors import NotFound, UnknownCursor
+
+if TYPE_CHECKING:
+    from collidium.benchmarks.submissions.links import Claim
+    from collidium.benchmarks.truth.truth_versions import TruthRecord
+    from collidium.platform import Platform
+
+SUBMISSION_ID: Final = re.compile(r"[0-9a-f]{32}")
+
+
+async def find(submission_id: str) -> records.Submission:
+    """The submission of that id; raises NotFound."""
+    row = await row_of(submission_id)
+    truth = await truth_versions.find(row.task, row.truth_version)
+    return view(row, truth, await scorings.earlier(row))
+
+
+async def row_of(submission_id: str) -> Submission:
+    """Return the row of a submission; raises NotFound."""
+    row = None
+    if SUBMISSION_ID.fullmatch(submission_id):
+        row = await Submission.get_or_none(id=submission_id)
+    if row is None:
+        raise NotFound(f"there is no submission {submission_id[:100]!r}")
+    return row
+
+
+async def list_submissions(
+    platform: Platform,
+    *,
+    limit: int,
+    task: str | None = None,
+    account_id: int | None = None,
+    unverified: bool = False,
+    after: str | None = None,
+) -> list[records.Submission]:
+    """Up to ``limit`` submissions, newest first, those that come after the submission ``after``.
+
+    ``unverified``: only those with self-reported metrics that are not verified. Raises NotFound for a task
+    that is neither installed nor was ever listed, and UnknownCursor for an ``after`` that is no submission.
+    """
+    query = Submission.all() if after is None else Submission.filter(await _after(after))
+    if task is not None:
+        await _require_known(platform, task)
+        query = query.filter(task=task)
+    if account_id is not None:
+        query = query.filter(account_id=account_id)
+    if unverified:
+        query = query.filter(task__in=_self_reporting(platform), verified_at__isnull=True)
+    return [view(row) for row in await query.order_by("-submitted_at", "-id").limit(limit)]
+
+
+async def _after(submission_id: str) -> Q:
+    row = None
+    if SUBMISSION_ID.fullmatch(submission_id):
+        row = await Submission.get_or_none(id=submission_id).only("id", "submitted_at")
+    if row is None:
+        raise UnknownCursor
+    return Q(submitted_at__lt=row.submitted_at) | Q(submitted_at=row.submitted_at, id__lt=row.id)
+
+
+async def _require_known(platform: Platform, task: str) -> None:
+    if task not in platform.tasks.things and await tasklist.find_row(task) is None:
+        raise tasklist.unknown(task)
+
+
+def _self_reporting(platform: Platform) -> list[str]:
+    """The installed tasks that have a metric which submitters measure themselves."""
+    return [
+        name
+        for name, task in platform.tasks.things.items()
+        if any(metric.self_reported for metric in task.card.metrics)
+    ]
+
+
+def view(
+    row: Submission, truth: TruthRecord | None = None, earlier: Sequence[records.EarlierScores] = ()
+) -> records.Submission:
+    """Return the public record of a row."""
+    return records.Submission.of(
+        row,
+        **derived(row),
+        warnings=tuple(row.warnings),
+        dataset=truth.dataset if truth else None,
+        dataset_revision=truth.revision if truth else None,
+        earlier_scores=tuple(earlier),
+    )
+
+
+def derived(row: Submission) -> dict[str, Any]:
+    """The fields of records that a row has under another name, or may lack."""
+    return {
+        "submission_id": row.id,
+        "uncertainties": row.uncertainties or {},
+        "model_claim": claim_of(row),
+    }
+
+
+def claim_of(row: Submission) -> Claim | None:
+    """The state of a row's claim to its model; None where it has none."""
+    return None if row.model_repo is None else cast("Claim", row.model_claim or "unverified")

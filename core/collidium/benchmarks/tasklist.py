@@ -1,0 +1,163 @@
+"""The task list: which installed tasks take submissions, and their cards.
+
+A task is *installed* when a plugin brings it and *listed* when an operator put it here. The platform's own
+tasks are listed the first time they are seen; an operator who removes one is not overruled.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import isfinite
+from typing import TYPE_CHECKING, Final
+
+from collidium.benchmarks.models import ListedTask
+from collidium.benchmarks.rewards import floor_of, reward_of
+from collidium.benchmarks.truth import truth_versions
+from collidium.contracts.task import Column, Task
+from collidium.database import transactional
+from collidium.database.connections import RowByKey
+from collidium.errors import NotFound
+from collidium.plugins import DISTRIBUTION
+from collidium.records import EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
+from collidium.scoring.parts import Part
+
+if TYPE_CHECKING:
+    from collidium.contracts.task import Task
+    from collidium.platform import Platform
+    from collidium.plugins import Provided
+    from collidium.records import TaskStatus
+
+#: Longest name of a task, by the contract and by the tables.
+MAX_NAME: Final = 64
+
+_by_name: Final = RowByKey(ListedTask, "name")
+
+
+async def list_tasks(tasks: Provided[Task]) -> list[TaskStatus]:
+    """Every task that is installed or was ever listed, by name."""
+    rows = {row.name: row for row in await ListedTask.all()}
+    names = sorted(set(tasks.things) | {row.name for row in rows.values() if row.listed})
+    return [_status(tasks, name, rows.get(name)) for name in names]
+
+
+async def add_task(tasks: Provided[Task], name: str) -> TaskStatus:
+    """Put an installed task on the list; raises NotFound naming those installed."""
+    tasks.find(name)
+    return _status(tasks, name, await _set_listed(name, True))
+
+
+async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
+    """Take a task off the list; its submissions, scores and credits stay. Raises NotFound."""
+    row = await find_row(name)
+    if row is None or not row.listed:
+        raise NotFound(f"task {name!r} is not listed")
+    return _status(tasks, name, await _set_listed(name, False))
+
+
+async def list_new_built_ins(tasks: Provided[Task]) -> None:
+    """List the tasks of the platform's own distribution that were never seen before."""
+    own = [
+        ListedTask(name=name)
+        for name, distribution in tasks.distributions.items()
+        if distribution == DISTRIBUTION
+    ]
+    await ListedTask.bulk_create(own, ignore_conflicts=True)
+
+
+async def status_of(tasks: Provided[Task], name: str) -> TaskStatus:
+    """Return the status of a task by name, also of one that is not there."""
+    return _status(tasks, name, await find_row(name))
+
+
+async def find_row(name: str) -> ListedTask | None:
+    """The task's row, if it was ever listed. What cannot be a name never reaches the database."""
+    if not (len(name) <= MAX_NAME and name.isascii() and name.isidentifier()):
+        return None
+    return await _by_name.get_or_none(name)
+
+
+def unknown(name: str) -> NotFound:
+    """Return the error for a task that does not exist."""
+    return NotFound(f"there is no task {name[:100]!r}; GET /v1/benchmark/tasks lists those there are")
+
+
+@transactional
+async def _set_listed(name: str, listed: bool) -> ListedTask:
+    await ListedTask.bulk_create([ListedTask(name=name, listed=listed)], ignore_conflicts=True)
+    row = await ListedTask.select_for_update().get(name=name)
+    row.listed = listed
+    await row.save(update_fields=["listed", "changed_at"])
+    return row
+
+
+def _status(tasks: Provided[Task], name: str, row: ListedTask | None) -> TaskStatus:
+    task = tasks.things.get(name)
+    listed = row is not None and row.listed
+    truth = row.truth_version if row is not None else None
+    part = Part.of(truth)
+    reason = None
+    if not listed:
+        reason = f"not listed (collidium task add {name})"
+    elif task is None:
+        reason = "no installed plugin brings it"
+    elif truth is None:
+        reason = f"no truth yet (collidium truth import {name} --from ...)"
+    return TaskStatus(
+        name=name,
+        title=task.card.title if task else name,
+        installed=task is not None,
+        listed=listed,
+        distribution=tasks.distributions.get(name),
+        scorer_version=task.version if task else None,
+        truth_version=truth,
+        phase=part.kind if part else None,
+        public_percent=part.public_percent if part else None,
+        reason=reason,
+    )
+
+
+async def listed_cards(platform: Platform) -> list[TaskCard]:
+    """The cards of all tasks that are listed and installed."""
+    statuses = await list_tasks(platform.tasks)
+    return [await card_of(platform, status) for status in statuses if status.listed and status.installed]
+
+
+async def listed_card(platform: Platform, name: str) -> TaskCard:
+    """The card of one task; raises NotFound unless it is listed and installed."""
+    for status in await list_tasks(platform.tasks):
+        if status.name == name and status.listed and status.installed:
+            return await card_of(platform, status)
+    raise unknown(name)
+
+
+async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
+    """The card of an installed task, listed or not."""
+    task = platform.tasks.get(status.name)
+    truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
+    floors = truth.floors if truth else {}
+    return TaskCard.of(
+        task.card,
+        dataset=truth.dataset if truth else task.card.dataset,
+        eval_events=EvalEvents.of(truth.events if truth else task.card.eval_events),
+        columns=tuple(_column(column) for column in task.card.columns),
+        metrics=_metrics(task, floors, platform.settings.benchmark_reward),
+        primary_metric=task.card.primary_metric.name,
+        scorer_version=task.version,
+        truth_version=status.truth_version,
+        phase=status.phase,
+        public_percent=status.public_percent,
+        accepts_submissions=status.reason is None,
+        largest_file_bytes=truth_versions.largest_file(task, truth, platform.settings) if truth else None,
+    )
+
+
+def _column(column: Column) -> PredictionColumn:
+    lowest, highest = (bound if isfinite(bound) else None for bound in column.bounds)
+    return PredictionColumn.of(column, bounds=(lowest, highest))
+
+
+def _metrics(task: Task, floors: dict[str, float], default_reward: Decimal) -> tuple[Metric, ...]:
+    return tuple(
+        Metric.of(metric, reward=reward_of(metric, default_reward), floor=floor_of(metric, floors))
+        for metric in task.card.metrics
+    )

@@ -1,1 +1,0 @@
-"""Which tasks a backend offers, and their cards."""

@@ -1,0 +1,91 @@
+"""``collidium me`` and ``login``: the caller's account, its ledger and its token."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+from collidium.cli.context import client
+from collidium.cli.options import json_option, limit_option
+from collidium.cli.output import ColumnSpec, note, short_reference, show_items, show_record
+
+LEDGER: Final[Mapping[str, ColumnSpec]] = {
+    "when": "created_at",
+    "credits": "delta",
+    "reason": "reason",
+    "for": lambda entry: short_reference(entry.reference or "-"),
+    "note": "note",
+    "balance": "balance_after",
+}
+
+
+@click.command()
+@click.option("--transactions", is_flag=True, help="Show the ledger instead, newest first.")
+@limit_option("entries")
+@json_option
+def me(transactions: bool, limit: int, as_json: bool) -> None:
+    """Show your account, or its ledger.
+
+    \b
+    collidium me
+    collidium me --transactions --limit 100
+    """
+    with client() as server:
+        if transactions:
+            entries = server.transactions(limit=limit)
+            show_items(entries.items, LEDGER, as_json=as_json)
+            return
+        account = server.me()
+    rows = {
+        "account": account.hub_username,
+        "credits": account.credits,
+        "banned": account.banned,
+        "since": account.created_at,
+        "server": server.backend,
+    }
+    show_record(account, rows, as_json=as_json)
+
+
+@click.command()
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of asking.")
+@click.option("--forget", is_flag=True, help="Delete the saved token.")
+def login(token_stdin: bool, forget: bool) -> None:
+    """Save your hub token for the server of PLATFORM_BACKEND, after checking it there.
+
+    The token is saved in a file that only you can read. HF_TOKEN, if set, takes precedence.
+
+    \b
+    collidium login
+    collidium login --token-stdin < token.txt
+    collidium login --forget
+    """
+    from collidium.client import forget_token, save_token
+
+    if forget:
+        with client() as server:
+            known = forget_token(server.backend)
+        note(f"The token for {server.backend} is deleted." if known else "No token was saved.")
+        return
+    token = _read_token(token_stdin)
+    with client(token) as server:
+        account = server.me()
+    path = save_token(server.backend, token)
+    note(f"Logged in to {server.backend} as {account.hub_username}; the token is in {path}.")
+    if os.environ.get("HF_TOKEN"):
+        note("HF_TOKEN is set and takes precedence.")
+
+
+def _read_token(token_stdin: bool) -> str:
+    if token_stdin:
+        token = sys.stdin.readline().strip()
+    elif not sys.stdin.isatty():
+        raise click.UsageError("there is no terminal to ask for the token; use --token-stdin < token.txt")
+    else:
+        token = str(click.prompt("Hub token", hide_input=True, err=True)).strip()
+    if not token:
+        raise click.UsageError("the token is empty")
+    return token

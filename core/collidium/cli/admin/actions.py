@@ -1,0 +1,186 @@
+"""``collidium admin freeze``, ``unfreeze``, ``grant``, ``ban``, ``unban`` and ``refund``."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import click
+
+from collidium.cli.context import client
+from collidium.cli.options import CREDITS, TIME, Command, json_option, key_option
+from collidium.cli.output import cell, note, print_items, print_json, show_message
+
+if TYPE_CHECKING:
+    from collidium.client import Refunds
+
+
+def yes_option(command: Command) -> Command:
+    """Add ``--yes`` to a command that asks first."""
+    return click.option("--yes", is_flag=True, help="Do not ask first.")(command)
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Ask on a terminal, unless ``yes``; raise click.Abort if the answer is no."""
+    if not yes and sys.stdin.isatty():
+        click.confirm(question, abort=True, err=True)
+
+
+what_for = click.option("--note", "what_for", metavar="TEXT", help="Reason, shown to operators.")
+
+
+@click.command()
+@what_for
+@yes_option
+@key_option
+@json_option
+def freeze(what_for: str | None, yes: bool, idempotency_key: str | None, as_json: bool) -> None:
+    """Reject new simulation requests as soon as this returns; running jobs continue.
+
+    \b
+    collidium admin freeze --note "the hub is down"
+    """
+    with client() as server:
+        ask(f"Freeze {server.backend}? No events can be ordered until it is unfrozen.", yes=yes)
+        frozen = server.admin_freeze(note=what_for, idempotency_key=idempotency_key)
+    show_message(frozen, "Frozen: no new simulation requests are accepted.", as_json=as_json)
+
+
+@click.command()
+@what_for
+@click.option("--yes", is_flag=True, help="Accepted as by freeze; has no effect.", expose_value=False)
+@key_option
+@json_option
+def unfreeze(what_for: str | None, idempotency_key: str | None, as_json: bool) -> None:
+    """Accept simulation requests again.
+
+    \b
+    collidium admin unfreeze
+    """
+    with client() as server:
+        frozen = server.admin_freeze(False, note=what_for, idempotency_key=idempotency_key)
+    show_message(frozen, "Not frozen: simulation requests are accepted.", as_json=as_json)
+
+
+# A negative amount begins with a minus, but is not an option.
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("account", metavar="ACCOUNT")
+@click.argument("credits_", metavar="CREDITS", type=CREDITS)
+@click.option("--note", "what_for", metavar="TEXT", required=True, help="Reason, shown to the account.")
+@yes_option
+@key_option
+@json_option
+def grant(
+    account: str, credits_: Decimal, what_for: str, yes: bool, idempotency_key: str | None, as_json: bool
+) -> None:
+    """Add CREDITS to the balance of ACCOUNT; a negative amount deducts, never below zero.
+
+    \b
+    collidium admin grant alice 25 --note "for the tutorial"
+    collidium admin grant alice -2.5 --note "granted twice"
+    """
+    with client() as server:
+        if credits_ < 0:
+            ask(f"Take {cell(-credits_)} credits from {account}?", yes=yes)
+        granted = server.admin_grant(account, credits_, what_for, idempotency_key=idempotency_key)
+    message = f"{granted.hub_username} has {cell(granted.new_balance)} credits."
+    show_message(granted, message, as_json=as_json)
+
+
+@click.command()
+@click.argument("account", metavar="ACCOUNT")
+@what_for
+@yes_option
+@key_option
+@json_option
+def ban(account: str, what_for: str | None, yes: bool, idempotency_key: str | None, as_json: bool) -> None:
+    """Reject all calls of ACCOUNT, which may also be a name that has not signed in yet.
+
+    \b
+    collidium admin ban mallory --note "ordered in a loop"
+    """
+    with client() as server:
+        ask(f"Ban {account}? Its running jobs continue; all its calls are rejected.", yes=yes)
+        banned = server.admin_ban(account, note=what_for, idempotency_key=idempotency_key)
+    show_message(banned, f"{banned.hub_username} is banned.", as_json=as_json)
+
+
+@click.command()
+@click.argument("account", metavar="ACCOUNT")
+@what_for
+@key_option
+@json_option
+def unban(account: str, what_for: str | None, idempotency_key: str | None, as_json: bool) -> None:
+    """End the ban of ACCOUNT.
+
+    \b
+    collidium admin unban mallory
+    """
+    with client() as server:
+        banned = server.admin_ban(account, False, note=what_for, idempotency_key=idempotency_key)
+    show_message(banned, f"{banned.hub_username} is not banned.", as_json=as_json)
+
+
+@click.command()
+@click.option(
+    "--from", "begin", type=TIME, required=True, help="Start of the period, for example 2026-11-21T09:00Z."
+)
+@click.option("--to", "end", type=TIME, help="End of the period; default: now.")
+@click.option("--apply", is_flag=True, help="Refund; without this option, only show.")
+@click.option("--note", "what_for", metavar="TEXT", help="Reason, shown to the accounts.")
+@yes_option
+@key_option
+@json_option
+def refund(
+    begin: datetime,
+    end: datetime | None,
+    apply: bool,
+    what_for: str | None,
+    yes: bool,
+    idempotency_key: str | None,
+    as_json: bool,
+) -> None:
+    """Show what is still charged for requests that failed in a period, and refund it with --apply.
+
+    Failures of the platform are refunded when they happen. This command finds the others, which count as
+    the user's: for example a token that could not publish, or a repository name that was taken. It refunds
+    exactly what it has shown; if that has changed meanwhile, it refunds nothing and ends with 3.
+
+    \b
+    collidium admin refund --from 2026-11-21T09:00Z --to 2026-11-21T11:30Z
+    collidium admin refund --from 2026-11-21T09:00Z --to 2026-11-21T11:30Z --apply --note "the hub was down"
+    """
+    until = end or datetime.now(UTC)
+    with client() as server:
+        found = server.admin_refunds(begin, until)
+        if apply:
+            if not as_json:
+                _show(found)
+            ask(f"Refund {cell(found.total)} credits for {len(found.requests)} requests?", yes=yes)
+            found = server.admin_refunds(
+                begin, until, apply=True, digest=found.digest, note=what_for, idempotency_key=idempotency_key
+            )
+    if as_json:
+        print_json(found)
+    elif apply:
+        click.echo(f"Refunded {cell(found.total)} credits for {len(found.requests)} requests.")
+    else:
+        _show(found)
+        if found.requests:
+            note(f"{cell(found.total)} credits in all. Nothing was refunded: add --apply to do so.")
+
+
+def _show(found: Refunds) -> None:
+    columns = {
+        "request": "request_id",
+        "account": "hub_username",
+        "channel": "channel",
+        "failed": "failed_at",
+        "charged": "credits_charged",
+        "refunded": "credits_refunded",
+        "left": "refund",
+        "reason": "reason",
+    }
+    print_items(found.requests, columns)

@@ -1,0 +1,198 @@
+"""A version of a dataset repository: its files, the manifest that lists them, and a card.
+
+A repository may have several configs, published one after the other. The manifest lists all of them, so
+that publishing one of them again replaces its files and leaves the others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import yaml
+
+from collidium.contracts.task import EventRange
+from collidium.datasets import cards
+from collidium.datasets.cards import MANIFEST, DatasetFile, sha256_of_bytes
+from collidium.errors import UnusableDataset
+
+#: Marks a manifest of which `collidium datasets publish` may replace the files.
+MADE_BY: Final = "collidium datasets publish"
+
+_FRONT_MATTER: Final = re.compile(r"---\r?\n(?P<yaml>.*?\r?\n)?---\r?\n", re.DOTALL)
+_EXAMPLE: Final = """\
+```python
+from datasets import load_dataset
+
+load_dataset("{repo}", "{config}", split="train")
+```
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFiles:
+    """A config as it is published."""
+
+    name: str
+    events: int
+    first_event: int
+    last_event: int
+    files: Sequence[DatasetFile]
+    #: The range whose truth is withheld, as ``A:B``, and what that is, by table.
+    withheld: str | None = None
+    withheld_columns: Mapping[str, Sequence[str]] | None = None
+    #: Ranges of events whose truth this or an earlier version of the repository has.
+    opened: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetVersion:
+    """A version of a repository."""
+
+    files: Sequence[DatasetFile]
+    manifest: bytes
+    card: bytes
+    #: Paths that the version before had and this one has not.
+    removed: Sequence[str]
+
+
+def read_manifest(content: bytes) -> dict[str, ConfigFiles] | None:
+    """The configs that a manifest lists; None for one that publishing did not write."""
+    try:
+        document = json.loads(content)
+        if document["made_by"] != MADE_BY:
+            return None
+        configs = {
+            name: ConfigFiles(name, **config | {"files": [DatasetFile(**file) for file in config["files"]]})
+            for name, config in document["configs"].items()
+        }
+        for config in configs.values():
+            for events in (*config.opened, *([config.withheld] if config.withheld is not None else [])):
+                EventRange.parse(events)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return configs
+
+
+def make_version(
+    repo: str,
+    new: Sequence[ConfigFiles],
+    old: Mapping[str, ConfigFiles],
+    *,
+    readme: str | None,
+    platform_tag: str,
+) -> DatasetVersion:
+    """The version with the ``new`` configs and those of the ``old`` one that stay.
+
+    ``readme`` is the publisher's own card. Raises UnusableDataset where its front matter cannot be read.
+    """
+    configs = dict(sorted({**old, **{config.name: config for config in new}}.items()))
+    files = [file for config in configs.values() for file in config.files]
+    before = {file.path for config in old.values() for file in config.files}
+    card = _card(repo, configs, files, readme, platform_tag).encode()
+    document = {
+        "made_by": MADE_BY,
+        "card_sha256": sha256_of_bytes(card),
+        "configs": {name: _without_name(config) for name, config in configs.items()},
+    }
+    manifest = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+    return DatasetVersion(files, manifest, card, sorted(before - {file.path for file in files}))
+
+
+def _without_name(config: ConfigFiles) -> dict[str, Any]:
+    document = asdict(config)
+    del document["name"]
+    if config.withheld_columns is not None:
+        document["withheld_columns"] = {table: list(of) for table, of in config.withheld_columns.items()}
+    return document
+
+
+# -- the card -------------------------------------------------------------------------------------------
+
+
+def _card(
+    repo: str,
+    configs: Mapping[str, ConfigFiles],
+    files: Sequence[DatasetFile],
+    readme: str | None,
+    platform_tag: str,
+) -> str:
+    title = repo.partition("/")[2]
+    channels = sorted({name.rpartition("_pu")[0] for name in configs})
+    tags = [platform_tag, "particle-physics", *channels]
+    events = sum(config.events for config in configs.values())
+    matter = cards.front_matter(title, tags, events, files)
+    if readme is None:
+        return cards.card(matter, _body(repo, title, configs, files))
+    own, body = split_card(readme)
+    ours = {key: matter[key] for key in ("size_categories", "configs")}
+    return cards.card({**matter, **own, **ours, "tags": _tags(own.get("tags"), tags)}, body)
+
+
+def split_card(readme: str) -> tuple[dict[str, Any], str]:
+    """Front matter and body of the publisher's card. Raises UnusableDataset where it cannot be read."""
+    match = _FRONT_MATTER.match(readme)
+    if match is None:
+        return {}, readme
+    try:
+        matter = yaml.safe_load(match["yaml"] or "") or {}
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UnusableDataset(f"{cards.CARD}: its front matter cannot be read as YAML") from error
+    if not isinstance(matter, dict):
+        raise UnusableDataset(f"{cards.CARD}: its front matter must hold names and values")
+    return matter, readme[match.end() :].lstrip("\r\n")
+
+
+def _tags(own: object, ours: Sequence[str]) -> list[str]:
+    theirs = [own] if isinstance(own, str) else own if isinstance(own, list) else []
+    return list(dict.fromkeys([*ours[:1], *(str(tag) for tag in theirs), *ours]))
+
+
+def _body(repo: str, title: str, configs: Mapping[str, ConfigFiles], files: Sequence[DatasetFile]) -> str:
+    rows = [
+        (
+            name,
+            config.events,
+            f"{config.first_event} to {config.last_event}" if config.events else "none",
+            ", ".join(_tables(config)),
+            sum(file.size_bytes for file in config.files),
+        )
+        for name, config in configs.items()
+    ]
+    example = _EXAMPLE.format(repo=repo, config=cards.folders(files)[0].name)
+    withheld = "".join(_withheld(config) for config in configs.values() if config.withheld)
+    return f"""# {cards.text(title)}
+
+Collider events. Each row is one event; every column but `event_id` holds a list, with one entry for each
+particle, hit, deposit or track of the event.
+
+{cards.table(("events of", "number", "ids", "tables", "bytes"), rows)}
+
+Each table is a config of its own:
+
+{example}
+{withheld}## Files
+
+{cards.file_table(files)}
+All of it is in `{MANIFEST}` for programs.
+"""
+
+
+def _withheld(config: ConfigFiles) -> str:
+    rows = [(table, ", ".join(columns)) for table, columns in (config.withheld_columns or {}).items()]
+    return f"""## Withheld truth of {cards.text(config.name)}
+
+Events {config.withheld} are for a benchmark: what they were made of is withheld. These columns have no values
+there, hits have no order that means anything, and `hit_id` counts them in the order in which they stand.
+
+{cards.table(("table", "withheld columns"), rows)}
+
+"""
+
+
+def _tables(config: ConfigFiles) -> list[str]:
+    folders = cards.folders(config.files)
+    return [folder.name.removeprefix(f"{config.name}_") for folder in folders]

@@ -1,0 +1,229 @@
+"""Downloads of many files of a repository at once, each whole and checked or not at all.
+
+``huggingface_hub`` checks no hash, and begins a file anew when its process was killed; ``perf/README.md`` has
+the measurements.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import IO, Final
+
+from collidium.errors import CollidiumError, UnusableDataset, UpstreamError
+from collidium.files.durable import is_full
+from collidium.hub.download_store import DownloadStore
+from collidium.hub.reader import HubReader, Passing
+from collidium.hub.repository import HubFile, Repository
+
+#: Called with the bytes received so far, and those of the whole download.
+Progress = Callable[[int, int], None]
+
+#: Files received at once.
+PARALLEL: Final = 8
+#: Seconds between two attempts at a file that another process receives.
+_RETRY_SECONDS: Final = 0.2
+#: How long an interrupted download may take to end; threads that wait for the network are left behind.
+_LEAVE_SECONDS: Final = 1.0
+#: Seconds between two reports of progress.
+_REPORT_SECONDS: Final = 0.05
+
+
+class NoRoom(CollidiumError):
+    """The disk is full."""
+
+
+class _Stopped(Exception):
+    """The download was given up."""
+
+
+def download_missing(
+    hub: HubReader,
+    repository: Repository,
+    store: DownloadStore,
+    files: Sequence[HubFile],
+    *,
+    verify: bool = False,
+    parallel: int = PARALLEL,
+    progress: Progress | None = None,
+) -> list[HubFile]:
+    """Download those of ``files`` that the store lacks, and return them.
+
+    Each that is complete stays, whatever happens to the others. With ``verify`` those that the store has are
+    read and checked.
+
+    Raises
+    ------
+    UnusableDataset
+        For a file that is damaged on the hub.
+    NoRoom
+        When the disk is full.
+    OSError, CollidiumError
+        For anything else that fails on the disk, and what :class:`HubReader` raises.
+    """
+    missing = [file for file in files if not store.has(file, verify=verify)]
+    store.claim()
+    if missing:
+        _Download(hub, repository, store, missing, progress).run(min(parallel, len(missing)))
+    return missing
+
+
+class _Download:
+    """Threads that receive files until none is left or one of them fails."""
+
+    def __init__(
+        self,
+        hub: HubReader,
+        repository: Repository,
+        store: DownloadStore,
+        files: Sequence[HubFile],
+        progress: Progress | None,
+    ) -> None:
+        self._hub = hub
+        self._repository = repository
+        self._store = store
+        self._progress = progress
+        self._queue: queue.SimpleQueue[HubFile] = queue.SimpleQueue()
+        for file in files:
+            self._queue.put(file)
+        self._error: BaseException | None = None
+        self._lock = threading.Lock()
+        self._done = 0
+        self._report_after = 0.0
+        self._total = sum(file.size for file in files)
+
+    def run(self, parallel: int) -> None:
+        free = shutil.disk_usage(self._store.directory).free
+        if self._total > free:
+            raise NoRoom(
+                f"{self._store.directory}: {size_text(self._total)} are to be downloaded, and the disk has "
+                f"{size_text(free)} left; ask for fewer events or tables, or choose another place"
+            )
+        threads = [
+            threading.Thread(target=self._work, name="collidium-download", daemon=True)
+            for _ in range(parallel)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException:
+            self._hub.stopped.set()
+            latest = monotonic() + _LEAVE_SECONDS
+            for thread in threads:
+                thread.join(max(0, latest - monotonic()))
+            raise
+        if self._error is not None:
+            raise self._error
+
+    def _work(self) -> None:
+        try:
+            while not self._hub.stopped.is_set():
+                file = self._queue.get_nowait()
+                if not self._receive(file):
+                    # Another process receives it; there may be others to do meanwhile.
+                    self._queue.put(file)
+                    self._hub.stopped.wait(_RETRY_SECONDS)
+        except (queue.Empty, _Stopped):
+            pass
+        except BaseException as error:  # raised by run()
+            with self._lock:
+                self._error = self._error or error
+            self._hub.stopped.set()
+
+    def _receive(self, file: HubFile) -> bool:
+        """Receive a file, unless another process does; whether it is there now."""
+        with self._store.part(file) as part:
+            if part is None:
+                return False
+            if self._store.has(file):
+                self._store.discard(file)
+                self._report(file.size)
+                return True
+            try:
+                # Not synced: a file that loses its end in a power cut is noticed by its size.
+                self._fill(file, part)
+            except OSError as error:
+                if not is_full(error):
+                    raise
+                self._store.discard(file)
+                raise NoRoom(
+                    f"{self._store.directory}: there is no room for more; what was whole is kept, and the "
+                    "same download goes on from there when there is"
+                ) from error
+            except _Stopped:
+                if isinstance(self._error, NoRoom):
+                    self._store.discard(file)
+                raise
+            self._store.keep(file)
+        return True
+
+    def _fill(self, file: HubFile, part: IO[bytes]) -> None:
+        """Append what a part lacks of its file, and check the whole."""
+        have = part.seek(0, os.SEEK_END)
+        self._report(have)
+        # The first attempt may go on from a part that was damaged on disk: then there is a third.
+        for _ in range(3 if have else 2):
+            attempts = 0
+            while (before := part.tell()) < file.size:
+                try:
+                    if not self._append(file, part):
+                        break
+                except Passing as passing:
+                    attempts = attempts + 1 if part.tell() <= before else 1
+                    self._hub.pause(passing, attempts)
+            if part.tell() == file.size and file.is_in(self._store.part_path(file)):
+                return
+            self._truncate(part)
+        raise UnusableDataset(
+            f"{file.path} of {self._repository.repo} is damaged on {self._repository.endpoint}: its "
+            "content was downloaded twice and does not match the hash that the hub gives"
+        )
+
+    def _append(self, file: HubFile, part: IO[bytes]) -> bool:
+        """Receive what one response has; whether the part has the file's size then."""
+        wanted = f"{part.tell()}-" if part.tell() else ""
+        address = self._repository.address(file.path)
+        with self._hub.open(address, file.path, byte_range=wanted) as response:
+            if wanted and response.status_code != 206:
+                # The hub does not give ranges.
+                self._truncate(part)
+            elif wanted and not response.headers.get("Content-Range", "").startswith(f"bytes {wanted}"):
+                raise UpstreamError(f"{self._repository.endpoint} gave another range than was asked for")
+            for piece in response.iter_raw():
+                if self._hub.stopped.is_set():
+                    raise _Stopped
+                if part.tell() + len(piece) > file.size:
+                    return False
+                rest = memoryview(piece)
+                while rest:
+                    rest = rest[part.write(rest) :]
+                self._report(len(piece))
+        return part.tell() == file.size
+
+    def _truncate(self, part: IO[bytes]) -> None:
+        self._report(-part.tell())
+        part.truncate(0)
+        part.seek(0)
+
+    def _report(self, count: int) -> None:
+        """Count bytes that were received; negative when they have to come again."""
+        with self._lock:
+            self._done += count
+            due = self._done == self._total or monotonic() >= self._report_after
+            if self._progress is not None and due:
+                self._report_after = monotonic() + _REPORT_SECONDS
+                self._progress(self._done, self._total)
+
+
+def size_text(count: int) -> str:
+    """Bytes as people read them: ``12.3 MB``."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} B"

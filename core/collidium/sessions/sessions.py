@@ -1,0 +1,170 @@
+"""Who is signed in, in which browser."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from tortoise import timezone
+from tortoise.expressions import Q
+from tortoise.models import Model
+from tortoise.queryset import QuerySet
+
+from collidium import database
+from collidium.database import transactional
+from collidium.database.row_by_key import RowByKey
+from collidium.files import data_directory
+from collidium.secrets import LostKey, Secrets, open_secrets
+from collidium.sessions.models import WebSession
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
+
+M = TypeVar("M", bound=Model)
+
+#: Browsers in which one account is signed in at once; beyond that the oldest session ends.
+MOST_PER_ACCOUNT: Final = 20
+#: ``seen_at`` is true to this much, so that reading does not write on every request.
+SEEN_PRECISION: Final = timedelta(minutes=1)
+#: Ended rows that are deleted at once.
+SWEPT: Final = 1000
+
+#: 256 bits, as 43 characters that may stand in cookies and addresses.
+_KEY: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+
+_by_digest: Final = RowByKey(WebSession, "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An account that is signed in, in one browser."""
+
+    hub_username: str
+    #: The hub token that acts for it; no browser ever sees it.
+    token: str = field(repr=False)
+    #: What the browser's cookie holds.
+    key: str = field(repr=False)
+    #: When it ends at the latest.
+    ends_at: datetime
+
+    @property
+    def csrf(self) -> str:
+        """The secret that forms and scripts of its pages send."""
+        return derived(self.key, "csrf")
+
+
+class Sessions:
+    """The sessions in the connected database.
+
+    Parameters
+    ----------
+    settings
+        How long sessions last.
+    secrets
+        Encrypts the hub tokens.
+    clock
+        Returns the current time.
+    """
+
+    def __init__(
+        self, settings: Settings, secrets: Secrets, clock: Callable[[], datetime] = timezone.now
+    ) -> None:
+        self._idle = timedelta(hours=settings.session_idle_hours)
+        self._longest = timedelta(hours=settings.session_hours)
+        self._secrets = secrets
+        self._clock = clock
+
+    @transactional
+    async def begin(self, hub_username: str, token: str, expires_in: float | None = None) -> Session:
+        """Begin a session under a new key; it ends with its token, in ``expires_in`` seconds."""
+        now = self._clock()
+        seconds = self._longest.total_seconds()
+        if expires_in is not None:
+            seconds = max(0.0, min(seconds, expires_in))
+        session = Session(hub_username, token, new_key(), now + timedelta(seconds=seconds))
+        await delete(WebSession.filter(Q(ends_at__lte=now) | Q(seen_at__lte=now - self._idle)))
+        await WebSession.create(
+            digest=digest(session.key),
+            hub_username=hub_username,
+            token=self._secrets.encrypt(token),
+            begun_at=now,
+            seen_at=now,
+            ends_at=session.ends_at,
+        )
+        latest = WebSession.filter(hub_username=hub_username).order_by("-begun_at", "digest")
+        await delete(latest.offset(MOST_PER_ACCOUNT))
+        return session
+
+    async def find(self, key: str) -> Session | None:
+        """The session of that key; None where it has ended or the key of its encryption is gone."""
+        row = await _by_digest.get_or_none(digest(key)) if is_key(key) else None
+        now = self._clock()
+        if row is None or row.ends_at <= now or row.seen_at <= now - self._idle:
+            return None
+        try:
+            token = self._secrets.decrypt(row.token)
+        except LostKey:  # the operator removed the key: its users sign in again
+            return None
+        if now - row.seen_at > SEEN_PRECISION:
+            await WebSession.filter(digest=row.digest, seen_at__lt=now).update(seen_at=now)
+        return Session(row.hub_username, token, key, row.ends_at)
+
+    async def end(self, key: str) -> None:
+        """Sign out. Idempotent."""
+        await WebSession.filter(digest=digest(key)).delete()
+
+    def seconds_left(self, session: Session) -> float:
+        """How long it lasts at the most."""
+        return (session.ends_at - self._clock()).total_seconds()
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Sessions]:
+    """Sessions of a process that opens no platform; the embedded SQLite database is made when absent."""
+    await asyncio.to_thread(data_directory.make_database_file, settings)
+    secrets = await asyncio.to_thread(open_secrets, settings)
+    async with database.opened(settings):
+        yield Sessions(settings, secrets)
+
+
+async def delete(rows: QuerySet[M]) -> None:
+    """Delete rows but for those that others are just deleting: two transactions never wait in a circle."""
+    found = await rows.select_for_update(skip_locked=True).limit(SWEPT)
+    if found:
+        await rows.model.filter(pk__in=[row.pk for row in found]).delete()
+
+
+# -- keys ---------------------------------------------------------------------------------------------
+
+
+def new_key() -> str:
+    """A key that nobody can guess."""
+    return secrets.token_urlsafe(32)
+
+
+def is_key(text: str) -> bool:
+    """Whether it could be a key of ours."""
+    return _KEY.fullmatch(text) is not None
+
+
+def digest(key: str) -> str:
+    """What is stored of a key: enough to recognise it, not enough to act as its holder."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def derived(key: str, purpose: str) -> str:
+    """Another key for one purpose, which reveals nothing of this one (HMAC-SHA256).
+
+    43 characters of base64url, which is also what RFC 7636 asks of a code verifier.
+    """
+    mac = hmac.digest(key.encode(), purpose.encode(), "sha256")
+    return base64.urlsafe_b64encode(mac).rstrip(b"=").decode("ascii")

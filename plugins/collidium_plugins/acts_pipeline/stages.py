@@ -1,0 +1,204 @@
+"""The four stages: generate, simulate, reconstruct and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from collidium.contracts.pipeline import TABLES
+from collidium.datasets.schemas import SCHEMAS, events_per_shard
+from collidium.datasets.writing import ShardWriter
+from collidium_plugins.acts_pipeline import calorimeter, files, seeds, tables
+from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles
+from collidium_plugins.acts_pipeline.calorimeter.cells import to_table as calo_hits
+from collidium_plugins.acts_pipeline.calorimeter.geometry import FIELD
+from collidium_plugins.acts_pipeline.events import GeneratedEvent, SimulatedEvent, from_table, to_table
+from collidium_plugins.acts_pipeline.generation import pileup
+from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
+from collidium_plugins.acts_pipeline.generation.events import Generator
+from collidium_plugins.acts_pipeline.generation.pileup import Pool, collisions
+from collidium_plugins.acts_pipeline.generation.pythia import Pythia
+from collidium_plugins.acts_pipeline.order import ChunkPhase, Order, Phase
+from collidium_plugins.jet_finder.table import jets
+
+if TYPE_CHECKING:
+    from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
+    from collidium_plugins.acts_pipeline.detector.simulation import Simulation
+
+
+GENERATED: Final = "generated"
+_POOL: Final = "pool"
+#: Collisions that are generated in one go.
+_COLLISIONS: Final = 250
+
+
+class Collisions(Phase):
+    """The collisions of the pool that the order needs, into ``pool/``."""
+
+    name = "collisions"
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._folder = order.folder(_POOL)
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(self._slice(task)) for task in range(-(-len(self._members) // _COLLISIONS))]
+
+    def is_done(self, task: int) -> bool:
+        return self._path(task).exists()
+
+    def do(self, task: int) -> None:
+        made = collisions(self._pythia, self._order.seed, self._slice(task).tolist())
+        files.write(self._path(task), made, compress=False)
+
+    @cached_property
+    def _members(self) -> npt.NDArray[np.int64]:
+        order = self._order
+        ids = range(order.first_event, order.first_event + order.events)
+        return pileup.members(order.channel, order.pileup, order.seed, ids)
+
+    @cached_property
+    def _pythia(self) -> Pythia:
+        return Pythia(MINIMUM_BIAS)
+
+    def _slice(self, task: int) -> npt.NDArray[np.int64]:
+        return self._members[task * _COLLISIONS : (task + 1) * _COLLISIONS]
+
+    def _path(self, task: int) -> Path:
+        return self._folder / f"collisions-{task:05}.arrow"
+
+
+class Generate(ChunkPhase):
+    """The events, chunk by chunk."""
+
+    name = "events"
+    targets = (GENERATED,)
+
+    def make(self, events: range, sources: Sequence[pa.Table]) -> Sequence[pa.Table]:
+        return [to_table(self._generator.generate(event_id) for event_id in events)]
+
+    @cached_property
+    def _generator(self) -> Generator:
+        order = self.order
+        pool = Pool(sorted(order.folder(_POOL).glob("*.arrow"))) if order.pileup else None
+        return Generator(order.channel, order.pileup, order.seed, pool)
+
+
+#: Crossings of the tracker's modules, and the hosted table of the calorimeters.
+SIMULATED: Final = "simulated"
+DEPOSITS: Final = "deposits"
+
+
+class Simulate(ChunkPhase):
+    """Tracker and calorimeters, chunk by chunk."""
+
+    name = "events"
+    sources = (GENERATED,)
+    targets = (SIMULATED, DEPOSITS)
+
+    def make(self, events: range, sources: Sequence[pa.Table]) -> Sequence[pa.Table]:
+        generated = from_table(sources[0], GeneratedEvent)
+        made = [self._simulation.simulate(event, self.order.seed) for event in generated]
+        deposits = [
+            calorimeter.deposits(event.particles, event.ends, self._random(event.event_id)) for event in made
+        ]
+        return [to_table(made, SimulatedEvent), calo_hits(events, deposits)]
+
+    def _random(self, event_id: int) -> np.random.Generator:
+        order = self.order
+        return seeds.generator("calorimeter", order.channel, order.pileup, order.seed, event_id)
+
+    @cached_property
+    def _simulation(self) -> Simulation:
+        # ACTS is loaded by the processes that use it only.
+        from collidium_plugins.acts_pipeline.detector import geometry
+        from collidium_plugins.acts_pipeline.detector.simulation import Simulation
+
+        return Simulation(geometry.build())
+
+
+#: The folder of each table; that of the calorimeters is made before.
+RECONSTRUCTED: Final = {
+    name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "tracks", "jets")
+}
+
+
+class Reconstruct(ChunkPhase):
+    """Digitisation, tracking and jets, chunk by chunk."""
+
+    name = "events"
+    sources = (SIMULATED, DEPOSITS)
+    targets = tuple(RECONSTRUCTED.values())
+
+    def make(self, events: range, sources: Sequence[pa.Table]) -> Sequence[pa.Table]:
+        simulated, deposits = sources
+        made = [
+            self._reconstruction.reconstruct(event, self.order.seed)
+            for event in from_table(simulated, SimulatedEvent)
+        ]
+        cells = [cells_of_particles(deposits, row, len(event.particles)) for row, event in enumerate(made)]
+        particles = tables.particles(made, cells, FIELD)
+        return [particles, tables.tracker_hits(made), tables.tracks(made), jets(deposits, particles)]
+
+    @cached_property
+    def _reconstruction(self) -> Reconstruction:
+        from collidium_plugins.acts_pipeline.detector import geometry
+        from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
+
+        return Reconstruction(geometry.build())
+
+
+#: The folder that each hosted table comes from.
+SOURCES: Final = {**RECONSTRUCTED, "calo_hits": DEPOSITS}
+
+
+class Write(Phase):
+    """One table is one task."""
+
+    name = "tables"
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._tables = list(SCHEMAS)
+        for source in SOURCES.values():
+            order.require(source)
+        order.folder("written")  # records the order of the tables, whose own folder holds nothing else
+
+    @property
+    def sizes(self) -> list[int]:
+        return [self._order.events] * len(self._tables)
+
+    def is_done(self, task: int) -> bool:
+        shards = list((self._order.work / TABLES).glob(f"{self._tables[task]}-*.parquet"))
+        return len(shards) == -(-self._order.events // events_per_shard(self._order.pileup))
+
+    def do(self, task: int) -> None:
+        table = self._tables[task]
+        per_shard = events_per_shard(self._order.pileup)
+        folder = self._order.work / TABLES
+        with ShardWriter(folder, table, SCHEMAS[table], events_per_shard=per_shard) as writer:
+            for events in self._chunks(table):
+                writer.write(events)
+
+    def _chunks(self, table: str) -> Iterator[pa.Table]:
+        for chunk in self._order.chunks():
+            yield files.read(self._order.chunk(SOURCES[table], chunk))
+
+
+def phases(stage: str, order: Order) -> list[Phase]:
+    """The phases of a stage, in their order."""
+    if stage == "generate":
+        return [*([Collisions(order)] if order.pileup else []), Generate(order)]
+    stages: dict[str, Callable[[Order], Phase]] = {
+        "simulate": Simulate,
+        "reconstruct": Reconstruct,
+        "write": Write,
+    }
+    return [stages[stage](order)]

@@ -1,0 +1,137 @@
+"""Baselines from measured quantities only: the energy in the calorimeters, and an isolation forest.
+
+The isolation forest scores how few random cuts separate an event from those of the Standard Model (F. T. Liu,
+K. M. Ting and Z.-H. Zhou, Isolation Forest, IEEE International Conference on Data Mining (2008) 413). It is
+trained on features of simulated Standard Model events that come with the package, so no score depends on the
+other events of the mix.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from collidium.contracts.tables import list_lengths
+from collidium.contracts.task import Tables
+from collidium_tasks.common import shipped
+
+Floats = npt.NDArray[np.float64]
+
+#: Tracks with a larger transverse impact parameter, in mm, count as displaced.
+DISPLACED: Final = 1.0
+
+#: The columns of :func:`features`; energies and momenta in GeV, lengths in mm.
+NAMES: Final = (
+    "hits",
+    "tracks",
+    "track_pt",
+    "hardest_track_pt",
+    "displaced_tracks",
+    "largest_d0",
+    "energy",
+    "hardest_deposit",
+    "transverse_energy",
+    "missing_transverse_energy",
+)
+
+
+def features(tables: Tables) -> Floats:
+    """Shape (events, features), in the order of NAMES; each is ln(1 + value), as all have long tails."""
+    hits = list_lengths(tables["tracker_hits"], "x").astype(np.float64)
+    return np.log1p(
+        np.stack([hits, *_of_tracks(tables["tracks"]), *_of_deposits(tables["calo_hits"])], axis=1)
+    )
+
+
+def energies(table: pa.Table) -> Floats:
+    """The energy in the calorimeters of each event, in GeV, shape (events,)."""
+    lists = _Lists(table, "total_energy")
+    return lists.sums(lists.of("total_energy"))
+
+
+def _of_tracks(table: pa.Table) -> list[Floats]:
+    lists = _Lists(table, "d0")
+    d0, theta, qop = (lists.of(name) for name in ("d0", "theta", "qop"))
+    with np.errstate(divide="ignore"):
+        pt = np.abs(np.sin(theta) / qop)
+    pt[~np.isfinite(pt)] = 0.0
+    far = np.abs(d0)
+    counts = lists.sums(np.ones(len(pt)))
+    displaced = lists.sums((far > DISPLACED).astype(np.float64))
+    return [counts, lists.sums(pt), lists.largest(pt), displaced, lists.largest(far)]
+
+
+def _of_deposits(table: pa.Table) -> list[Floats]:
+    lists = _Lists(table, "total_energy")
+    energy, x, y, z = (lists.of(name) for name in ("total_energy", "x", "y", "z"))
+    distance = np.sqrt(x * x + y * y + z * z)
+    transverse = energy / np.where(distance > 0, distance, 1.0)
+    missing = np.hypot(lists.sums(transverse * x), lists.sums(transverse * y))
+    return [
+        lists.sums(energy),
+        lists.largest(energy),
+        lists.sums(transverse * np.hypot(x, y)),
+        missing,
+    ]
+
+
+class _Lists:
+    """The lists of all events as flat arrays, and sums and maxima by event."""
+
+    def __init__(self, table: pa.Table, column: str) -> None:
+        """``column`` is one of the list columns, which have equal lengths."""
+        self._table = table
+        self._events = table.num_rows
+        self._event = np.repeat(np.arange(self._events), list_lengths(table, column))
+
+    def of(self, column: str) -> Floats:
+        """All elements, event by event."""
+        flat: Any = pc.list_flatten(self._table.column(column))
+        return np.asarray(flat, dtype=np.float64)
+
+    def sums(self, values: Floats) -> Floats:
+        return np.bincount(self._event, values, self._events).astype(np.float64)
+
+    def largest(self, values: Floats) -> Floats:
+        """Maximum of non-negative numbers; 0 for empty lists."""
+        largest = np.zeros(self._events)
+        np.maximum.at(largest, self._event, values)
+        return largest
+
+
+def energy(tables: Tables) -> pa.Table:
+    """A score for each event: its energy in GeV, as new particles are heavy. It sets the floor."""
+    deposits = tables["calo_hits"]
+    return deposits.select(["event_id"]).append_column("anomaly_score", pa.array(energies(deposits)))
+
+
+#: Features of events of the Standard Model; :mod:`~collidium_tasks.anomaly.reference` writes it.
+REFERENCE: Final = "standard_model.csv"
+_TREES: Final = 200
+_SEED: Final = 20
+
+
+def forest(tables: Tables) -> pa.Table:
+    """A score for each event, 0 to 1, higher for events that are easy to separate. Needs scikit-learn."""
+    score = pa.array(-_trained().score_samples(features(tables)), pa.float64())
+    return tables["tracks"].select(["event_id"]).append_column("anomaly_score", score)
+
+
+@cache
+def _trained() -> Any:
+    from sklearn.ensemble import IsolationForest  # slow to import, and an extra
+
+    return IsolationForest(n_estimators=_TREES, random_state=_SEED).fit(reference())
+
+
+def reference() -> Floats:
+    """Features of events of the Standard Model, shape (events, features)."""
+    header, *rows = shipped(__name__, REFERENCE).decode("ascii").splitlines()
+    if header.split(",") != list(NAMES):
+        raise ValueError(f"{REFERENCE} has other features: create it again")
+    return np.array([row.split(",") for row in rows], np.float64)

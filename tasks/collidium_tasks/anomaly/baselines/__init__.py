@@ -1,1 +1,0 @@
-"""Baselines from measured quantities only."""

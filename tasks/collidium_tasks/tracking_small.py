@@ -1,0 +1,164 @@
+"""The tracking benchmark for small methods: efficiency against the number of parameters."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import ClassVar, Final
+
+import numpy as np
+import pyarrow as pa
+
+from collidium.contracts.task import Block, Card, Column, Draws, Metric, Problem, Reconstruction, Tables, Task
+from collidium.hookspecs import hookimpl
+from collidium_tasks.tracking import TrackingTask
+from collidium_tasks.tracking.baselines import helix as following_helices
+from collidium_tasks.tracking.baselines import naive as binning
+from collidium_tasks.tracking.tally import EventTallies
+
+TRACKING: Final = TrackingTask.card
+
+EFFICIENCY: Final = TRACKING.primary_metric.name
+
+#: Maximum number of parameters of each tier but the last.
+TIERS: Final = (10_000, 100_000, 1_000_000)
+
+_NO_ROW: Final = "no row was submitted for the scored events"
+
+CARD: Final = replace(
+    TRACKING,
+    name="tracking_small",
+    title="Tracking with few parameters",
+    description=(
+        f"{TRACKING.description} The fewer parameters the better: report in n_params how many numbers of "
+        "your method were fitted to data or chosen (weights, biases, cuts, bin widths, resolutions), at "
+        "least 1. Constants of nature and values computed from the event itself do not count. The "
+        "leaderboard ranks by efficiency and marks the Pareto front of efficiency and number of parameters."
+    ),
+    columns=(
+        *TRACKING.columns,
+        Column(
+            name="n_params",
+            kind="integer",
+            description="Parameters of the method, the same in every row.",
+            bounds=(1, inf),
+            one_per="file",
+        ),
+    ),
+    metrics=(
+        replace(TRACKING.primary_metric, reward=30),
+        Metric(
+            name="n_params",
+            higher_is_better=False,
+            description="Parameters of the method, as counted by the submitter.",
+            formula="n_params",
+            bounds=(1, inf),
+            self_reported=True,
+            missing_when=_NO_ROW,
+        ),
+        Metric(
+            name="tier",
+            higher_is_better=False,
+            description="1 for up to 10^4 parameters, 2 for up to 10^5, 3 for up to 10^6, 4 above.",
+            formula="1 + how many of 10^4, 10^5 and 10^6 are below n_params",
+            bounds=(1, len(TIERS) + 1),
+            self_reported=True,
+            missing_when=_NO_ROW,
+        ),
+    ),
+    pareto=(EFFICIENCY, "n_params"),
+)
+
+
+#: Numbers of bins, their range, and the minimum number of hits of a track.
+NAIVE: Final = 4
+#: Cuts and reaches (20), where parts of the detector begin (4), resolutions (19), the magnetic field (1).
+HELIX: Final = 44
+
+
+def naive(tables: Tables) -> pa.Table:
+    """Hits in the same direction from the origin form a track."""
+    return with_parameters(binning.reconstruct(tables), NAIVE)
+
+
+def helix(tables: Tables) -> pa.Table:
+    """Hits along helices form a track."""
+    return with_parameters(following_helices.reconstruct(tables), HELIX)
+
+
+def with_parameters(predictions: pa.Table, n_params: int) -> pa.Table:
+    """Predictions of tracking as predictions of this task."""
+    return predictions.append_column("n_params", pa.array(np.full(predictions.num_rows, n_params, np.int64)))
+
+
+_TRACKING: Final = TrackingTask()
+
+
+@dataclass(frozen=True, slots=True)
+class SmallTally:
+    """The tally of tracking, and n_params; None without a row."""
+
+    tracks: EventTallies
+    n_params: int | None
+
+
+class TrackingSmallTask(Task):
+    """Scores tracks as the tracking task does; the engine checks that n_params is the same in all rows."""
+
+    card: ClassVar[Card] = CARD
+    version: ClassVar[str] = "1"
+
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        return _TRACKING.prepare(tables)
+
+    def check(self, block: Block) -> list[Problem]:
+        return _TRACKING.check(block)
+
+    def score(self, block: Block) -> SmallTally:
+        column = block.predictions.column("n_params")
+        return SmallTally(_TRACKING.score(block), column[0].as_py() if len(column) else None)
+
+    def merge(self, tallies: Sequence[SmallTally]) -> SmallTally:
+        return SmallTally(_TRACKING.merge([tally.tracks for tally in tallies]), _n_params(tallies))
+
+    def metrics(self, tally: SmallTally) -> dict[str, float]:
+        return _metrics(_TRACKING.metrics(tally.tracks), tally.n_params)
+
+    def resample(self, tallies: Sequence[SmallTally], draws: Draws) -> list[dict[str, float]]:
+        tracking = _TRACKING.resample([tally.tracks for tally in tallies], draws)
+        return [
+            _metrics(metrics, _n_params([tallies[group] for group in draw]))
+            for metrics, draw in zip(tracking, draws, strict=True)
+        ]
+
+    def warnings(self, tally: SmallTally) -> list[str]:
+        return _TRACKING.warnings(tally.tracks)
+
+    def oracle(self, truth: Tables) -> pa.Table:
+        return with_parameters(_TRACKING.oracle(truth), 1)
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        return {"naive": naive, "helix": helix}
+
+
+def _n_params(tallies: Sequence[SmallTally]) -> int | None:
+    """n_params, the same in all rows; the maximum, so that the order of tallies does not matter."""
+    return max((tally.n_params for tally in tallies if tally.n_params is not None), default=None)
+
+
+def _metrics(tracking: Mapping[str, float], n_params: int | None) -> dict[str, float]:
+    metrics = {EFFICIENCY: tracking[EFFICIENCY]}
+    if n_params is not None:
+        metrics |= {"n_params": float(n_params), "tier": float(bisect_left(TIERS, n_params) + 1)}
+    return metrics
+
+
+__all__ = ["TrackingSmallTask", "collidium_tasks"]
+
+
+@hookimpl
+def collidium_tasks() -> Sequence[Task]:
+    """Return the task of this plugin."""
+    return [TrackingSmallTask()]
