@@ -16,7 +16,7 @@ from collidium.api import browsers
 from collidium.client import AsyncClient
 from collidium.errors import Unauthenticated, Unavailable
 from collidium.runtime.http_client import HttpClient
-from collidium.runtime.http_transport import BoundedTransport
+from collidium.runtime.network import BoundedTransport
 from collidium.sessions import Session, Sessions
 from collidium.settings import Settings
 from collidium_plugins.webapps.sign_in.flow import Client
