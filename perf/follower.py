@@ -2,7 +2,7 @@
 
     python perf/follower.py [--quick]
 
-The Superfacility API of ``collidium.testing`` in a process of its own; the real runner, within the rate that
+The tests' Superfacility API in a process of its own; the real runner, within the rate that
 its setting allows, and the real follower, on SQLite and on PostgreSQL. A round takes from when all requests
 are due until all were asked about and written back. *Held up* is the longest that the event loop, which
 serves requests in a server, did nothing else.
@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import multiprocessing
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,13 +24,16 @@ from decimal import Decimal
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.runners.sfapi.superfacility import Superfacility
+
 from collidium import settings, simulations
 from collidium.platform import Platform
 from collidium.simulations import totals
 from collidium.simulations.models import SimulationRequest
 from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
 from collidium.testing.postgres import PostgresServer
-from collidium.testing.superfacility import Superfacility
 from collidium_runners.batch.runner import Handle
 
 ANSWER_SECONDS = 0.02

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from tests.documents import ROOT, code_blocks
 from tests.virtual_environments import VirtualEnvironment
 
 from collidium.client import Client
+from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Unavailable
+from collidium.testing.conformance import check_task
 from collidium.testing.server import ServerProcess
 from collidium.testing.task_template import write_package
 
@@ -131,6 +134,9 @@ def test_a_task_of_a_wheel_is_listed_scored_and_leaves_its_scores_behind(machine
     events = machine.directory / "events"
     machine.run(machine.python, "-m", "collidium_task_vertexing.synthetic", str(events))
     assert machine.ask("task", "check", "vertexing", "--from", str(events))["conforms"]
+    before = machine.task()
+    assert (before["installed"], before["listed"]) == (True, False)
+    assert before["distribution"] == "collidium-task-vertexing"
     machine.ask("truth", "import", "vertexing", "--from", str(events), "--events", "0:20")
     added = machine.ask("task", "add", "vertexing")
     assert (added["listed"], added["reason"]) == (True, None)
@@ -152,11 +158,18 @@ def test_a_task_of_a_wheel_is_listed_scored_and_leaves_its_scores_behind(machine
     with Client(platform.base_url, token) as anna:
         assert "vertexing" not in {task.name for task in anna.tasks()}
         assert anna.submission(receipt.submission_id).scores == receipt.scores
-        assert anna.me().credits == 10 + receipt.credits_earned
+        assert anna.me().credits == 10 + receipt.credits_earned > 10
         with pytest.raises(Unavailable, match="no submissions now: no installed plugin brings it"):
             anna.submit("vertexing", predictions)
     left = machine.task()
     assert (left["installed"], left["reason"]) == (False, "no installed plugin brings it")
+
+
+def test_the_example_of_the_documents_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "examples/collidium-task-multiplicity"))
+    task = import_module("collidium_task_multiplicity").Multiplicity()
+    hits = pq.read_table(EVENTS_DIRECTORY / "tracker_hits.parquet")
+    assert check_task(task, {"tracker_hits": hits}) == {"within_ten_percent": 0.2, "mean_error": 13.2}
 
 
 def the_hard_scatters(events: Path) -> pa.Table:

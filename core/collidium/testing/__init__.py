@@ -6,8 +6,6 @@ Put this into the ``conftest.py`` at the root of your tests to get the fixtures:
 
 :mod:`~collidium.testing.plugin` lists them: throwaway databases (SQLite and PostgreSQL) and a real
 server. :mod:`~collidium.testing.conformance` checks a task, runner, storage, identity provider or
-executor against its contract; it needs no pytest. :mod:`~collidium.testing.superfacility` is a
-Superfacility API on loopback, for what drives NERSC's batch system;
-:mod:`~collidium.testing.synthetic` makes large synthetic events in milliseconds. The fixtures need
-``collidium[test]``.
+executor against its contract; it needs no pytest. :mod:`~collidium.testing.synthetic` makes large
+synthetic events in milliseconds. The fixtures need ``collidium[test]``.
 """

@@ -12,19 +12,21 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from threading import Lock
+from types import ModuleType
 from typing import IO, Any, NoReturn
 
 from collidium.testing.processes import end_with_parent
@@ -42,7 +44,7 @@ class ForkedProcess:
         self._server = server
         self._pidfd = os.pidfd_open(pid)
         self._code: int | None = None
-        self._reaping = Lock()
+        self._reaping = threading.Lock()
 
     def poll(self) -> int | None:
         """Its exit code, if it has ended."""
@@ -72,7 +74,7 @@ class ForkServer:
     """The process that is forked, and the connection to it."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = threading.Lock()
         self._connection, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             self._process = subprocess.Popen(
@@ -182,17 +184,24 @@ def _become(connection: socket.socket) -> None:
 
 
 def _import() -> None:
-    """What servers and commands import; by name, because the kit stands below the commands."""
-    importlib.import_module("collidium.server")
-    for target in importlib.import_module("collidium.cli.root").COMMANDS.values():
-        importlib.import_module(target.partition(":")[0])
-    for point in entry_points(group="collidium"):
+    """All of the platform and of its plugins: which of it a server or a command needs changes too often."""
+    plugins = {point.module.partition(".")[0] for point in entry_points(group="collidium")}
+    for root in ("collidium", *plugins):
         with suppress(Exception):  # it is reported by whoever asks for it
-            point.load()
+            _import_all(importlib.import_module(root))
+    with suppress(ImportError):
+        importlib.import_module("pandas")  # pyarrow does, where it is installed
     if "huggingface_hub" in sys.modules:
         raise RuntimeError("huggingface_hub reads its variables when it is imported: too early here")
     gc.collect()
     gc.freeze()
+
+
+def _import_all(package: ModuleType) -> None:
+    for module in pkgutil.iter_modules(getattr(package, "__path__", ()), f"{package.__name__}."):
+        if module.name != "collidium.testing" and not module.name.endswith("__main__"):
+            with suppress(Exception):  # as above
+                _import_all(importlib.import_module(module.name))
 
 
 def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
@@ -216,7 +225,21 @@ def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
         code = ended.code
     except BaseException as error:
         sys.excepthook(type(error), error, error.__traceback__)
-    raise SystemExit(code)
+    _end(code)
+
+
+def _end(code: object) -> NoReturn:
+    """End as an interpreter does, but leave its modules to the kernel: to take them apart costs 0.1 s."""
+    if code is None:
+        code = 0
+    elif not isinstance(code, int):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined] # noqa: SLF001 -- waits for threads that are no daemons
+    atexit._run_exitfuncs()  # noqa: SLF001
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

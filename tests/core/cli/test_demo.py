@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from tests.waiting import eventually
 from collidium import plugins
 from collidium.demo.orders import LOCAL, MOCK, choose
 from collidium.errors import ConfigurationError
+
+StartDemo = Callable[..., tuple[subprocess.Popen[bytes], Path, Path]]
 
 SIMULATES_HERE = sys.platform == "linux" and all(map(find_spec, ("acts", "pythia8mc")))
 
@@ -32,24 +36,17 @@ def scratch(isolated_environment: dict[str, str], tmp_path: Path) -> Path:
     return path
 
 
-RUNNERS = [
-    "mock",
-    pytest.param(
-        "local", marks=pytest.mark.skipif(not SIMULATES_HERE, reason="needs the extra sim, and Linux")
-    ),
-]
+#: What `collidium demo` chooses here by itself is run by the README's test, too.
+RUNNERS = ["mock", pytest.param("local", marks=pytest.mark.long)] if SIMULATES_HERE else ["mock"]
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_the_demo_scores_orders_pays_and_leaves_nothing(
-    collidium: RunCommand, scratch: Path, tmp_path: Path, runner: str
+    start_demo: StartDemo, scratch: Path, tmp_path: Path, runner: str
 ) -> None:
     # Settings, tokens and proxies of whoever runs it change nothing, nor do they break it.
-    done = collidium(
-        "demo",
-        "--runner",
-        runner,
-        "--json",
+    process, told, shown = start_demo(
+        *("--runner", runner, "--json", "--keep"),
         HF_TOKEN="of the caller",  # noqa: S106 -- of a test
         ADMIN_TOKEN="of the caller",  # noqa: S106 -- of a test
         HF_HUB_OFFLINE="1",
@@ -60,8 +57,15 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
         NO_PROXY="",
         no_proxy="",
     )
-    assert done.returncode == 0, done.stderr
-    outcome = json.loads(done.stdout)
+    eventually(lambda: "until you press Ctrl-C" in told.read_text() or process.poll() is not None, 100)
+    assert process.poll() is None, told.read_text()
+    outcome = json.loads(shown.read_text())
+    token = Path(outcome["tokens"]["alice"]).read_text().strip()
+    me = httpx.get(f"{outcome['url']}/v1/me", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+    assert me.json()["hub_username"] == "alice"
+    assert token not in told.read_text()
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(60) == 0
     naive, best = outcome["submissions"][0], outcome["submissions"][-1]
     primary = outcome["card"]["primary_metric"]
     assert naive["receipt"]["credits_earned"] == 0
@@ -86,7 +90,7 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
     assert balances == {"collidium": 10, "alice": pytest.approx(110 - paid)}
     assert sum(entry["delta"] for entry in outcome["ledger"]["alice"]) == pytest.approx(110 - paid)
     for state in ("queued", "running", "completed"):
-        assert f"Request {first['request_id']} is {state}" in done.stderr
+        assert f"Request {first['request_id']} is {state}" in told.read_text()
     assert outcome["card"]["eval_events"] == {"start": 3, "stop": 5}
     with pytest.raises(httpx.ConnectError):
         httpx.get(outcome["url"], trust_env=False)
@@ -121,45 +125,39 @@ def test_a_step_that_fails_ends_with_1(collidium: RunCommand, scratch: Path) -> 
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
-def test_keep_runs_until_interrupted_and_ends_the_server(
-    isolated_environment: dict[str, str], scratch: Path, tmp_path: Path, number: signal.Signals, code: int
-) -> None:
-    data_dir = tmp_path / "kept"
-    told = tmp_path / "told"
-    with told.open("w") as errors:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "collidium",
-                "demo",
-                "--runner",
-                "mock",
-                "--keep",
-                "--data-dir",
-                str(data_dir),
-            ],
-            env=isolated_environment,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-        )
-    try:
-        eventually(lambda: "until you press Ctrl-C" in told.read_text() or process.poll() is not None)
-        assert process.poll() is None, told.read_text()
-        line = next(line for line in told.read_text().splitlines() if "until you press Ctrl-C" in line)
-        url = next(word for word in line.split() if word.startswith("http"))
-        token = (data_dir / "alice.token").read_text().strip()
-        me = httpx.get(f"{url}/v1/me", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
-        assert me.json()["hub_username"] == "alice"
-        assert token not in told.read_text()
-        os.killpg(process.pid, number)
-        assert process.wait(60) == code
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(url, trust_env=False)
-    assert (data_dir / "collidium.sqlite3").exists()
+def test_ended_half_way_it_ends_the_server(start_demo: StartDemo, tmp_path: Path) -> None:
+    process, told, _ = start_demo("--runner", "mock", "--data-dir", str(tmp_path / "kept"))
+    # What comes after the start of the server.
+    eventually(lambda: "Publishing" in told.read_text() or process.poll() is not None)
+    process.terminate()
+    assert process.wait(60) == 143, told.read_text()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+    assert (tmp_path / "kept" / "collidium.sqlite3").exists()
+
+
+@pytest.fixture
+def start_demo(isolated_environment: dict[str, str], scratch: Path, tmp_path: Path) -> Iterator[StartDemo]:
+    """Starts the demo in a session of its own; gives its process, and files of its errors and output."""
+    told, shown = tmp_path / "told", tmp_path / "shown"
+    with ExitStack() as ends:
+
+        def start(*options: str, **variables: str) -> tuple[subprocess.Popen[bytes], Path, Path]:
+            with told.open("w") as errors, shown.open("w") as output:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "collidium", "demo", *options],
+                    env=isolated_environment | variables,
+                    stdout=output,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+            ends.callback(process.wait)
+            ends.callback(_kill, process.pid)
+            return process, told, shown
+
+        yield start
+
+
+def _kill(group: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)

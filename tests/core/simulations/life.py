@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,14 @@ async def _follow(plan: Mapping[str, Any]) -> None:
         await asyncio.to_thread(sys.stdin.read)
 
 
+def _import() -> None:
+    """What lives import, once for all that are forked: it is most of what they cost."""
+    plugins.load()
+    for name in ("huggingface_hub.hf_api", "pandas"):  # pyarrow imports the latter where it is installed
+        with suppress(ImportError):
+            import_module(name)
+
+
 def _fork(number: int, life: Life, plan: Mapping[str, Any]) -> int:
     child = os.fork()
     if not child:
@@ -151,6 +160,7 @@ def _tell(line: str) -> None:
 def _main() -> None:
     plan = json.loads(sys.stdin.readline())
     if "lives" in plan:
+        _import()
         lives = [Life(**life) for life in plan["lives"]]
         _tell(json.dumps([_fork(number, life, plan) for number, life in enumerate(lives)]))
     else:

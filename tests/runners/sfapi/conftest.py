@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from tests.runners.sfapi.superfacility import Superfacility
 
 from collidium import settings
 from collidium.contracts.runner import Job, Runner
 from collidium.settings import Settings
-from collidium.testing.superfacility import Superfacility
 from collidium_runners.batch.runner import Handle
 from collidium_runners.sfapi import collidium_runners
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.runners.following import reaches
 from tests.runners.sfapi.conftest import MakeRunner, handle, job
+from tests.runners.sfapi.superfacility import Superfacility
 from tests.waiting import eventually_async
 
 from collidium.contracts.runner import JobState, Runner, RunnerRefused
 from collidium.testing.conformance import check_runner
-from collidium.testing.superfacility import Superfacility
 
 REAL_TABLES = (
     f"{sys.executable} -c '"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.runners.sfapi.conftest import MakeRunner, handle, job
+from tests.runners.sfapi.superfacility import Answer, Superfacility, rows
 
 from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
-from collidium.testing.superfacility import Answer, Superfacility, rows
 from collidium_runners.batch.states import TABLE, TaskStatus
 from collidium_runners.sfapi import queue
 from collidium_runners.sfapi.client import Pace

@@ -10,11 +10,11 @@ from urllib.parse import parse_qs
 import pytest
 from tests.runners.saying import unavailable
 from tests.runners.sfapi.conftest import MakeRunner, configured, handle, job
+from tests.runners.sfapi.superfacility import Answer, HangUp, Superfacility
 from tests.waiting import eventually_async
 
 from collidium.contracts.runner import JobState, Runner, RunnerRefused, RunnerUnavailable
 from collidium.errors import ConfigurationError
-from collidium.testing.superfacility import Answer, HangUp, Superfacility
 from collidium_runners.sfapi import collidium_runners
 from collidium_runners.sfapi.runner import SfapiRunner
 from collidium_runners.sfapi.site import Site

@@ -10,7 +10,7 @@ command::
         api.misbehave(HangUp(), where="/compute/jobs", method="POST", acts=True)
 """
 
-from collidium.testing.superfacility.faults import Answer, HangUp, Stall, Trickle
-from collidium.testing.superfacility.server import Superfacility
+from tests.runners.sfapi.superfacility.faults import Answer, HangUp, Stall, Trickle
+from tests.runners.sfapi.superfacility.server import Superfacility
 
 __all__ = ["Answer", "HangUp", "Stall", "Superfacility", "Trickle"]

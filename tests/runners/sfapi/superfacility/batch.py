@@ -171,7 +171,7 @@ def _options(script: str) -> dict[str, str]:
 def _wait(task: Task) -> int:
     """The exit code; what was cancelled and goes on is killed."""
     process = task.process
-    assert process is not None  # noqa: S101 -- set by the caller
+    assert process is not None
     cancelled = None
     while True:
         try:

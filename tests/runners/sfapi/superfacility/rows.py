@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from collidium.testing.superfacility.batch import Job, Task
+from tests.runners.sfapi.superfacility.batch import Job, Task
 
 Row = dict[str, str]
 

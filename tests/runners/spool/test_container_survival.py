@@ -6,75 +6,26 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from tests.podman import NoPodman, Podman
-from tests.runners.container.conftest import MakeImage, MakeRunner
 from tests.runners.following import reaches, runs
 from tests.runners.saying import unavailable
+from tests.runners.spool.conftest import MakeImage, MakeRunner, Order, Release
 from tests.waiting import eventually, until
 
 from collidium import settings
 from collidium.containers.engine import Engine, Engines
-from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, RunnerUnavailable
+from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, RunnerUnavailable
 from collidium_runners.container import container_runner
 from collidium_runners.spool.spool import CANCELLED, Spool, SpooledJob
 
-Order = Callable[..., Job]
-Release = Callable[[str], None]
 
-_SERVER = """\
-import asyncio, sys
-from collidium import settings
-from collidium.contracts.runner import Job
-from collidium_runners.container import container_runner
-
-async def serve(request_id):
-    runner = container_runner(settings.load())
-    print(await runner.submit(Job(request_id, "gated", 1, 0, 42, 60)), flush=True)
-    await asyncio.Event().wait()
-
-asyncio.run(serve(sys.argv[1]))
-"""
-
-
-@pytest.fixture
-def spool(tmp_path: Path) -> Spool:
-    """What the runners of a test wrote down."""
-    return Spool(tmp_path / "data" / "container-jobs")
-
-
-async def test_a_container_outlives_the_server_that_started_it(
-    make_runner: MakeRunner, order: Order, podman: Podman, image: str, release: Release, tmp_path: Path
-) -> None:
-    env = {
-        "PLATFORM_DATA_DIR": str(tmp_path / "data"),
-        "PLATFORM_CONTAINER_RUNTIME": "podman",
-        "PLATFORM_CONTAINER_IMAGE": image,
-        "PLATFORM_PIPELINE_COMMAND": "pipeline {channel} {output}",
-    }
-    request_id = order().request_id
-    handle = await asyncio.to_thread(_submit_and_be_killed, request_id, env)
-    runner = make_runner()
-    assert await runner.find(request_id) == handle
-    assert (await runner.poll(handle)).state == JobState.RUNNING
-    release(handle)
-    assert (await reaches(runner, handle)).state == JobState.COMPLETED
-    assert [file.name for file in await runner.collect(handle, tmp_path, 2**30)] == ["particles.parquet"]
-
-
-def _submit_and_be_killed(request_id: str, env: Mapping[str, str]) -> str:
-    words = [sys.executable, "-c", _SERVER, request_id]
-    with subprocess.Popen(words, env=os.environ | env, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        handle = server.stdout.readline().strip()
-        server.kill()
-    return handle
+@pytest.fixture(scope="module")
+def kind() -> str:
+    return "container"
 
 
 @pytest.mark.parametrize("made", ["nothing", "a container", "a container that runs"])
@@ -93,19 +44,6 @@ async def test_a_launch_that_was_interrupted_goes_on(
     assert podman.run("ps", "--format", "{{.Names}}").split() == [entry.name]
     await runner.cancel(entry.request_id)
     assert (await reaches(runner, entry.request_id)).state == JobState.CANCELLED
-
-
-async def test_a_cancel_that_was_interrupted_goes_on(
-    make_runner: MakeRunner, order: Order, spool: Spool
-) -> None:
-    """It had been written down; the container had not been told yet."""
-    runner = make_runner()
-    handle = await runner.submit(order("gated"))
-    with spool.locked():
-        entry = spool.find(handle)
-        assert entry is not None
-        spool.change(entry, stop=CANCELLED)
-    assert (await reaches(runner, handle)).state == JobState.CANCELLED
 
 
 async def test_a_cancelled_launch_ends_before_it_began(

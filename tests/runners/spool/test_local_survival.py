@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL
 
 import pytest
 from tests.runners.following import reaches, runs
-from tests.runners.local.conftest import MakeRunner, family
+from tests.runners.spool.conftest import MakeRunner, Order, RecordOf, family
 from tests.waiting import until
 
-from collidium.contracts.runner import Job, JobState
+from collidium.contracts.runner import JobState
 from collidium_runners.local.processes import Process
 from collidium_runners.local.records import Record, Started
-from collidium_runners.spool.spool import CANCELLED, Spool, SpooledJob
-
-Order = Callable[..., Job]
-Release = Callable[[str], None]
-RecordOf = Callable[[str], Record]
-
-_SERVER = """\
-import asyncio, sys
-from collidium import settings
-from collidium.contracts.runner import Job
-from collidium_runners.local.engine import local_runner
-
-async def serve(request_id):
-    runner = local_runner(settings.load())
-    print(await runner.submit(Job(request_id, "gated", 1, 0, 42, 60)), flush=True)
-    await asyncio.Event().wait()
-
-asyncio.run(serve(sys.argv[1]))
-"""
+from collidium_runners.spool.spool import Spool, SpooledJob
 
 
-@pytest.fixture
-def spool(jobs: Path) -> Spool:
-    """What the runners of a test wrote down."""
-    return Spool(jobs)
+@pytest.fixture(scope="module")
+def kind() -> str:
+    return "local"
 
 
 @pytest.fixture
@@ -63,35 +43,6 @@ def started(record: Record) -> Started:
     found = record.started
     assert found is not None
     return found
-
-
-async def test_a_job_outlives_the_server_that_started_it(
-    make_runner: MakeRunner, order: Order, release: Release, pipeline: Path, tmp_path: Path
-) -> None:
-    env = {
-        "PLATFORM_DATA_DIR": str(tmp_path / "data"),
-        "PLATFORM_PIPELINE_COMMAND": f"{pipeline} {{channel}} {{output}}",
-    }
-    request_id = order().request_id
-    handle = await asyncio.to_thread(_submit_and_be_killed, request_id, env)
-    runner = make_runner()
-    assert await runner.find(request_id) == handle
-    assert (await runner.poll(handle)).state == JobState.RUNNING
-    release(handle)
-    assert (await reaches(runner, handle)).state == JobState.COMPLETED
-    assert [file.name for file in await runner.collect(handle, tmp_path, 2**30)] == ["particles.parquet"]
-
-
-def _submit_and_be_killed(request_id: str, env: Mapping[str, str]) -> str:
-    """With its whole process group, as Ctrl-C and terminals that close do."""
-    words = [sys.executable, "-c", _SERVER, request_id]
-    with subprocess.Popen(
-        words, env=os.environ | env, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as server:
-        assert server.stdout is not None
-        handle = server.stdout.readline().strip()
-        os.killpg(server.pid, SIGKILL)
-    return handle
 
 
 @pytest.mark.parametrize("at_work", [False, True])
@@ -130,19 +81,6 @@ async def test_simultaneous_shepherds_start_one_job(
     assert [await other.wait() for other in others] == [0, 0, 0]
     assert started(record(handle)) == at_work
     await runner.cancel(handle)
-
-
-async def test_a_cancel_that_was_interrupted_goes_on(
-    make_runner: MakeRunner, order: Order, spool: Spool
-) -> None:
-    """It had been written down; the job had not been told yet."""
-    runner = make_runner()
-    handle = await runner.submit(order("gated"))
-    with spool.locked():
-        entry = spool.find(handle)
-        assert entry is not None
-        spool.change(entry, stop=CANCELLED)
-    assert (await reaches(runner, handle)).state == JobState.CANCELLED
 
 
 async def test_a_pipeline_that_is_killed_is_reported(
@@ -206,25 +144,7 @@ def _end(shepherd: Process) -> None:
     shepherd.signal(SIGKILL)
 
 
-async def test_an_end_that_was_interrupted_keeps_its_verdict(
-    make_runner: MakeRunner, order: Order, spool: Spool, release: Release
-) -> None:
-    """It had been written down; the place was still taken."""
-    runner = make_runner()
-    handle = await runner.submit(order("gated"))
-    release(handle)
-    ended = await reaches(runner, handle)
-    entry = spool.find(handle)
-    assert entry is not None
-    with spool.locked():
-        spool.change(entry, has_slot=True)
-        (spool.directory / "ended" / f"{handle}.json").unlink()
-    assert await make_runner().poll(handle) == ended
-    with spool.locked():
-        assert spool.started() == []
-
-
-async def test_a_job_unknown_to_slurm_and_folder_has_failed(
+async def test_a_job_without_any_record_is_ended(
     make_runner: MakeRunner, order: Order, record: RecordOf
 ) -> None:
     runner = make_runner()

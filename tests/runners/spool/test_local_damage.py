@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.runners.following import reaches, runs
-from tests.runners.local.conftest import MakeRunner
+from tests.runners.spool.conftest import MakeRunner, Order, RecordOf, Release
 
-from collidium.contracts.runner import Job, JobState, RunnerUnavailable
-from collidium_runners.local.records import Record
+from collidium.contracts.runner import JobState, RunnerUnavailable
 
-Order = Callable[..., Job]
+
+@pytest.fixture(scope="module")
+def kind() -> str:
+    return "local"
+
+
 Damage = pytest.mark.parametrize("damage", ["", "[]", "{}", "null", "\x00", "[" * 100_000])
 
 
 @Damage
 async def test_a_damaged_entry_does_not_stop_other_jobs(
-    make_runner: MakeRunner, order: Order, release: Callable[[str], None], jobs: Path, damage: str
+    make_runner: MakeRunner, order: Order, release: Release, jobs: Path, damage: str
 ) -> None:
     runner = make_runner(local_jobs=2)
     broken, other = [await runner.submit(order("gated")) for _ in range(2)]
@@ -35,8 +38,8 @@ async def test_a_damaged_entry_does_not_stop_other_jobs(
 async def test_a_damaged_record_is_the_end_of_its_job_alone(
     make_runner: MakeRunner,
     order: Order,
-    release: Callable[[str], None],
-    record: Callable[[str], Record],
+    release: Release,
+    record: RecordOf,
     damage: str,
 ) -> None:
     runner = make_runner(local_jobs=2)

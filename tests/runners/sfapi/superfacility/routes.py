@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
-from collidium.testing.superfacility import rows
-from collidium.testing.superfacility.batch import BatchSystem, Job, NotSubmitted
-from collidium.testing.superfacility.files import Document, Files
+from tests.runners.sfapi.superfacility import rows
+from tests.runners.sfapi.superfacility.batch import BatchSystem, Job, NotSubmitted
+from tests.runners.sfapi.superfacility.files import Document, Files
 
 MACHINE: Final = "perlmutter"
 

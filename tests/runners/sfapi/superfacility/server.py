@@ -9,11 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
-from collidium.testing.superfacility.batch import BatchSystem, Job
-from collidium.testing.superfacility.faults import Answer, Behaviour, Fault, Faults, HangUp, Trickle
-from collidium.testing.superfacility.files import Files
-from collidium.testing.superfacility.routes import Call, Routes, decoded, status
-from collidium.testing.superfacility.tokens import InvalidClient, Tokens
+from tests.runners.sfapi.superfacility.batch import BatchSystem, Job
+from tests.runners.sfapi.superfacility.faults import Answer, Behaviour, Fault, Faults, HangUp, Trickle
+from tests.runners.sfapi.superfacility.files import Files
+from tests.runners.sfapi.superfacility.routes import Call, Routes, decoded, status
+from tests.runners.sfapi.superfacility.tokens import InvalidClient, Tokens
 
 _API: Final = "/api/v1.2"
 _TOKEN: Final = "/c2id/token"  # noqa: S105 -- a path
