@@ -30,6 +30,7 @@ def furnished(web: ServerProcess) -> Furnished:
     return furnish(web, order=False)
 
 
+@pytest.mark.timeout(400)
 def test_somebody_orders_events_looks_at_them_competes_and_leaves(
     page: Page, watch: Watch, furnished: Furnished, tmp_path: Path
 ) -> None:
