@@ -119,7 +119,7 @@ def test_a_directory_does_as_well(collidium: Run) -> None:
         (("download", "HERE", "--events", "3:9"), 1, "5:9 are missing (events there: 0 to 4)"),
         (("download", "HERE", "--output", "x"), 3, "nothing to download"),
         (("download", "a/b", "--events", "9"), 2, "START:STOP"),
-        (("download", "a/b", "--output", "x", "--cache", "y"), 2, "give one of them"),
+        (("download", "a/b", "--output", "x", "--cache", "y"), 2, "not both"),
         (("download",), 2, "Missing argument"),
         (("list", "--limit", "0"), 2, "--limit"),
     ],

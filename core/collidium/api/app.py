@@ -64,7 +64,7 @@ def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
         app.register_blueprint(blueprint)
     mounting.mount(app, settings, loaded)
     if not mounting.has_front_page(app):
-        openapi.lead_to_docs(app)
+        openapi.redirect_front_page(app)
     if settings.cors_origins:
         app = cors(
             app,

@@ -15,7 +15,7 @@ from collidium.settings import Settings
 logger = logging.getLogger(__name__)
 
 #: First path segments that belong to the platform; no plugin may mount there.
-RESERVED: Final = frozenset({"v1", "admin", "healthz", "readyz", "metrics", "docs", "openapi.json"})
+RESERVED: Final = frozenset({"v1", "admin", "healthz", "readyz", "metrics", "openapi.json"})
 
 #: The front page: one plugin may have this address, and nothing below it.
 FRONT: Final = "/"

@@ -1,4 +1,4 @@
-"""The OpenAPI document at ``/openapi.json`` and a page of it for people at ``/docs``."""
+"""The OpenAPI document at ``/openapi.json``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin
 
 from msgspec.json import schema_components
 from pydantic import TypeAdapter
-from quart import Quart, redirect, render_template
+from quart import Quart, redirect
 from quart.json.provider import DefaultJSONProvider
 from quart.typing import ResponseReturnValue
 from quart_schema import (
@@ -154,8 +154,8 @@ class Provider(OpenAPIProvider):
 
 
 def install(app: Quart, version: str) -> None:
-    """Serve the document and the page."""
-    schema = QuartSchema(
+    """Serve the document."""
+    QuartSchema(
         app,
         swagger_ui_path=None,
         redoc_ui_path=None,
@@ -172,19 +172,14 @@ def install(app: Quart, version: str) -> None:
     # Of several media types of a response, generators of clients take the first.
     cast(DefaultJSONProvider, app.json).sort_keys = False
 
-    @app.get("/docs")
-    @hide
-    async def docs() -> str:
-        return await render_template("docs.html", document=schema.openapi_provider.schema())
 
-
-def lead_to_docs(app: Quart) -> None:
-    """Let the printed address lead somewhere, where nobody brings a front page."""
+def redirect_front_page(app: Quart) -> None:
+    """Redirect the printed address to the document, where no plugin has a front page."""
 
     @app.get("/")
     @hide
     async def front() -> ResponseReturnValue:
-        return redirect("/docs")
+        return redirect("/openapi.json")
 
 
 def _as_answered(shape: Any) -> Any:

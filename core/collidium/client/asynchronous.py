@@ -170,6 +170,7 @@ class AsyncClient:
 
     health = sends_async(calls.health)
     ready = sends_async(calls.ready)
+    openapi = sends_async(calls.openapi)
 
     # -- what operators ask, with the admin token -------------------------------------------------------
 

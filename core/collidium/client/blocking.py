@@ -160,6 +160,7 @@ class Client:
 
     health = sends(calls.health)
     ready = sends(calls.ready)
+    openapi = sends(calls.openapi)
 
     # -- what operators ask, with the admin token -------------------------------------------------------
 

@@ -9,10 +9,10 @@ from tortoise.models import Model
 class WebSession(Model):
     """An account that is signed in, in one browser."""
 
-    #: The sha256 of the key in the browser's cookie.
+    # The sha256 of the key in the browser's cookie.
     digest = fields.CharField(max_length=64, primary_key=True)
     hub_username = fields.CharField(max_length=96)
-    #: The hub token that acts for the account, encrypted.
+    # The hub token that acts for the account, encrypted.
     token = fields.TextField()
     begun_at = fields.DatetimeField()
     seen_at = fields.DatetimeField()
@@ -26,7 +26,7 @@ class WebSession(Model):
 class PendingSignIn(Model):
     """A sign-in whose browser was sent to the hub and is not back."""
 
-    #: The sha256 of the key in the browser's cookie.
+    # The sha256 of the key in the browser's cookie.
     digest = fields.CharField(max_length=64, primary_key=True)
     redirect_uri = fields.TextField()
     return_to = fields.TextField()
@@ -40,7 +40,7 @@ class SignInAttempts(Model):
     """How many attempts of one kind came from one network within a minute."""
 
     key = fields.CharField(max_length=128, primary_key=True)
-    #: Since 1970.
+    # Since 1970.
     minute = fields.BigIntField(db_index=True)
     count = fields.IntField(default=0)
 

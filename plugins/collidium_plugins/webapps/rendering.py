@@ -20,6 +20,7 @@ NAVIGATION: Final = (
     ("/simulate", "Simulate"),
     ("/leaderboard", "Leaderboard"),
     ("/models", "Models"),
+    ("/docs", "API"),
 )
 
 _MINUTE: Final = 60

@@ -10,6 +10,7 @@ from quart import Blueprint, Response, current_app
 from collidium.errors import NotFound
 from collidium.settings import Settings
 from collidium_plugins.webapps import (
+    api_reference,
     assets,
     context,
     errors,
@@ -33,6 +34,7 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     "/simulate": simulate.ROUTES,
     "/leaderboard": [*leaderboard.ROUTES, *uploads.ROUTES, *my_submissions.ROUTES],
     "/models": models.ROUTES,
+    "/docs": api_reference.ROUTES,
     "/web": [*assets.ROUTES, *sign_in.ROUTES],
 }
 

@@ -204,7 +204,7 @@ def test_a_blueprint_is_mounted_and_bad_ones_stop_nobody(start_server: StartServ
     assert get(server, "/greeting/").json() == {"hello": "world"}
     assert get(server, "/healthz").status_code == 200
     # Nobody is left to have a front page.
-    assert get(server, "/").headers["location"] == "/docs"
+    assert get(server, "/").headers["location"] == "/openapi.json"
     for path in ("/half", "/half/", "/taken", "/odd", "/admin/mine"):
         assert get(server, path).status_code == 404
     failed = get(server, "/readyz").json()["plugins_failed"]

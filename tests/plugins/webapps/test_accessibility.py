@@ -27,6 +27,7 @@ PUBLIC = (
     "/leaderboard/submissions/{submission_id}",
     "/models",
     "/models/list-yours",
+    "/docs",
     "/models/nothing-here",
 )
 #: Addresses of somebody who has signed in.

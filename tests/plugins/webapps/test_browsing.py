@@ -26,7 +26,7 @@ def test_what_goes_wrong_on_a_page_is_told(
     deed: str, told: str, context: BrowserContext, watch: Watch
 ) -> None:
     page = context.new_page()
-    page.goto("/docs")
+    page.goto("/healthz")
     assert watch.problems == []
     page.evaluate(f"() => {{ {deed} }}")
     eventually(lambda: page.evaluate("1") and any(told in problem for problem in watch.problems))
@@ -35,7 +35,7 @@ def test_what_goes_wrong_on_a_page_is_told(
 
 
 def test_webgl_is_drawn_in_software(page: Page) -> None:
-    page.goto("/docs")
+    page.goto("/healthz")
     page.evaluate("() => document.body.append(document.createElement('canvas'))")
     assert page.evaluate("() => document.querySelector('canvas').getContext('webgl2') !== null")
 

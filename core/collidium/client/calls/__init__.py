@@ -43,6 +43,7 @@ from collidium.client.calls.operation import (
     admin_usage,
     admin_verify,
     health,
+    openapi,
     ready,
 )
 from collidium.client.calls.simulations import (
@@ -93,6 +94,7 @@ __all__ = [
     "limits",
     "me",
     "models",
+    "openapi",
     "presets",
     "ready",
     "remove_webhook",

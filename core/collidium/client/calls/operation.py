@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 from math import isfinite
+from typing import Any
 
 from collidium import __version__
 from collidium.client.answers import PROBLEM, Answer, listed, readiness, single
@@ -120,6 +121,11 @@ def admin_transactions(
 def health() -> Call[Health]:
     """Whether the server runs."""
     return Call("GET", "/healthz", single(Health), Credential.NONE)
+
+
+def openapi() -> Call[dict[str, Any]]:
+    """The server's OpenAPI document."""
+    return Call("GET", "/openapi.json", single(dict[str, Any]), Credential.NONE)
 
 
 def ready() -> Call[Readiness]:

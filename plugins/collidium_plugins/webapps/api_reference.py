@@ -1,0 +1,113 @@
+"""The reference of the API: its OpenAPI document, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from quart import Response
+
+from collidium_plugins.webapps.context import Route, backend
+from collidium_plugins.webapps.rendering import render
+
+#: Who may call an operation, by the credential that it asks for.
+AUDIENCES: Final = {
+    "": ("Public", "Without an account."),
+    "hub_token": ("Account", "With your hub token: Authorization: Bearer TOKEN."),
+    "admin_token": ("Operator", "With the operators' secret: X-Admin-Token."),
+}
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a request body or of a response."""
+
+    name: str
+    type: str
+    required: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What can be done with a path."""
+
+    method: str
+    path: str
+    described: Schema
+    #: Media type and fields of each body that is taken.
+    bodies: Sequence[tuple[str, Sequence[Field]]]
+    #: Status, meaning and fields of each response.
+    responses: Sequence[tuple[str, str, Sequence[Field]]]
+
+
+async def show() -> Response:
+    """``GET /docs``"""
+    document = await backend().openapi()
+    operations: dict[str, dict[str, list[Operation]]] = {credential: {} for credential in AUDIENCES}
+    for path, methods in document["paths"].items():
+        for method, described in methods.items():
+            (credential, *_) = next(iter(described.get("security", [])), {"": ()})
+            group = operations[credential].setdefault(described["tags"][0], [])
+            group.append(_operation(method, path, described, document))
+    return await render(
+        "api-reference.html",
+        sections=[(*AUDIENCES[credential], groups) for credential, groups in operations.items()],
+        tags={tag["name"]: tag["description"] for tag in document["tags"]},
+        api_version=document["info"]["version"],
+    )
+
+
+def _operation(method: str, path: str, described: Schema, document: Schema) -> Operation:
+    bodies = described.get("requestBody", {}).get("content", {})
+    return Operation(
+        method.upper(),
+        path,
+        described,
+        [(media, _unique(_fields(body["schema"], document))) for media, body in bodies.items()],
+        [
+            (status, response["description"], _unique(_response_fields(response, document)))
+            for status, response in described["responses"].items()
+        ],
+    )
+
+
+def _unique(fields: Iterable[Field]) -> Sequence[Field]:
+    """Each field once, also where several forms of a body have it."""
+    return list({field.name: field for field in fields}.values())
+
+
+def _response_fields(response: Schema, document: Schema) -> Iterator[Field]:
+    for content in response.get("content", {}).values():
+        yield from _fields(content["schema"], document)
+
+
+def _fields(schema: Schema, document: Schema) -> Iterator[Field]:
+    """The fields of an object, of the items of a list, or of all the forms that a body may have."""
+    schema = _resolved(schema, document)
+    for form in (*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else [])):
+        yield from _fields(form, document)
+    for name, field in schema.get("properties", {}).items():
+        required = name in schema.get("required", ())
+        yield Field(name, _type(field), required, field.get("description", ""))
+
+
+def _resolved(schema: Schema, document: Schema) -> Schema:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return document["components"]["schemas"][name] if name else schema
+
+
+def _type(schema: Schema) -> str:
+    """A type in words: ``integer``, ``list of string``, ``Submission or null``."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_type(form) for form in schema["anyOf"]))
+    if "items" in schema:
+        return f"list of {_type(schema['items'])}"
+    name: str = schema.get("$ref", "").rpartition("/")[2] or schema.get("type", "any")
+    return name
+
+
+ROUTES: Final[list[Route]] = [("GET", "", show)]
