@@ -17,8 +17,9 @@ CLIENT = "colliderml[remote,tasks]==0.4.2"
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where the client is installed with all that it asks for, and nothing of this project."""
     directory = tmp_path_factory.mktemp("client")
-    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
-    pip = [str(directory / "bin/python"), "-m", "pip", "install", "--quiet", "--no-compile"]
+    python = str(directory / "bin/python")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
     done = subprocess.run([*pip, "--disable-pip-version-check", CLIENT], check=False, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     yield directory / "bin"

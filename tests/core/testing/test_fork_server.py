@@ -39,6 +39,8 @@ def test_a_command_has_its_environment_and_directory(
 ) -> None:
     program = "import os; from collidium.hookspecs import hookimpl; import sys"
     program += f"; print(os.getcwd(), os.environ['MARK'], {str(Path.cwd())!r} in sys.path)"
+    # What this command does not need, and servers do, was imported before the fork.
+    program += "; print('collidium.server.worker' in sys.modules, 'collidium.api.app' in sys.modules)"
     (tmp_path / "greeting.py").write_text(program)
     (tmp_path / "greeting-1.dist-info").mkdir()
     (tmp_path / "greeting-1.dist-info" / "METADATA").write_text("Name: greeting\nVersion: 1\n")
@@ -47,7 +49,7 @@ def test_a_command_has_its_environment_and_directory(
     path = f"{tmp_path}{os.pathsep}{Path.cwd()}"
     environment = isolated_environment | {"PYTHONPATH": path, "MARK": "of this test"}
     done = run_command(["plugin", "list"], environment, tmp_path)
-    assert done.stdout.startswith(f"{tmp_path} of this test True\n"), done.stderr
+    assert done.stdout.startswith(f"{tmp_path} of this test True\nTrue True\n"), done.stderr
 
 
 @pytest.mark.parametrize("changed", ["PYTHONWARNINGS", "LC_ALL", "PYTHONPATH"])
