@@ -60,7 +60,7 @@ def _canonical(distribution: str) -> str:
                 f"collidium.{name}"
                 for name in (
                     *("api", "cli", "client", "errors", "files", "hookspecs"),
-                    *("hub", "runtime", "secrets", "server", "settings"),
+                    *("hub", "runtime", "secrets", "server", "sessions", "settings"),
                 )
             },
         ),
