@@ -105,6 +105,7 @@ def _metrics(task: Task) -> str:
     if card.pareto:
         first, second = card.pareto
         told.append(f"\nThe leaderboard marks the Pareto front of `{first}` and `{second}`.")
+    told.append(f"\nComputed in `tasks/{type(task).__module__.replace('.', '/')}`.")
     return _table(("metric", "better", "reward", "meaning"), rows) + "\n" + "\n".join(told) + "\n"
 
 

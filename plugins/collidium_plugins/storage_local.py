@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -40,30 +42,38 @@ class LocalStorage(Storage):
         self.directory = directory
 
     async def put(self, key: str, path: Path) -> None:
-        try:
+        with self._answering():
             await asyncio.to_thread(self._put, self._file(key), path)
-        except OSError as error:
-            if error.errno in _AWAY:
-                raise StorageUnavailable(f"{self.directory}: {error.strerror}") from error
-            raise
 
     async def get(self, key: str, path: Path) -> None:
         source = self._file(key)
         try:
-            await asyncio.to_thread(shutil.copyfile, source, path)
+            with self._answering():
+                await asyncio.to_thread(shutil.copyfile, source, path)
         except FileNotFoundError:
             if source.exists():
                 raise  # the target's directory is missing
             raise MissingFile(f"no file is kept under {key!r}") from None
 
     async def exists(self, key: str) -> bool:
-        return await asyncio.to_thread(self._file(key).is_file)
+        with self._answering():
+            return await asyncio.to_thread(self._file(key).is_file)
 
     async def delete(self, key: str) -> None:
-        await asyncio.to_thread(self._file(key).unlink, missing_ok=True)
+        with self._answering():
+            await asyncio.to_thread(self._file(key).unlink, missing_ok=True)
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in _AWAY:
+                raise StorageUnavailable(f"{self.directory}: {error.strerror}") from error
+            raise
 
     def _file(self, key: str) -> Path:
         return self.directory / check_key(key)

@@ -9,6 +9,7 @@ from quart_cors import cors
 
 from collidium import __version__, plugins
 from collidium.api import (
+    access_log,
     accounts,
     admin,
     benchmarks,
@@ -21,7 +22,6 @@ from collidium.api import (
     mounting,
     openapi,
     problems,
-    requests,
     simulations,
     submissions,
     webhooks,
@@ -57,7 +57,7 @@ def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
     app.url_map.merge_slashes = False
     bodies.install(app)
     problems.install(app)
-    requests.install(app)
+    access_log.install(app)
     metrics.install(app)
     openapi.install(app, __version__)
     for blueprint in BLUEPRINTS:

@@ -88,7 +88,7 @@ async def _http(error: HTTPException) -> Response:
 
 async def _identity_unavailable(error: IdentityUnavailable) -> Response:
     logger.warning("identity provider: %s", error)
-    return await _own(Unavailable("the hub that checks tokens does not answer; try again soon"))
+    return await _own(Unavailable("what checks tokens does not answer; try again soon"))
 
 
 async def _storage_unavailable(error: StorageUnavailable) -> Response:

@@ -1,5 +1,4 @@
-"""Benchmarks: the task list, truth, scoring, submissions, leaderboards and rewards.
+"""Benchmarks: the task list, versions and phases of truth, submissions, leaderboards and rewards.
 
-Import the modules, not this package's names: scoring processes import some of them and need neither the
-database nor the server.
+Scoring itself is :mod:`collidium.scoring`. Import the modules: this package has no names of its own.
 """

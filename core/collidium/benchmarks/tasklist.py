@@ -22,10 +22,8 @@ from collidium.records import EvalEvents, Metric, PredictionColumn, TaskCard, Ta
 from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
-    from collidium.contracts.task import Task
     from collidium.platform import Platform
     from collidium.plugins import Provided
-    from collidium.records import TaskStatus
 
 #: Longest name of a task, by the contract and by the tables.
 MAX_NAME: Final = 64

@@ -41,6 +41,7 @@ def check_key(key: str) -> str:
 class Storage(ABC):
     """Files by key. Writes are atomic; a second ``put`` replaces the file.
 
+    Of simultaneous puts of one key one wins, whole. A ``get`` that fails leaves no file behind.
     Every method but ``close`` raises :class:`StorageUnavailable` while the backend fails.
     """
 

@@ -14,7 +14,7 @@ from collidium.files.durable import is_full
 from collidium.order import Order
 from collidium.pipelines import processes
 from collidium.pipelines.choice import AUTO, Choice, Get, Note, choose
-from collidium.pipelines.placing import place
+from collidium.pipelines.output import place
 from collidium.pipelines.production import (
     CannotSimulate,
     Production,

@@ -54,7 +54,7 @@ def from_row_groups(reader: PredictionsReader, span: Span, findings: Findings) -
 
 
 def from_partitions(paths: Sequence[Path], events: EventRange) -> Iterator[Chunk]:
-    """Read all rows of a span that :func:`partitioning.partition` has put together."""
+    """Read all rows of a span that :func:`.partitioning.partition` has put together."""
     tables = []
     for path in paths:
         with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:

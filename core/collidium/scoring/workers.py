@@ -74,7 +74,7 @@ class Workers:
     async def conclude(
         self, tallies: Sequence[GroupTally], sets: Sequence[Collection[int] | None]
     ) -> tuple[list[Problem], list[span.Conclusion]]:
-        """Merge tallies, in order of events, for each of some sets of groups: what :func:`scoring.conclude`
+        """Merge tallies, in order of events, for each of some sets of groups: what :func:`.span.conclude`
         shows. Raises ScoringFailed."""
         request = (self.task, tallies, sets)
         try:

@@ -1,4 +1,4 @@
-"""What an order costs on this platform, and whether it may be given here. Pure functions."""
+"""What an order costs, whether it may be given here, and what of its price stays charged at its end."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ async def place(
     """Answer an order with a completed request of the same config, or charge for it and queue it.
 
     Raises, with nothing written: InvalidInput, Forbidden for a banned account and for a token that cannot
-    publish, TooManyRequests, Unavailable while submissions are frozen, PaymentRequired, and Conflict for an
+    publish, TooManyRequests, Unavailable while new requests are frozen, PaymentRequired, and Conflict for an
     idempotency key that stands for another order.
     """
     if delivery.webhook_url is not None:

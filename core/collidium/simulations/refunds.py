@@ -1,6 +1,6 @@
 """Refunds that operators decide on: what failed in a window of time and was not given back in full.
 
-What its owner brought about costs what it used (``endings.credits_kept``). Where a hub or a runner was to
+What its owner brought about costs what it used (``orders.credits_kept``). Where a hub or a runner was to
 blame after all, operators give back the rest: they look at it first, and what is paid is what they saw.
 """
 

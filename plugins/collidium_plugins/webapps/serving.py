@@ -10,7 +10,7 @@ from hypercorn.asyncio import serve
 from quart import Quart
 
 from collidium import sessions
-from collidium.api import bodies, requests
+from collidium.api import access_log, bodies
 from collidium.client.connection import check_backend
 from collidium.errors import ConfigurationError
 from collidium.hub.saved_login import DEFAULT_BACKEND
@@ -51,7 +51,7 @@ def make_app(settings: Settings, apart: Apart) -> Quart:
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
     bodies.install(app)
-    requests.install(app)
+    access_log.install(app)
     # Also for addresses of no blueprint.
     errors.install(app)
     app.after_request(headers.protect)

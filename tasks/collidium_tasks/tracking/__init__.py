@@ -58,9 +58,10 @@ CARD = Card(
             name="trackml_weighted_efficiency",
             higher_is_better=True,
             description="Weight of the hits that correct tracks share with their particle, over the weight "
-            "of all hits.",
-            formula="weight of the dominating particle's hits in correct tracks / weight of all hits; a "
-            "particle dominates a track of which it owns 50% of the hits or more, and the track is correct "
+            "of all hits that a particle left. A hit weighs what the column weight of tracker_hits says; "
+            "1 where the dataset has none.",
+            formula="weight of the dominating particle's hits in correct tracks / weight of all hits but "
+            "noise; a particle dominates a track of which it owns 50% of the hits or more, and the track is correct "
             "when that is 50% of the particle's own hits or more",
             source="after S. Amrouche et al., The Tracking Machine Learning challenge: Accuracy phase, "
             "arXiv:1904.06778",
@@ -86,7 +87,8 @@ CARD = Card(
             description="Fraction of primary particles with transverse momentum above 1 GeV that dominate a "
             "track which holds at least 3 of their hits.",
             formula="primary particles with pt > 1 GeV that dominate a track with at least 3 of their hits "
-            "(all, where they have fewer) / primary particles with pt > 1 GeV that have a hit",
+            "(all, where they have fewer) / primary particles with pt > 1 GeV that have a hit; no other cut; "
+            "where the dataset has no flag primary, all particles count as primary",
             bounds=(0, 1),
         ),
     ),

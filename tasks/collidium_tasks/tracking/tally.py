@@ -58,7 +58,7 @@ def merge(tallies: Sequence[EventTallies]) -> EventTallies:
 
 
 def metrics(tallies: EventTallies) -> dict[str, float]:
-    """The four metrics; weights are added without rounding, so the order of events does not matter."""
+    """Every metric of RATIOS; weights are added without rounding, so the order of events does not matter."""
     return {name: _ratio(_sum(tallies[part]), _sum(tallies[whole])) for name, (part, whole) in RATIOS.items()}
 
 

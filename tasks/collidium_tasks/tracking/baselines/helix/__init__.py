@@ -4,7 +4,7 @@
 2. A helix through the last four hits of a track predicts where the next one should be; the track takes
    it, and so on outwards, then back inwards (:mod:`.following`).
 3. Of the tracks that share hits the likelier one stays, and takes in remaining hits close to it
-   (:mod:`.choosing`).
+   (:func:`.following.choose`).
 
 First for tracks from the beam line, then, among the hits that are left, for tracks from anywhere. Only
 positions are looked at. Made for events of up to a few thousand hits: time and memory grow with their square.
