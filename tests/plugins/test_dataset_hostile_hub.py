@@ -62,6 +62,8 @@ class Hub:
     #: For contents, instead of them.
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: Bytes of each content that are sent before the connection breaks, by a hub without ranges.
+    cuts: Iterator[int] | None = None
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -78,6 +80,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, self.hub.tree.encode(), self.hub.tree_headers)
         elif self.hub.status:
             self._answer(self.hub.status, b"", self.hub.headers)
+        elif self.hub.cuts is not None:
+            length = {"Content-Length": str(len(self.hub.content))}
+            self._answer(200, self.hub.content[: next(self.hub.cuts)], length)
+            self.close_connection = True
         elif wanted := self.headers.get("Range"):
             # The end of the content is the end of the file, however long that is told to be.
             first, last = map(int, wanted.removeprefix("bytes=").split("-"))
@@ -142,6 +148,21 @@ def refused(call: Callable[[Hub], object], hub: Hub) -> CollidiumError:
 def test_a_list_of_files_that_makes_no_sense_is_the_hubs_fault(hub: Hub, tree: str) -> None:
     hub.tree = tree
     assert isinstance(refused(downloaded, hub), UpstreamError)
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_an_endless_page_is_left(hub: Hub, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    monkeypatch.setattr(reader, "_LONGEST_PAGE_BYTES", 1000)
+    hub.tree_headers = {"Content-Encoding": encoding}
+    hub.tree = json.dumps([entry()] * 100)
+    assert "without an end" in str(refused(downloaded, hub))
+
+
+def test_attempts_end_at_a_hub_without_ranges(hub: Hub) -> None:
+    """What an earlier attempt had received before is no progress."""
+    cuts = [3, 5] * 50
+    hub.cuts = iter(cuts)
+    assert isinstance(refused(downloaded, hub), Unreachable)
 
 
 def test_a_list_without_an_end_is_left(hub: Hub) -> None:

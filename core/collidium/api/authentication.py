@@ -84,7 +84,10 @@ async def _session() -> Session | None:
     key = browsers.read_cookie(settings, browsers.SESSION)
     if not key or not request.path.startswith("/v1/"):
         return None
-    if request.method not in browsers.SAFE:
+    if request.method in browsers.SAFE:
+        if browsers.is_from_another_site():
+            return None
+    else:
         browsers.require_own_origin(settings)
         browsers.require_secret(key, request.headers.get(browsers.CSRF_HEADER, ""))
     session = await platform().sessions.find(key)

@@ -73,6 +73,11 @@ def _is_secure(settings: Settings) -> bool:
     return origin(settings).startswith("https://")
 
 
+def is_from_another_site() -> bool:
+    """Whether the browser says that a page of another site, also of a sibling, makes it send the request."""
+    return request.headers.get("Sec-Fetch-Site") in {"cross-site", "same-site"}
+
+
 # -- the proof ----------------------------------------------------------------------------------------
 
 

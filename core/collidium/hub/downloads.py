@@ -169,13 +169,15 @@ class _Download:
         self._report(have)
         # The first attempt may go on from a part that was damaged on disk: then there is a third.
         for _ in range(3 if have else 2):
-            attempts = 0
-            while (before := part.tell()) < file.size:
+            attempts, furthest = 0, part.tell()
+            while part.tell() < file.size:
                 try:
                     if not self._append(file, part):
                         break
                 except Passing as passing:
-                    attempts = attempts + 1 if part.tell() <= before else 1
+                    # Without ranges each attempt begins at 0: only what none reached before is progress.
+                    attempts = attempts + 1 if part.tell() <= furthest else 1
+                    furthest = max(furthest, part.tell())
                     self._hub.pause(passing, attempts)
             if part.tell() == file.size and file.is_in(self._store.part_path(file)):
                 return

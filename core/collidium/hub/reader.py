@@ -7,6 +7,7 @@ list is requested from the hub whatever address the last one gave.
 from __future__ import annotations
 
 import io
+import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +43,9 @@ ATTEMPTS: Final = 5
 BACKOFF: Final = Backoff(first=timedelta(seconds=0.5), longest=timedelta(seconds=20))
 #: The hub may ask for a longer wait than ours, up to this many seconds.
 _LONGEST_WAIT: Final = 60
+#: Bytes of one document or page of a list, and pages of a list: far more than any hub has.
+_LONGEST_PAGE_BYTES: Final = 64 * 1024**2
+_MAX_PAGES: Final = 10_000
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d{1,18}-\d{1,18})/(\d{1,18}|\*)")
 
 
@@ -115,18 +119,25 @@ class HubReader:
             if not isinstance(items, list):
                 raise UpstreamError(f"{self.endpoint} answered with no list about {subject}")
             yield from items
+            if len(seen) >= _MAX_PAGES:
+                break
         if cursor is not None:
             raise UpstreamError(f"{self.endpoint} gave a list without an end about {subject}")
 
     def _page(self, path: str, subject: str, query: Mapping[str, str]) -> tuple[Any, str | None]:
-        def ask() -> httpx.Response:
+        def ask() -> tuple[bytes, httpx.Response]:
+            content = bytearray()
             with self.open(path, subject, query=query) as response:
-                response.read()
-                return response
+                # As it was sent: what is not asked for may be compressed to far more.
+                for piece in response.iter_raw():
+                    content += piece
+                    if len(content) > _LONGEST_PAGE_BYTES:
+                        raise UpstreamError(f"{self.endpoint} answered without an end about {subject}")
+            return bytes(content), response
 
-        response = self.patiently(ask)
+        content, response = self.patiently(ask)
         try:
-            return response.json(), _cursor(response.links.get("next", {}).get("url"))
+            return json.loads(content), _cursor(response.links.get("next", {}).get("url"))
         except (ValueError, RecursionError) as error:
             raise UpstreamError(f"{self.endpoint} answered with no JSON about {subject}") from error
 

@@ -108,7 +108,10 @@ class Sessions:
         """The session of that key; None where it has ended or the key of its encryption is gone."""
         row = await _by_digest.get_or_none(digest(key)) if is_key(key) else None
         now = self._clock()
-        if row is None or row.ends_at <= now or row.seen_at <= now - self._idle:
+        if row is None:
+            return None
+        if row.ends_at <= now or row.seen_at <= now - self._idle:
+            await self.end(key)
             return None
         try:
             token = self._secrets.decrypt(row.token)

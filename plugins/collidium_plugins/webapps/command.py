@@ -22,7 +22,8 @@ def web(backend: str | None, host: str | None, port: int | None, data_dir: Path 
     """Serve the pages for browsers apart from their server, until SIGTERM or Ctrl-C.
 
     `collidium serve` has them as well, and needs nothing of this. Sessions are kept in
-    PLATFORM_DATABASE_URL, by default an SQLite file in the data directory; apart from the server's.
+    PLATFORM_DATABASE_URL, by default an SQLite file in the data directory. Give it a directory of its own
+    where a server runs on the same machine.
     The server has to let them in: PLATFORM_CORS_ORIGINS with the address of the pages, and, where its own hub
     signs people in, PLATFORM_OAUTH_REDIRECT_URIS with that address and /web/callback.
 

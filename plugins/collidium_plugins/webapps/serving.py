@@ -13,6 +13,8 @@ from collidium import sessions
 from collidium.api import access_log, bodies
 from collidium.client.connection import check_backend
 from collidium.errors import ConfigurationError
+from collidium.files.data_directory import make_private
+from collidium.files.held import sweep
 from collidium.hub.saved_login import DEFAULT_BACKEND
 from collidium.runtime import logs
 from collidium.server.run import listen
@@ -35,6 +37,9 @@ def run(settings: Settings, backend: str | None) -> None:
         async def until_stopped() -> None:
             click.echo(f"The pages of {address} are at {settings.base_url}")
             await stop_requested()
+
+        make_private(settings.uploads)
+        sweep(settings.uploads)
 
         async def serve_pages() -> None:
             async with sessions.opened(settings) as opened:

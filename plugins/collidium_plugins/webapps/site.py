@@ -60,7 +60,6 @@ def _blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
         blueprint.add_url_rule("/<path:rest>", "nothing", _nothing)
     blueprint.before_request(forms.find_session)
     blueprint.after_request(headers.protect)
-    blueprint.after_request(forms.forget_ended)
     errors.install(blueprint)
     return blueprint
 

@@ -59,7 +59,8 @@ async def send(task: str) -> Response:
 
     For browsers without scripts and pages apart from their server; other scripts send the file to ``/v1``.
     """
-    sender = context.signed_in().hub_username
+    # Asked before a byte is received: a banned account, or one without a valid token, sends nothing.
+    sender = (await context.backend_as_user().me()).hub_username
     card = await context.backend().task(task)
     if card.largest_file_bytes is None:
         raise Unavailable("the task has no truth yet, so it takes no predictions")

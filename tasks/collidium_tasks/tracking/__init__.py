@@ -61,8 +61,8 @@ CARD = Card(
             "of all hits that a particle left. A hit weighs what the column weight of tracker_hits says; "
             "1 where the dataset has none.",
             formula="weight of the dominating particle's hits in correct tracks / weight of all hits but "
-            "noise; a particle dominates a track of which it owns 50% of the hits or more, and the track is correct "
-            "when that is 50% of the particle's own hits or more",
+            "noise; a particle dominates a track of which it owns 50% of the hits or more, and the track is "
+            "correct when that is 50% of the particle's own hits or more",
             source="after S. Amrouche et al., The Tracking Machine Learning challenge: Accuracy phase, "
             "arXiv:1904.06778",
             bounds=(0, 1),

@@ -156,7 +156,7 @@ def test_cards_tell_what_is_accepted(platform: ServerProcess, alice: httpx.Clien
     assert columns["seconds"] == ([1e-9, 86_400], "event")
     assert columns["hit_id"] == ([None, None], None)
     shown = platform.run("tasks", "tracking_latency").stdout
-    for words in ("float from 1e-09 to 86400, one per event", "There is no events_per_second when", "30"):
+    for words in ("float from 1e-09 to 86400, one per event", "events_per_second is undefined when", "30"):
         assert words in shown
     assert (
         "Pareto front of trackml_weighted_efficiency and n_params"

@@ -78,6 +78,14 @@ async def test_ended_sessions_are_deleted(clock: Clock) -> None:
     assert await WebSession.all().count() == 1
 
 
+async def test_an_ended_session_is_deleted_when_it_is_used(clock: Clock) -> None:
+    kept = with_key(clock)
+    key = (await kept.begin("ann", "hub_token")).key
+    clock.now += DAY + HOUR
+    assert await kept.find(key) is None
+    assert not await WebSession.exists()
+
+
 async def test_oldest_sessions_of_an_account_end(clock: Clock) -> None:
     kept = with_key(clock)
     other = await kept.begin("bob", "token")

@@ -125,6 +125,11 @@ def test_other_origins_read_nothing_with_the_cookie(anna: Visitor) -> None:
     assert "x-csrf-token" not in answer.headers.get("Access-Control-Allow-Headers", "").lower()
 
 
+@pytest.mark.parametrize(("site", "status"), [("same-origin", 200), ("same-site", 401), ("cross-site", 401)])
+def test_other_sites_load_nothing_with_the_cookie(anna: Visitor, site: str, status: int) -> None:
+    assert anna.get("/v1/me", headers={"Sec-Fetch-Site": site}).status_code == status
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [

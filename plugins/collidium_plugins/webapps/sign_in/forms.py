@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from quart import Response, current_app, g, request
+from quart import current_app, g, request
 
 from collidium.api import browsers
 from collidium.sessions import Session
@@ -39,13 +39,6 @@ async def find_session() -> None:
     g.web_session, g.web_session_ended = session, bool(key) and session is None
     if session is not None and request.method not in browsers.SAFE:
         await _require_own(session)
-
-
-async def forget_ended(response: Response) -> Response:
-    """Have the browser drop the cookie of a session that has ended, unless it was given another one."""
-    if g.get("web_session_ended") and context.viewer() is None:
-        browsers.delete_cookie(context.web().settings, response, browsers.SESSION)
-    return response
 
 
 async def _require_own(session: Session) -> None:

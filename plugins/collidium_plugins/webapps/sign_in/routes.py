@@ -63,7 +63,10 @@ async def callback() -> Response:
 async def sign_out() -> Response:
     """``POST /web/sign-out``: the session ends, on the server too."""
     await context.end_session()
-    return see_other(forms.FRONT)
+    response = see_other(forms.FRONT)
+    # Here alone: a late response to the session before would delete the cookie of the next.
+    browsers.delete_cookie(context.web().settings, response, browsers.SESSION)
+    return response
 
 
 async def balance() -> Response:
