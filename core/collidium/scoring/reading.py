@@ -73,7 +73,7 @@ class PredictionsReader:
     def stream(self, groups: Sequence[int]) -> Iterator[Rows]:
         """Decode row groups of any size, a batch at a time. Raises Unreadable."""
         batches = self._file.iter_batches(BATCH_ROWS, list(groups), self._names, use_threads=False)
-        while (batch := decoding(next, batches, None)) is not None:
+        while (batch := decoding(lambda: next(batches, None))) is not None:
             yield self._rows(pa.Table.from_batches([batch]))
 
     def _rows(self, table: pa.Table) -> Rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from collidium.accounts import Sort
 from collidium.api.answers import Page
@@ -16,7 +16,7 @@ from collidium.api.schemas.benchmarks import MySubmissionsQuery
 class GrantBody(Body):
     """A grant or, with a negative delta, a deduction."""
 
-    model_config = example(hub_username="alice", delta=25, reason="for the tutorial")
+    model_config = example({"hub_username": "alice", "delta": 25, "reason": "for the tutorial"})
 
     hub_username: HubUsername
     delta: Amount = Field(description="Credits, to three decimal places.")
@@ -26,8 +26,8 @@ class GrantBody(Body):
 class BanBody(Body):
     """Ban (true) or unban (false) an account."""
 
-    model_config = ConfigDict(
-        strict=True, **example(hub_username="mallory", banned=True, note="orders in a loop")
+    model_config = example(
+        {"hub_username": "mallory", "banned": True, "note": "orders in a loop"}, strict=True
     )
 
     hub_username: HubUsername
@@ -94,7 +94,7 @@ Time = Annotated[
 class RefundsBody(Body):
     """Which failures are refunded: those from ``from`` until before ``to``."""
 
-    model_config = example(**{"from": "2026-11-21T09:00:00Z", "to": "2026-11-21T11:30:00Z"})
+    model_config = example({"from": "2026-11-21T09:00:00Z", "to": "2026-11-21T11:30:00Z"})
 
     begin: Time = Field(alias="from")
     end: Time = Field(alias="to", description="At most 31 days later.")

@@ -40,9 +40,12 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def example(**fields: JsonValue) -> ConfigDict:
+def example(fields: dict[str, JsonValue], *, strict: bool = False) -> ConfigDict:
     """A model's configuration that adds an example of it to the OpenAPI document."""
-    return ConfigDict(json_schema_extra={"examples": [fields]})
+    config = ConfigDict(json_schema_extra={"examples": [fields]})
+    if strict:  # else what the base class has
+        config["strict"] = True
+    return config
 
 
 class IdempotencyHeaders(BaseModel):

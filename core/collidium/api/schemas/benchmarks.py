@@ -47,8 +47,8 @@ class SubmitQuery(BaseModel):
 class LinksBody(Body):
     """Links of a submission; what is left out stays as it is, null removes it."""
 
-    model_config = ConfigDict(
-        strict=True, **example(model_repo="alice/helix-fitter", code_url="https://code.example.org/helix")
+    model_config = example(
+        {"model_repo": "alice/helix-fitter", "code_url": "https://code.example.org/helix"}, strict=True
     )
 
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")

@@ -28,7 +28,7 @@ class OrderBody(BaseModel):
 class ChannelBody(OrderBody):
     """An order by channel, events and pileup."""
 
-    model_config = example(channel="ttbar", events=1000, pileup=40)
+    model_config = example({"channel": "ttbar", "events": 1000, "pileup": 40})
 
     channel: str = Field(description="Physics process.")
     events: int = Field(description="Number of hard-scatter events.", json_schema_extra={"minimum": 1})
@@ -40,7 +40,7 @@ class ChannelBody(OrderBody):
 class PresetBody(OrderBody):
     """An order by the name of a preset."""
 
-    model_config = example(preset="ttbar-quick")
+    model_config = example({"preset": "ttbar-quick"})
 
     preset: str = Field(description="One of GET /v1/presets.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from collidium.api.schemas.base import Body, example
 from collidium.outbox import LONGEST_URL
@@ -11,7 +11,7 @@ from collidium.outbox import LONGEST_URL
 class WebhookBody(Body):
     """How an account wants to be told."""
 
-    model_config = ConfigDict(strict=True, **example(url="https://hooks.example.org/collidium"))
+    model_config = example({"url": "https://hooks.example.org/collidium"}, strict=True)
 
     url: str | None = Field(
         None,
