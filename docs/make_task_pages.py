@@ -135,7 +135,7 @@ def _running(task: Task) -> str:
         "```python\n"
         "from collidium import datasets\n"
         "from collidium.client import write_predictions\n"
-        f"from {kind.__module__.rpartition('.')[0]} import {kind.__name__}\n\n"
+        f"from {kind.__module__} import {kind.__name__}\n\n"
         f"task = {kind.__name__}()\n"
         f'tables = datasets.load("REPO", "{card.dataset}", list(task.card.inputs), "{events}")\n'
         f'baseline = task.baselines()["{first}"]\n'
