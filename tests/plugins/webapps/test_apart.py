@@ -64,5 +64,5 @@ def test_pages_apart_keep_sessions_in_a_file_and_end(pages: Pages, visitor: Visi
     visitor.get("/web/sign-in")
     assert pages.stop() == 0
     kept = sorted(str(path.relative_to(pages.data_dir)) for path in pages.data_dir.rglob("*"))
-    assert kept == ["collidium.sqlite3", "collidium.sqlite3.migration-lock", "secret-key"]
+    assert kept == ["collidium.sqlite3", "collidium.sqlite3.migration-lock", "secret-key", "uploads"]
     assert "Traceback" not in pages.log
