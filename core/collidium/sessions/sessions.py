@@ -150,7 +150,7 @@ async def delete(rows: QuerySet[M]) -> None:
 
 
 def new_key() -> str:
-    """A key that nobody can guess."""
+    """A random key of 256 bits."""
     return secrets.token_urlsafe(32)
 
 

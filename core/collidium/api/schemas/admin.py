@@ -54,7 +54,7 @@ class SubmissionsQuery(MySubmissionsQuery):
     """Which submissions are listed."""
 
     user: str | None = Field(None, max_length=96, description="Only those of this account.")
-    unverified: bool = Field(False, description="Only self-reported ones that nobody has verified.")
+    unverified: bool = Field(False, description="Only self-reported ones that no operator has verified.")
 
 
 class UsageQuery(BaseModel):

@@ -18,7 +18,7 @@ def simulate(
     webhook_url: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[SimulationRequest]:
-    """Order events, by channel, events and pileup or a preset; ``cached`` tells that it cost nothing.
+    """Order events, by channel, events and pileup or a preset; ``cached``: it cost nothing.
 
     It is safe to be repeated under one ``idempotency_key``; without one the order gets a key of its own,
     under which a lost connection is tried again.

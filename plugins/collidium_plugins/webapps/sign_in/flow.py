@@ -21,7 +21,7 @@ from collidium_plugins.webapps.sign_in.provider import Provider
 
 #: Characters of the hub's error messages that are shown.
 LONGEST_ERROR: Final = 200
-#: Asymmetric ones alone: nobody but the hub has the key that signs.
+#: Asymmetric ones alone: only the hub has the key that signs.
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 #: Seconds by which two clocks may differ.
 LEEWAY_SECONDS: Final = 60
