@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.client.asynchronous import AsyncClient
 from collidium.client.blocking import Client
+from collidium.client.calls import EventData
 from collidium.client.connection import version_mismatch
-from collidium.client.events import EventData
 from collidium.hub.saved_login import forget_token, login_file, save_token
 from collidium.records import (
     Account,
