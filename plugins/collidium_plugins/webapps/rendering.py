@@ -11,7 +11,7 @@ from quart import Response, render_template, request
 from collidium import __version__
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps import assets, context
-from collidium_plugins.webapps.quantities import written
+from collidium_plugins.webapps.scales import written
 from collidium_plugins.webapps.sign_in import forms
 
 #: The apps in the order of the navigation: address and name.

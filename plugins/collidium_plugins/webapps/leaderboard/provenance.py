@@ -17,11 +17,11 @@ from collidium.errors import (
     TooManyRequests,
     Unavailable,
 )
-from collidium_plugins.webapps.context import backend, backend_as_user, origin, web
-from collidium_plugins.webapps.leaderboard.board import address_of_place
+from collidium_plugins.webapps.context import Route, backend, backend_as_user, origin, web
+from collidium_plugins.webapps.leaderboard import address_of_place
 from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other
 
-#: What links may be refused for, so that the page of the submission is the right place to tell it.
+#: What links may be refused for, so that the page of the submission is the right place to show it.
 _REFUSALS: Final = (Forbidden, InvalidInput, TooManyRequests, Unavailable)
 _LINKS: Final = ("model_repo", "code_url", "paper_url")
 #: Places of its account among which a submission's own is looked for.
@@ -90,3 +90,9 @@ def _commands(submission: Submission) -> str:
             f"collidium submit {submission.task} predictions.parquet{model}",
         )
     )
+
+
+ROUTES: Final[list[Route]] = [
+    ("GET", "/submissions/<submission_id>", show),
+    ("POST", "/submissions/<submission_id>", set_links),
+]

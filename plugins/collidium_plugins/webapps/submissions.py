@@ -1,7 +1,9 @@
-"""``/leaderboard/<task>/submit``: predictions are checked and submitted, and the receipt of a submission."""
+"""The viewer's submissions: ``/leaderboard/<task>/submit`` and ``/leaderboard/mine``."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
@@ -22,10 +24,45 @@ from collidium.errors import (
 )
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
-from collidium_plugins.webapps.leaderboard.board import address_of_place
-from collidium_plugins.webapps.my_submissions import ranks_of
-from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other
+from collidium_plugins.webapps.leaderboard import address_of_place
+from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other, with_query
 from collidium_plugins.webapps.sign_in import forms
+
+#: Submissions on a page.
+PAGE: Final = 25
+#: Places of an account that are looked at in each task, its best ones.
+PLACES: Final = 1000
+
+
+async def show_mine() -> Response:
+    """``GET /leaderboard/mine?task=&cursor=``"""
+    session = context.signed_in()
+    task, cursor = request.args.get("task") or None, request.args.get("cursor") or None
+    page, cards = await asyncio.gather(
+        context.backend_as_user().submissions(task=task, limit=PAGE, cursor=cursor),
+        context.backend().tasks(),
+    )
+    listed = {card.name: card for card in cards}
+    here = {submission.task for submission in page} & set(listed)
+    return await render(
+        "my-submissions.html",
+        submissions=page,
+        cards=listed,
+        ranks=await ranks_of(session.hub_username, here),
+        task=task,
+        first=cursor and with_query("/leaderboard/mine", task=task),
+        next=page.next_cursor and with_query("/leaderboard/mine", task=task, cursor=page.next_cursor),
+    )
+
+
+async def ranks_of(hub_username: str, tasks: Iterable[str]) -> Mapping[str, int]:
+    """The ranks of an account's submissions to these tasks, by their ids; older truths have none."""
+    server = context.backend()
+    boards = await asyncio.gather(
+        *(server.leaderboard(task, user=hub_username, limit=PLACES) for task in tasks)
+    )
+    return {place.submission_id: place.rank for board in boards for place in board}
+
 
 #: Errors that are shown on the page of the form.
 _REFUSALS: Final = (Conflict, Forbidden, InvalidInput, TooManyRequests, Unavailable)
@@ -41,7 +78,7 @@ class Scored:
     again: bool
 
 
-async def show(task: str) -> Response:
+async def show_form(task: str) -> Response:
     """``GET /leaderboard/<task>/submit``; with ``receipt`` (and ``again``) after a submission"""
     card = await context.backend().task(task)
     submission_id = request.args.get("receipt")
@@ -128,6 +165,7 @@ async def _page(
 
 
 ROUTES: Final[list[Route]] = [
-    ("GET", "/<task>/submit", show),
+    ("GET", "/mine", show_mine),
+    ("GET", "/<task>/submit", show_form),
     ("POST", "/<task>/submit", send),
 ]
