@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("fastjet")
 
 from collidium_plugins.jet_finder import RADIUS
-from collidium_plugins.jet_finder.clustering import anti_kt
-from collidium_plugins.jet_finder.clustering import FourVectors
+from collidium_plugins.jet_finder.clustering import FourVectors, anti_kt
 
 Vector = tuple[float, float, float, float]
 
