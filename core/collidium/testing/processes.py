@@ -1,4 +1,4 @@
-"""Child processes of tests: without the settings, tokens and caches of the caller, and ended with the tests."""
+"""Child processes of tests: without settings, tokens and caches of the caller, and ended with the tests."""
 
 from __future__ import annotations
 
