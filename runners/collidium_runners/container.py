@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from collidium.containers.engine import Container, Engine, Engines, bind, confined
-from collidium.containers.engine import options as as_options
+from collidium.containers import Container, Engine, Engines, bind, confined
+from collidium.containers import options as as_options
 from collidium.contracts.runner import Job, Runner, RunnerRefused, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.hookspecs import hookimpl

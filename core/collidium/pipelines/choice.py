@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from collidium import plugins
-from collidium.containers.engine import PROGRAMS, Engine, EngineUnavailable, reason
+from collidium.containers import PROGRAMS, Engine, EngineUnavailable, reason
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.production import CannotSimulate, can_simulate

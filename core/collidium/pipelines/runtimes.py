@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from collidium.containers.engine import Engine, EngineRefused, EngineUnavailable, bind, confined
+from collidium.containers import Engine, EngineRefused, EngineUnavailable, bind, confined
 from collidium.contracts.pipeline import Stage
 from collidium.pipelines.production import CannotSimulate
 

@@ -14,18 +14,18 @@ from collidium.api import browsers
 from collidium.api.bodies import ReceivedFile, receive_to_file
 from collidium.api.in_flight import InFlight
 from collidium.client import Checked, Submission, TaskCard
-from collidium.errors import (
-    CollidiumError,
-    Conflict,
-    Forbidden,
-    InvalidInput,
-    TooManyRequests,
-    Unavailable,
-)
+from collidium.errors import CollidiumError, InvalidInput, Unavailable
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.leaderboard import address_of_place
-from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other, with_query
+from collidium_plugins.webapps.rendering import (
+    SHOWN_ON_FORMS,
+    refused,
+    render,
+    retry_after,
+    see_other,
+    with_query,
+)
 from collidium_plugins.webapps.sign_in import forms
 
 #: Submissions on a page.
@@ -64,8 +64,6 @@ async def ranks_of(hub_username: str, tasks: Iterable[str]) -> Mapping[str, int]
     return {place.submission_id: place.rank for board in boards for place in board}
 
 
-#: Errors that are shown on the page of the form.
-_REFUSALS: Final = (Conflict, Forbidden, InvalidInput, TooManyRequests, Unavailable)
 _IN_FLIGHT: Final = "collidium.webapps.uploads"
 
 
@@ -109,7 +107,7 @@ async def send(task: str) -> Response:
             async with receive_to_file(request, settings.uploads, card.largest_file_bytes) as file:
                 action = file.fields.get("action", "")
                 return await _taken(card, file)
-    except _REFUSALS as refusal:
+    except SHOWN_ON_FORMS as refusal:
         return refused(await _page(card, refusal=refusal, action=action), refusal)
 
 

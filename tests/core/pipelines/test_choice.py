@@ -10,7 +10,7 @@ import pytest
 from tests.core.pipelines import stages
 from tests.podman import Podman
 
-from collidium.containers.engine import Engine
+from collidium.containers import Engine
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.choice import Choice, choose

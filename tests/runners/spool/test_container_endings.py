@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from collidium.containers.engine import _containers, _is_missing, container_of
+from collidium.containers import _containers, _is_missing, container_of
 from collidium.contracts.runner import JobState, RunnerUnavailable
 from collidium_runners.container import run_of
 from collidium_runners.spool.engine import Run, ending

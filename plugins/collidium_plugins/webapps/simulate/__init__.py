@@ -12,23 +12,20 @@ from typing import Final
 from quart import Response, request
 
 from collidium.client import Account, Estimate, OrderLimits, Page, Preset, SimulationRequest
-from collidium.errors import (
-    CollidiumError,
-    Conflict,
-    Forbidden,
-    InvalidInput,
-    PaymentRequired,
-    TooManyRequests,
-    Unavailable,
-)
+from collidium.errors import CollidiumError, Conflict, Forbidden, InvalidInput
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
-from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other, with_query
+from collidium_plugins.webapps.rendering import (
+    SHOWN_ON_FORMS,
+    refused,
+    render,
+    retry_after,
+    see_other,
+    with_query,
+)
 from collidium_plugins.webapps.simulate import requests as placed_orders
 from collidium_plugins.webapps.simulate.requests import LATEST, output_of
 
-#: Errors that are shown on the form.
-_REFUSALS: Final = (Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable)
 _SENT_BEFORE: Final = (
     "this form was sent before with other values; it is a new order now: look it over and send it again"
 )
@@ -81,7 +78,7 @@ async def place_order() -> Response:
         )
     except Conflict:
         return await _page(offer, await _customer(), form.anew(), refusal=Conflict(_SENT_BEFORE))
-    except _REFUSALS as refusal:
+    except SHOWN_ON_FORMS as refusal:
         return await _page(offer, await _customer(), form, refusal=refusal)
     ordered = "free" if placed.cached else "now"
     return see_other(with_query(f"/simulate/requests/{placed.request_id}", ordered=ordered))
