@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from collidium.containers import Container, Engine, Engines, bind, confined
-from collidium.containers import options as as_options
 from collidium.contracts.runner import Job, Runner, RunnerRefused, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.hookspecs import hookimpl
+from collidium.runtime.containers import Container, Engine, Engines, bind, confined
+from collidium.runtime.containers import options as as_options
 from collidium.settings import Settings
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.spool.engine import Run

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from collidium.containers import _containers, _is_missing, container_of
 from collidium.contracts.runner import JobState, RunnerUnavailable
+from collidium.runtime.containers import _containers, _is_missing, container_of
 from collidium_runners.container import run_of
 from collidium_runners.spool.engine import Run, ending
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG

@@ -1,4 +1,4 @@
-"""Container engines, docker and podman, by their command lines: for local simulations and the container runner.
+"""Container engines, docker and podman, by their command lines: for simulations and for the container runner.
 
 Everything here blocks.
 """
