@@ -34,7 +34,7 @@ async def set_links(submission_id: str) -> Response:
 async def show(
     submission_id: str, typed: Mapping[str, str] | None = None, refusal: CollidiumError | None = None
 ) -> Response:
-    """``GET /leaderboard/submissions/<submission_id>``; with links as they were ``typed``, if they were refused."""
+    """``GET /leaderboard/submissions/<submission_id>``; with links as ``typed``, if they were refused."""
     submission = await backend().submission(submission_id)
     card = await _card(submission)
     return await render(
