@@ -84,7 +84,11 @@ class GeneralSettings(BaseSettings):
     )
     max_body_bytes: int = Field(64 * 1024, gt=0, description="Largest body of a request that brings no file.")
     body_timeout_seconds: float = Field(
-        60, gt=0, description="How long a body may stand still before its request is given up."
+        60,
+        gt=0,
+        le=86_400,
+        description="How long the body of a request may stand still, or that of a response be unread, before "
+        "its connection is given up.",
     )
 
     @field_validator("plugins_blocked", "cors_origins", mode="before")
