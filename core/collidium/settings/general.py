@@ -52,6 +52,12 @@ class GeneralSettings(BaseSettings):
     admin_token: SecretStr | None = Field(
         None, validation_alias="ADMIN_TOKEN", description="Secret of the admin endpoints; closed without it."
     )
+    metrics_token: SecretStr | None = Field(
+        None,
+        min_length=1,
+        description="Token with which /metrics is read, as `Authorization: Bearer TOKEN`; the admin token in "
+        "X-Admin-Token reads it, too.",
+    )
     cors_origins: CommaList = Field((), description="Origins allowed to call from browsers, or *.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Minimum level logged."
