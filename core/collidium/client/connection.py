@@ -11,8 +11,7 @@ import httpx
 
 from collidium import __version__
 from collidium.client.answers import PROBLEM, Answer
-from collidium.client.calls import PARQUET, Call, Credential
-from collidium.client.calls.call import IDEMPOTENCY_KEY
+from collidium.client.calls.call import IDEMPOTENCY_KEY, PARQUET, Call, Credential
 from collidium.client.uploads import Upload
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
 from collidium.hub.saved_login import DEFAULT_BACKEND, saved_token, sendable
@@ -76,7 +75,7 @@ class Connection:
             params=call.query or None,
             headers=headers,
             json=call.json,
-            content=None if upload is None else upload.pieces(),
+            content=None if upload is None else upload.chunks(),
             extensions={"timeout": self._patience(call).as_dict()},
         )
 

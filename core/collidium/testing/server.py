@@ -16,9 +16,8 @@ from typing import IO, Self
 
 import httpx
 
-from collidium.testing.environment import isolated_environment
 from collidium.testing.fork_server import fork_server
-from collidium.testing.processes import Process, end_with_parent, wait_until
+from collidium.testing.processes import Process, end_with_parent, isolated_environment, wait_until
 
 #: How a test calls the command: on the interpreter that runs the test.
 COLLIDIUM = (sys.executable, "-m", "collidium")

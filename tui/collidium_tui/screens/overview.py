@@ -11,8 +11,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.widgets.text import counted, formatted, plain
-from collidium_tui.widgets.times import Times, duration
+from collidium_tui.widgets.text import Times, counted, duration, formatted, plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Overview
