@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scoring_calls
@@ -62,6 +63,11 @@ def make_events() -> list[Event]:
     return events
 
 
+def hit_ids(event: Event) -> npt.NDArray[np.uint32]:
+    """Places of the event's hits."""
+    return np.arange(len(event["particle_id"]), dtype=np.uint32)
+
+
 def write_dataset(directory: Path, events: list[Event], count: int) -> None:
     """The events as a dataset in the hosted layout, one row per event."""
 
@@ -85,8 +91,7 @@ def write_dataset(directory: Path, events: list[Event], count: int) -> None:
         if writer:
             writer.close()
 
-    hits = np.arange(HITS, dtype=np.uint32)
-    write("tracker_hits", lambda event: {"hit_id": hits, "particle_id": event["particle_id"]})
+    write("tracker_hits", lambda event: {"hit_id": hit_ids(event), "particle_id": event["particle_id"]})
     write("particles", lambda event: {"particle_id": event["ids"], "pt": event["pt"]})
 
 
