@@ -17,12 +17,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scoring
+from measuring import Figure
 
 PEER = "colliderml[tasks]==0.4.2"
 EVENTS_OF_PEER, EVENTS = 2, 24
@@ -96,6 +98,14 @@ async def rates_of_ours(directory: Path, events: list[scoring.Event]) -> dict[st
         seconds, _, _ = await scoring.measure(truth, predictions, rounds=5)
         rates[writer] = EVENTS * scoring.HITS / statistics.median(seconds) / 1e6
     return rates
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    events = scoring.make_events()
+    with tempfile.TemporaryDirectory(prefix="perf-peer-") as name:
+        peer = rate_of_peer(make_peer(Path(name) / "venv"), Path(name), events)
+        for writer, rate in asyncio.run(rates_of_ours(Path(name), events)).items():
+            yield Figure(f"hits scored, {writer}, by the public client's", [rate], [peer])
 
 
 def main() -> None:
