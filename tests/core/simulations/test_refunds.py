@@ -65,7 +65,13 @@ async def apply(seen: Refunds, window: Window, note: str | None = None) -> Refun
 
 @pytest.mark.parametrize(
     ("used", "refunded"),
-    [(USED, COST - USED), (Decimal(0), COST), (COST, Decimal(0)), (Decimal(9), Decimal(0)), (None, Decimal(0))],
+    [
+        (USED, COST - USED),
+        (Decimal(0), COST),
+        (COST, Decimal(0)),
+        (Decimal(9), Decimal(0)),
+        (None, Decimal(0)),
+    ],
 )
 async def test_completed_request_refunds_what_it_did_not_use(
     platform: Platform, used: Decimal | None, refunded: Decimal
