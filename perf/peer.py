@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scoring
+from measuring import Figure
 
 from collidium.errors import InvalidInput
 from collidium.scoring.engine import evaluate
@@ -251,13 +252,23 @@ async def rates_of_ours(
     return rates
 
 
+def figures(quick: bool, python: str | None = None) -> Iterator[Figure]:
+    """Rates of ours, whose control is the peer's."""
+    of_peer, of_ours, rounds = (1, 4, 1) if quick else (EVENTS_OF_PEER, EVENTS, 5)
+    events = scoring.make_events()
+    with tempfile.TemporaryDirectory(prefix="perf-peer-") as name:
+        directory = Path(name)
+        peer = rate_of_peer(python or make_peer(directory / "venv"), directory, events, of_peer)
+        for writer, rate in asyncio.run(rates_of_ours(directory, events, of_ours, rounds)).items():
+            yield Figure(f"hits scored, {writer}, by the public client's", [rate], [peer])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--python", help=f"interpreter of an environment with {PEER}")
     parser.add_argument("--quick", action="store_true", help="a smoke of some seconds")
     parser.add_argument("--differences", action="store_true", help="no rates")
     options = parser.parse_args()
-    of_peer, of_ours, rounds = (1, 4, 1) if options.quick else (EVENTS_OF_PEER, EVENTS, 5)
     with tempfile.TemporaryDirectory(prefix="perf-peer-") as name:
         directory = Path(name)
         python = options.python or make_peer(directory / "venv")
@@ -265,13 +276,10 @@ def main() -> None:
         print("\n".join(differences(python, directory)))
         if options.differences:
             return
-        events = scoring.make_events()
-        peer = rate_of_peer(python, directory, events, of_peer)
-        ours = asyncio.run(rates_of_ours(directory, events, of_ours, rounds))
-    print("\n| scorer | file | Mhits/s of CPU | ratio |\n|---|---|---:|---:|")
-    print(f"| {PEER} | pyarrow default | {peer:.3f} | 1 |")
-    for writer, rate in ours.items():
-        print(f"| collidium | {writer} | {rate:.1f} | {rate / peer:.0f} |")
+        print("\n| scorer | file | Mhits/s of CPU | ratio |\n|---|---|---:|---:|")
+        for figure in figures(options.quick, python):
+            (rate,), (peer,) = figure.values, figure.control
+            print(f"| collidium | {figure.name} | {rate:.1f} of {peer:.3f} | {rate / peer:.0f} |")
 
 
 if __name__ == "__main__":

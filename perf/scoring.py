@@ -26,6 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scoring_calls
+from measuring import Figure
 from scoring_calls import QuietTask
 
 from collidium.client.predictions import PredictionsWriter
@@ -194,6 +195,23 @@ async def prepare(directory: Path, events: list[Event], count: int) -> Truth:
         )
     finally:
         await executor.close()
+
+
+async def scored(writer: str, count: int, rounds: int) -> Figure:
+    """Millions of hits a second of CPU, and of decoding alone."""
+    events = make_events()
+    with tempfile.TemporaryDirectory(prefix="perf-scoring-") as name:
+        truth, path = await prepare(Path(name), events, count), Path(name) / "predictions.parquet"
+        WRITERS[writer](path, events, count)
+        measured = await measure(truth, path, rounds)
+    hits = count * HITS / 1e6
+    rates = ([hits / seconds for seconds in each] for each in (measured.scoring, measured.decoding))
+    return Figure(f"hits scored, {writer}", *rates)
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    for writer in WRITERS:
+        yield asyncio.run(scored(writer, *((8, 1) if quick else (100, 5))))
 
 
 async def main() -> None:

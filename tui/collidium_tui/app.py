@@ -55,7 +55,7 @@ _OPEN: Final = "Open: new simulation requests are accepted."
 
 
 def _in_doubt(error: CollidiumError) -> bool:
-    """Whether an action may have been done although it failed: no answer, or one that does not say."""
+    """Whether an action may have been done although it failed: no answer, or one that leaves it open."""
     return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, ConfigurationError)
 
 
@@ -228,7 +228,7 @@ class Console(App[None]):
         self.notify(str(error), title="Not done", severity="error", markup=False)
 
     def leave(self, reason: str) -> None:
-        """End the console and say why."""
+        """End the console and show why."""
         self.exit_message = self.exit_message or reason
         self.exit(return_code=1)
 

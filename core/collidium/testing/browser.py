@@ -64,7 +64,7 @@ def chromium() -> Iterator[Browser]:
 class Watch:
     """Collects errors on the console, exceptions of scripts and calls to other hosts.
 
-    A breach of the content security policy is told on the console, and so is an answer of 400 or more.
+    A breach of the content security policy is reported on the console, and so is a response of 400 or more.
     """
 
     def __init__(self, context: BrowserContext, *origins: str) -> None:
@@ -105,7 +105,7 @@ def sign_in(page: Page, token: str) -> None:
     page.wait_for_url(lambda url: "/hub/" not in url and "/web/" not in url)
 
 
-#: What the first paint and everything after it moved, without what somebody's own deed moved.
+#: What the first paint and everything after it moved, without what a user's own action moved.
 _SHIFT = """() => new Promise(resolve => {
     let sum = 0;
     const add = list => { for (const shift of list) if (!shift.hadRecentInput) sum += shift.value; };

@@ -76,7 +76,7 @@ def refused(page: Response, error: CollidiumError) -> Response:
 
 
 def retry_after(error: CollidiumError | None) -> str:
-    """How long to wait, for people; empty where the backend did not say."""
+    """How long to wait, for people; empty without a Retry-After."""
     text = error.headers.get("Retry-After", "") if error else ""
     if not (text.isascii() and text.isdecimal()):
         return ""

@@ -90,7 +90,7 @@ def content_security_policy() -> str:
     """Scripts, styles and pictures of our own alone; calls to the backend, forms to the hub that signs in."""
     try:
         backend, hub = context.web().api_base, _origin(context.hub_url())
-    except Unavailable:  # the page says already that the pages did not start
+    except Unavailable:  # the page shows that the pages did not start
         backend, hub = "", ""
     rules = {
         "default-src": "'none'",

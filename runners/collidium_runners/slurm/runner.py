@@ -64,7 +64,7 @@ class SlurmRunner(BatchRunner):
 
     async def _submit(self, job: Job, count: int, folder: RequestFolder) -> int:
         plan = self._plan
-        # As it was cut when it was first submitted, whatever settings say by now.
+        # As it was cut when it was first submitted, whatever the settings are now.
         cut = parts(job, 1, count)
         submission = Submission(
             job_name(job.request_id),

@@ -77,7 +77,7 @@ class Engines(Protocol):
         ...
 
     def get(self, program: str) -> Engine:
-        """The engine that a job was given to, whatever the settings say by now."""
+        """The engine that a job was given to, whatever the settings are now."""
         ...
 
 

@@ -61,7 +61,7 @@ QUEUE_OLD: Final = timedelta(hours=6)
 #: Parts of the month's node-hours and of the requests that ended, in percent.
 MONTH_NEARLY_USED: Final = 90
 MANY_FAIL: Final = 10
-#: Fewer requests say nothing about a rate.
+#: Fewer requests give no meaningful rate.
 ENOUGH_ENDED: Final = 10
 #: Width of the bar of the month.
 BAR: Final = 24

@@ -113,7 +113,7 @@ class Times:
 
 
 def duration(length: timedelta) -> str:
-    """How long, in the largest unit that says something: ``12 s``, ``3 min``, ``5 h``, ``2 d``."""
+    """How long, in the largest unit of which there are two: ``12 s``, ``3 min``, ``5 h``, ``2 d``."""
     seconds = max(0, int(length.total_seconds()))
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:

@@ -77,8 +77,8 @@ class DatasetCalls:
     ) -> Call[Page[HubModel]]:
         """A page of the models on the hub that carry the platform's tag, the latest first.
 
-        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` one that they say they are
-        for. A page may be shorter than ``limit`` and still have a next one.
+        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` their benchmark task.
+        A page may be shorter than ``limit`` and still have a next one.
         """
         wanted = given(search=search or None, tag=tag or None, task=task or None)
         query = wanted | given(limit=limit, cursor=cursor)

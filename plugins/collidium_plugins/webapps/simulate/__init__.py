@@ -61,7 +61,7 @@ async def show() -> Response:
 
 
 async def place_order() -> Response:
-    """``POST /simulate``: order what the form says; sent twice it is one order."""
+    """``POST /simulate``: order what the form holds; sent twice it is one order."""
     context.signed_in()
     offer = await _offer()
     typed = await request.form

@@ -122,7 +122,7 @@ class Filters(Horizontal):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page of requests, and what is to be said of an empty one."""
+    """A page of requests, and the message about an empty one."""
 
     page: Page[SimulationRequest]
     note: str = ""
