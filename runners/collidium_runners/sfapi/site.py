@@ -33,7 +33,7 @@ class Site:
         """What is missing or wrong, a line each."""
         found = []
         if find_spec("sfapi_client") is None:
-            found.append("the runner sfapi needs sfapi_client: pip install collidium[sfapi]")
+            found.append("the runner sfapi needs sfapi_client: pip install 'collidium[sfapi]'")
         if not self.settings.sfapi_client_id:
             found.append("PLATFORM_SFAPI_CLIENT_ID is not set")
         if not self.directory.is_absolute():
