@@ -26,8 +26,8 @@ OF_RUNNERS = ("mock-jobs", "container-jobs", "slurm")
 def prepare(settings: Settings) -> None:
     """Make what is missing for its owner alone, close to others what they could read, and sweep.
 
-    Files that this process makes from now on are for its owner alone. A data directory that is there keeps its
-    mode: it may hold other things, too. Raises ConfigurationError when something of it cannot be had.
+    Files that this process makes from now on are for its owner alone. A data directory that is there keeps
+    its mode: it may hold other things, too. Raises ConfigurationError when something of it cannot be had.
     """
     os.umask(0o077)
     try:

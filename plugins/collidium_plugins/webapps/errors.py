@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from markupsafe import escape
-from quart import Blueprint, Quart, Response, g
+from quart import Blueprint, Quart, Response, g, request
 from werkzeug.exceptions import HTTPException
 
 from collidium.api import browsers, problems
 from collidium.errors import CollidiumError, Unauthenticated, Unreachable
-from collidium_plugins.webapps import context
+from collidium_plugins.webapps import context, headers
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.sign_in import forms
 
@@ -68,8 +69,18 @@ def in_words(error: CollidiumError) -> str:
 
 
 async def _http(error: HTTPException) -> Response:
-    headers = dict(error.get_headers())
-    return await _response(error.code or 500, error.name, error.description or "", headers=headers)
+    status, description = error.code or 500, error.description or ""
+    return await _response(status, error.name, description, headers=dict(error.get_headers()))
+
+
+async def elsewhere(error: HTTPException) -> Response:
+    """An unknown address, or a wrong method: a page for browsers, a problem document for programs."""
+    if not browsers.wants_page():
+        return await problems.of_http(error)
+    if request.method in browsers.SAFE:
+        with suppress(Exception):  # the page does without
+            await forms.find_session()
+    return await headers.protect(await _http(error))
 
 
 async def _unexpected(error: Exception) -> Response:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from quart import Blueprint, Response, current_app
+from quart import Blueprint, current_app
+from werkzeug.exceptions import HTTPException
 
-from collidium.errors import NotFound
 from collidium.settings import Settings
 from collidium_plugins.webapps import (
     api_reference,
@@ -42,6 +42,7 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
 def make_blueprints(settings: Settings, apart: Apart | None = None) -> Sequence[Blueprint]:
     """The pages, calling the server that they are mounted on, or that of ``apart``."""
     blueprints = {prefix: _blueprint(prefix, routes) for prefix, routes in PAGES.items()}
+    blueprints["/web"].app_errorhandler(HTTPException)(errors.elsewhere)
 
     @blueprints["/web"].while_app_serving
     async def serve() -> AsyncGenerator[None]:
@@ -56,13 +57,7 @@ def _blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
     blueprint = Blueprint(name, __name__, url_prefix=prefix, template_folder="templates")
     for number, (method, rule, handler) in enumerate(routes):
         blueprint.add_url_rule(rule, f"{handler.__name__}_{number}", handler, methods=[method])
-    if prefix != "/":
-        blueprint.add_url_rule("/<path:rest>", "nothing", _nothing)
     blueprint.before_request(forms.find_session)
     blueprint.after_request(headers.protect)
     errors.install(blueprint)
     return blueprint
-
-
-async def _nothing(**_: Any) -> Response:
-    raise NotFound("there is no such page")

@@ -24,7 +24,7 @@ EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
 #: The demo's eval events.
 FIRST, STOP = 3, 5
 
-METRICS_TOKEN = "scrape"
+METRICS_TOKEN = "scrape"  # noqa: S105
 
 OpenPlatform = Callable[..., AbstractContextManager[ServerProcess]]
 

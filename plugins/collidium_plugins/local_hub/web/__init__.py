@@ -16,6 +16,7 @@ from quart import Blueprint, Response, current_app
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter
 
+from collidium.api import browsers
 from collidium.api.hub_port import HUB_PATH
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.accounts import Attempts
@@ -44,6 +45,7 @@ from collidium_plugins.local_hub.web.context import (
     authenticate,
     failure,
     open_threads,
+    pages_url,
     raw_segments,
 )
 
@@ -165,6 +167,8 @@ async def _nothing(**_: Any) -> Response:
 
 
 async def _refuse(error: HubError) -> Response:
+    if browsers.wants_page():
+        return await pages.page("failure.html", error.status, error=error, front=pages_url())
     return failure(error)
 
 
