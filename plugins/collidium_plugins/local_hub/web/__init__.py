@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -108,10 +109,13 @@ class Anything(BaseConverter):
     part_isolating = False
 
 
-def make_blueprint(directory: Path, client: Client, proxies: int = 0) -> Blueprint:
+def make_blueprint(
+    directory: Path, client: Client, proxies: int = 0, quota_bytes: int = sys.maxsize
+) -> Blueprint:
     """The hub, keeping its files below ``directory``, which it makes when the server starts.
 
-    ``client`` is the OAuth client; ``proxies`` is the number of trusted proxies in front of the hub.
+    ``client`` is the OAuth client; ``proxies`` is the number of trusted proxies in front of the hub;
+    ``quota_bytes`` how much the repositories of one account may take.
     """
     blueprint = Blueprint("local_hub", __name__, url_prefix=HUB_PATH, template_folder="templates")
     blueprint.record(lambda state: state.app.url_map.converters.update(anything=Anything))
@@ -130,7 +134,7 @@ def make_blueprint(directory: Path, client: Client, proxies: int = 0) -> Bluepri
 
     @blueprint.before_app_serving
     async def open_store() -> None:
-        opened = await asyncio.to_thread(Store, directory)
+        opened = await asyncio.to_thread(Store, directory, quota_bytes)
         await asyncio.to_thread(opened.tidy)
         current_app.extensions[EXTENSION] = opened
         current_app.extensions.update(open_threads())
