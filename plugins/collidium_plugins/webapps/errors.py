@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from markupsafe import escape
-from quart import Blueprint, Quart, Response, g, request
+from quart import Blueprint, Quart, Response, g
 from werkzeug.exceptions import HTTPException
 
 from collidium.api import browsers, problems
 from collidium.errors import CollidiumError, Unauthenticated, Unreachable
-from collidium_plugins.webapps import context, headers
+from collidium_plugins.webapps import context
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.sign_in import forms
 
@@ -47,7 +46,7 @@ _TITLES: Final = {
 def install(blueprint: Blueprint | Quart) -> None:
     """Render every error of its handlers."""
     blueprint.register_error_handler(CollidiumError, _own)
-    blueprint.register_error_handler(HTTPException, _http)
+    blueprint.register_error_handler(HTTPException, of_http)
     blueprint.register_error_handler(Exception, _unexpected)
 
 
@@ -63,24 +62,15 @@ async def _own(error: CollidiumError) -> Response:
 
 
 def in_words(error: CollidiumError) -> str:
-    """What a page says of an error."""
-    # The client's words are for whoever runs a program: they name addresses and settings.
+    """The message of an error on a page."""
+    # The client's messages are for people who run a program: they name addresses and settings.
     return AWAY if isinstance(error, Unreachable) else error.detail
 
 
-async def _http(error: HTTPException) -> Response:
+async def of_http(error: HTTPException) -> Response:
+    """An error of Quart or werkzeug as a page."""
     status, description = error.code or 500, error.description or ""
     return await _response(status, error.name, description, headers=dict(error.get_headers()))
-
-
-async def elsewhere(error: HTTPException) -> Response:
-    """An unknown address, or a wrong method: a page for browsers, a problem document for programs."""
-    if not browsers.wants_page():
-        return await problems.of_http(error)
-    if request.method in browsers.SAFE:
-        with suppress(Exception):  # the page does without
-            await forms.find_session()
-    return await headers.protect(await _http(error))
 
 
 async def _unexpected(error: Exception) -> Response:

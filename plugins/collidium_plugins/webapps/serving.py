@@ -20,9 +20,9 @@ from collidium.runtime import logs
 from collidium.server.run import listen
 from collidium.server.worker import hypercorn_config, stop_requested
 from collidium.settings import Settings
-from collidium_plugins.webapps import errors, headers
+from collidium_plugins.webapps import errors
 from collidium_plugins.webapps.context import Apart
-from collidium_plugins.webapps.site import make_blueprints
+from collidium_plugins.webapps.site import make_blueprints, protect
 
 
 def run(settings: Settings, backend: str | None) -> None:
@@ -59,7 +59,7 @@ def make_app(settings: Settings, apart: Apart) -> Quart:
     access_log.install(app)
     # Also for addresses of no blueprint.
     errors.install(app)
-    app.after_request(headers.protect)
+    app.after_request(protect)
     for blueprint in make_blueprints(settings, apart):
         app.register_blueprint(blueprint)
     return app

@@ -24,7 +24,7 @@ EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
 #: The demo's eval events.
 FIRST, STOP = 3, 5
 
-METRICS_TOKEN = "scrape"  # noqa: S105
+METRICS_TOKEN = "scrape"  # noqa: S105 -- a test's
 
 OpenPlatform = Callable[..., AbstractContextManager[ServerProcess]]
 
