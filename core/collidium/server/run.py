@@ -17,7 +17,7 @@ from collidium.files.data_directory import make_secret_file
 from collidium.platform import Platform
 from collidium.runtime import logs
 from collidium.server.supervisor import supervise
-from collidium.server.worker import serve_here
+from collidium.server.worker import keep_secrets, serve_here
 from collidium.settings import Settings
 
 
@@ -39,6 +39,7 @@ def run(settings: Settings) -> None:
         if settings.workers == 1:
             serve_here(settings, listeners, announce)
         else:
+            keep_secrets()
             asyncio.run(_rehearse(settings))
             supervise(settings, listeners, announce)
 

@@ -19,8 +19,8 @@ from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
 from collidium.platform import Platform
-from collidium.runtime import logs
-from collidium.settings import Settings
+from collidium.runtime import logs, subprocesses
+from collidium.settings import Settings, forget_secrets
 
 #: How long requests in flight may take when the server stops.
 GRACE_SECONDS = 30.0
@@ -36,6 +36,7 @@ def serve_here(settings: Settings, listeners: Sequence[socket.socket], announce:
     ConfigurationError when it cannot start.
     """
     log_plugin_errors()
+    keep_secrets()
     asyncio.run(_serve(settings, listeners, announce))
 
 
@@ -56,6 +57,12 @@ async def _serve(
         served = HubPort(app, settings.hub_port) if settings.hub_port else app
         config = hypercorn_config(listeners, settings.log_level)
         await serve(served, config, shutdown_trigger=until_stopped)
+
+
+def keep_secrets() -> None:
+    """Keep the secrets of the settings, and those in the memory of this process, from its scoring workers."""
+    forget_secrets()
+    subprocesses.hide_memory()
 
 
 def _freeze_gc() -> None:
@@ -125,6 +132,7 @@ def follow(settings: Settings, announce: Callable[[], None]) -> None:
     """
     logs.configure(settings.log_level, settings.log_format)
     log_plugin_errors()
+    keep_secrets()
     asyncio.run(_follow(settings, announce))
 
 

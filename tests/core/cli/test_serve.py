@@ -49,6 +49,7 @@ async def pid():
 @hookimpl
 def collidium_blueprints(settings):
     if (HERE / "deadly").exists():
+        (HERE / "once").exists() and (HERE / "deadly").unlink()
         os.kill(os.getpid(), 9)
     return [blueprint]
 """
@@ -280,6 +281,11 @@ def alive(pid: int) -> bool:
     return stat_file.exists() and stat_file.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
+def descendants(pid: int) -> list[int]:
+    children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return [found for child in children for found in (child, *descendants(child))]
+
+
 def test_workers_share_the_port_and_one_that_dies_is_replaced(serve: StartServe) -> None:
     server = serve(PLATFORM_WORKERS="2")
     first, second = pids(server, 2)
@@ -312,12 +318,28 @@ def test_a_failed_replacement_is_started_again(serve: StartServe, site: Path) ->
     assert server.stop() == 0
 
 
-def test_workers_do_not_outlive_a_supervisor_that_is_killed(serve: StartServe) -> None:
+def test_a_worker_killed_before_it_was_ready_is_replaced(serve: StartServe, site: Path) -> None:
+    (site / "deadly").touch()
+    (site / "once").touch()
     server = serve(PLATFORM_WORKERS="2")
-    workers = pids(server, 2)
-    os.kill(server.pid, signal.SIGKILL)
-    eventually(lambda: not any(alive(pid) for pid in workers))
-    eventually(lambda: not listens(server))
+    pids(server, 2)
+    assert "ended with -9 before it was ready; the next is tried in 0.5 s" in server.log()
+
+
+def test_nothing_outlives_a_supervisor_that_is_killed(serve: StartServe, site: Path) -> None:
+    server = serve(PLATFORM_WORKERS="2")
+    pids(server, 2)
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(get, server, "/gate/wait")
+        eventually((site / "waiting").exists)
+        children = descendants(server.pid)
+        assert len(children) >= 3  # the workers, and what multiprocessing starts
+        os.kill(server.pid, signal.SIGKILL)
+        eventually(lambda: not any(map(alive, children)), 5)  # a second where nothing else runs
+        assert isinstance(answer.exception(), httpx.TransportError)
+    assert not listens(server)
+    late = "import os; from collidium.runtime.subprocesses import end_with_parent as end; end(os.getpid())"
+    assert subprocess.run([sys.executable, "-c", late], check=False).returncode == -signal.SIGKILL
 
 
 def test_every_worker_serves_the_metrics_of_all(serve: StartServe) -> None:
