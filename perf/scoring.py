@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scoring_calls
+from measuring import Figure
 from scoring_calls import QuietTask
 
 from collidium.client.predictions import PredictionsWriter
@@ -62,6 +64,11 @@ def make_events() -> list[Event]:
     return events
 
 
+def hit_ids(event: Event) -> npt.NDArray[np.uint32]:
+    """Places of the event's hits."""
+    return np.arange(len(event["particle_id"]), dtype=np.uint32)
+
+
 def write_dataset(directory: Path, events: list[Event], count: int) -> None:
     """The events as a dataset in the hosted layout, one row per event."""
 
@@ -85,8 +92,7 @@ def write_dataset(directory: Path, events: list[Event], count: int) -> None:
         if writer:
             writer.close()
 
-    hits = np.arange(HITS, dtype=np.uint32)
-    write("tracker_hits", lambda event: {"hit_id": hits, "particle_id": event["particle_id"]})
+    write("tracker_hits", lambda event: {"hit_id": hit_ids(event), "particle_id": event["particle_id"]})
     write("particles", lambda event: {"particle_id": event["ids"], "pt": event["pt"]})
 
 
@@ -189,6 +195,23 @@ async def prepare(directory: Path, events: list[Event], count: int) -> Truth:
         )
     finally:
         await executor.close()
+
+
+async def scored(writer: str, count: int, rounds: int) -> Figure:
+    """Millions of hits a second of CPU, and of decoding alone."""
+    events = make_events()
+    with tempfile.TemporaryDirectory(prefix="perf-scoring-") as name:
+        truth, path = await prepare(Path(name), events, count), Path(name) / "predictions.parquet"
+        WRITERS[writer](path, events, count)
+        measured = await measure(truth, path, rounds)
+    hits = count * HITS / 1e6
+    rates = ([hits / seconds for seconds in each] for each in (measured.scoring, measured.decoding))
+    return Figure(f"hits scored, {writer}", *rates)
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    for writer in WRITERS:
+        yield asyncio.run(scored(writer, *((8, 1) if quick else (100, 5))))
 
 
 async def main() -> None:

@@ -57,27 +57,29 @@ class MockRunner(Runner):
 
     def _status(self, handle: str) -> JobStatus:
         record = self._record(handle)
-        cancelled = self._cancelled(handle)
-        until = cancelled.stat().st_mtime if cancelled.exists() else time.time()
+        cancelled_at = self._cancelled_at(handle)
+        until = time.time() if cancelled_at is None else cancelled_at
         passed = (until - record["submitted_at"]) / self._seconds if self._seconds else 1.0
         # Not before it began: the clock may have been set back.
         passed = min(max(passed, 0.0), 1.0)
         used = Decimal(record["node_seconds"] * passed / 3600).quantize(Decimal("0.001"))
-        if cancelled.exists() and passed < 1:
+        if cancelled_at is not None and passed < 1:
             return JobStatus(JobState.CANCELLED, used, "cancelled")
         if passed < QUEUED:
             return JobStatus(JobState.QUEUED, Decimal(0))
         if passed < 1 or self._outcome == "stalled":
             return JobStatus(JobState.RUNNING, used)
         state = JobState(self._outcome)
-        return JobStatus(state, used, _REASONS.get(state))
+        # Nothing was computed: a completed job costs its estimate.
+        return JobStatus(state, None if state == JobState.COMPLETED else used, _REASONS.get(state))
 
     async def cancel(self, handle: str) -> None:
         await asyncio.to_thread(self._cancel, handle)
 
     def _cancel(self, handle: str) -> None:
-        if self._file(handle).is_file() and not self._cancelled(handle).exists():
-            self._cancelled(handle).touch(mode=0o600)
+        if self._file(handle).is_file():
+            # Not the file's own time: the kernel stamps files by a clock that lags some milliseconds behind.
+            write_once(self._cancelled(handle), str(time.time()))
 
     async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         if (await self.poll(handle)).state != JobState.COMPLETED:
@@ -96,6 +98,12 @@ class MockRunner(Runner):
 
     def _file(self, handle: str) -> Path:
         return self._directory / f"{handle}.json"
+
+    def _cancelled_at(self, handle: str) -> float | None:
+        try:
+            return float(self._cancelled(handle).read_text())
+        except FileNotFoundError:
+            return None
 
     def _cancelled(self, handle: str) -> Path:
         return self._directory / f"{handle}.cancelled"

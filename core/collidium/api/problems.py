@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 from pydantic import ValidationError
-from quart import Quart, Response, g, json
+from quart import Quart, Response, g
 from quart_schema import RequestSchemaValidationError
 from werkzeug.exceptions import HTTPException
 
@@ -45,18 +47,17 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem document as a response."""
-    document: dict[str, Any] = {
-        "type": "about:blank",
-        "title": title,
-        "status": status,
-        "detail": detail,
-        "request_id": g.get("request_id", ""),
-    }
-    if errors:
-        document["errors"] = list(errors)
-    response = Response(json.dumps(document), status=status, content_type=MEDIA_TYPE)
+    members = {"request_id": g.get("request_id", "")} | ({"errors": list(errors)} if errors else {})
+    response = Response(document(status, detail, title, **members), status=status, content_type=MEDIA_TYPE)
     response.headers.update(headers or {})
     return response
+
+
+def document(status: int, detail: str, title: str | None = None, **members: Any) -> bytes:
+    """A problem document; its title is the status's own where none is given."""
+    title = title or HTTPStatus(status).phrase
+    fields = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
+    return json.dumps(fields, default=str).encode()
 
 
 async def _own(error: CollidiumError) -> Response:

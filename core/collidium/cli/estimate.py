@@ -22,7 +22,7 @@ def estimate(
 
     \b
     collidium estimate --channel ttbar --events 1000 --pileup 200
-    collidium estimate --preset ttbar-standard
+    collidium estimate --preset ttbar-dev
     """
     if preset is not None and (channel, events, pileup) != (None, None, None):
         raise click.UsageError("a preset stands for channel, events and pileup: give one or the other")

@@ -1,4 +1,4 @@
-"""Options and kinds of values that several commands share."""
+"""Options, arguments and kinds of values that several commands share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from collidium.cli.context import check_environment
+
 if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
+    from collidium.hub.sources import HubDataset
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Converted = TypeVar("Converted")
@@ -114,3 +118,39 @@ TIME: Final = _Converting("time", _parse_time)
 DURATION: Final = _Converting("duration", _parse_duration)
 #: A range of event ids, START:STOP.
 EVENTS: Final = _Converting("events", _parse_events)
+
+
+class SourceType(click.Path):
+    """A directory, a repository or its address; shells complete directories."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value
+
+
+def source_argument(*, required: bool = True) -> Callable[[Command], Command]:
+    """Add ``SOURCE`` to a command."""
+    return click.argument("source", type=SourceType(file_okay=False), required=required)
+
+
+def hub_options(command: Command) -> Command:
+    """Add ``--hub`` and ``--revision`` to a command."""
+    hub = click.option("--hub", metavar="URL", help="Address of the hub, if not that of the environment.")
+    revision = click.option("--revision", metavar="NAME", help="Branch, tag or commit; default: main.")
+    return hub(revision(command))
+
+
+def config_option(command: Command) -> Command:
+    """Add ``--config`` to a command."""
+    return click.option(
+        "--config", metavar="NAME", help="Dataset config, for example ttbar_pu200; default: the only one."
+    )(command)
+
+
+def locate_source(source: str, hub: str | None, revision: str | None) -> Path | HubDataset:
+    """The dataset's directory or repository. Raises InvalidInput and ConfigurationError."""
+    from collidium.hub.sources import locate
+
+    check_environment()
+    return locate(source, endpoint=hub, revision=revision)

@@ -90,7 +90,7 @@ FOR_USERS = {
     "submissions": "collidium.cli.submissions:submissions",
     "submit": "collidium.cli.submissions:submit",
     "tasks": "collidium.cli.tasks:tasks",
-    "webhook": "collidium.cli.webhook:webhook",
+    "webhook": "collidium.cli.account:webhook",
 }
 #: The same, of commands that need the operators' secret.
 FOR_OPERATORS = {

@@ -43,6 +43,7 @@ def submissions(task: str | None, limit: int, as_json: bool) -> None:
         "submission": "submission_id",
         "task": "task",
         "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
+        "no rank because": "unranked",
         "credits": "credits_earned",
         "model": model_cell,
         "submitted": "submitted_at",

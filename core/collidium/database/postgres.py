@@ -27,8 +27,19 @@ class PooledTransaction(TransactionWrapper):
             raise
 
 
+async def _keep(connection: Any) -> None:
+    """Return a connection to the pool as it is: nothing here changes a session.
+
+    asyncpg itself rolls back what was left open. The statements that it would send take a round trip more
+    after each query.
+    """
+
+
 class PooledPostgresClient(AsyncpgDBClient):
     """PostgreSQL client that loses no connection."""
+
+    async def create_pool(self, **options: Any) -> Any:
+        return await super().create_pool(reset=_keep, **options)
 
     async def give_back(self, connection: Any) -> None:
         """Return a connection that was taken from the pool."""

@@ -26,9 +26,10 @@ OF_RUNNERS = ("mock-jobs", "container-jobs", "slurm")
 def prepare(settings: Settings) -> None:
     """Make what is missing for its owner alone, close to others what they could read, and sweep.
 
-    A data directory that is there keeps its mode: it may hold other things, too. Raises ConfigurationError
-    when something of it cannot be had.
+    Files that this process makes from now on are for its owner alone. A data directory that is there keeps
+    its mode: it may hold other things, too. Raises ConfigurationError when something of it cannot be had.
     """
+    os.umask(0o077)
     try:
         _prepare(settings)
         _sweep(settings)
@@ -50,8 +51,7 @@ def make_database_file(settings: Settings) -> None:
     """Make the file of an SQLite database when absent, for its owner alone."""
     if path := settings.sqlite_file:
         make_private(path.parent)
-        # SQLite gives its journal the mode of the database.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        make_private_file(path)
         _close_to_others(path)
 
 
@@ -70,6 +70,11 @@ def _sweep(settings: Settings) -> None:
 def make_private(directory: Path) -> None:
     """Make a directory for its owner alone; one that is there stays as it is."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def make_private_file(path: Path) -> None:
+    """Make a file for its owner alone when absent. SQLite gives a journal the mode of its database."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def make_secret_file(path: Path, secret: str) -> bool:

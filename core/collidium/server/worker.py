@@ -20,7 +20,11 @@ from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
 from collidium.platform import Platform
 from collidium.runtime import logs, subprocesses
+from collidium.server import protocol
 from collidium.settings import Settings, forget_secrets
+
+#: Connections that may wait to be accepted.
+BACKLOG = 1024
 
 #: How long requests in flight may take when the server stops.
 GRACE_SECONDS = 30.0
@@ -78,9 +82,11 @@ def log_plugin_errors() -> None:
 
 def hypercorn_config(listeners: Sequence[socket.socket], log_level: str) -> Config:
     """Hypercorn on sockets that listen already; its log lines go with all others."""
+    protocol.install()
     config = Config()
     # Not duplicates: when Hypercorn closes them, new connections are refused, not left waiting.
     config.bind = [f"fd://{listener.detach()}" for listener in listeners]
+    config.backlog = BACKLOG
     config.graceful_timeout = GRACE_SECONDS
     config.keep_alive_timeout = KEEP_ALIVE_SECONDS
     config.include_server_header = False

@@ -52,6 +52,12 @@ class GeneralSettings(BaseSettings):
     admin_token: SecretStr | None = Field(
         None, validation_alias="ADMIN_TOKEN", description="Secret of the admin endpoints; closed without it."
     )
+    metrics_token: SecretStr | None = Field(
+        None,
+        min_length=1,
+        description="Token with which /metrics is read, as `Authorization: Bearer TOKEN`; the admin token in "
+        "X-Admin-Token reads it, too.",
+    )
     cors_origins: CommaList = Field((), description="Origins allowed to call from browsers, or *.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Minimum level logged."
@@ -84,7 +90,11 @@ class GeneralSettings(BaseSettings):
     )
     max_body_bytes: int = Field(64 * 1024, gt=0, description="Largest body of a request that brings no file.")
     body_timeout_seconds: float = Field(
-        60, gt=0, description="How long a body may stand still before its request is given up."
+        60,
+        gt=0,
+        le=86_400,
+        description="How long the body of a request may stand still, or that of a response be unread, before "
+        "its connection is given up.",
     )
 
     @field_validator("plugins_blocked", "cors_origins", mode="before")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from collidium.files.data_directory import make_private
+from collidium.files.data_directory import make_private, make_private_file
 from collidium.files.held import sweep
 from collidium_plugins.local_hub.blobs import Blobs
 from collidium_plugins.local_hub.database import Database
@@ -23,6 +23,7 @@ class Store:
         make_private(directory.parent)
         make_private(directory)
         directory.chmod(0o700)
+        make_private_file(directory / "hub.sqlite3")
         self.database = Database(directory / "hub.sqlite3")
         self.blobs = Blobs(directory / "blobs", directory / "uploads")
         with self.database.writing() as db:

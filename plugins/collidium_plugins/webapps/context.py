@@ -71,7 +71,7 @@ async def opened(app: Quart, settings: Settings, apart: Apart | None) -> AsyncIt
     hub_url = settings.hub_url or backend + _LOCAL_HUB
     async with AsyncExitStack() as stack:
         transport = over_http() if apart else in_process(app)
-        client = AsyncClient(backend, token="", admin_token="", way=transport)
+        client = AsyncClient(backend, token="", admin_token="", transport=transport)
         await stack.enter_async_context(client)
         provider = Provider(hub_url)
         stack.push_async_callback(provider.close)

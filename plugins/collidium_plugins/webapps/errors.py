@@ -62,8 +62,8 @@ async def _own(error: CollidiumError) -> Response:
 
 
 def in_words(error: CollidiumError) -> str:
-    """What a page says of an error."""
-    # The client's words are for whoever runs a program: they name addresses and settings.
+    """The message of an error on a page."""
+    # The client's messages are for people who run a program: they name addresses and settings.
     return AWAY if isinstance(error, Unreachable) else error.detail
 
 

@@ -1,13 +1,14 @@
-"""All addresses of the pages, and what they share while a server serves them."""
+"""All addresses of the pages, their security headers, and what they share while a server serves them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from quart import Blueprint, Response, current_app
 
-from collidium.errors import NotFound
+from collidium.errors import NotFound, Unavailable
 from collidium.settings import Settings
 from collidium_plugins.webapps import (
     api_reference,
@@ -16,14 +17,13 @@ from collidium_plugins.webapps import (
     errors,
     events,
     front,
-    headers,
     leaderboard,
     models,
-    my_submissions,
     simulate,
-    uploads,
+    submissions,
 )
 from collidium_plugins.webapps.context import Apart, Route
+from collidium_plugins.webapps.leaderboard import provenance
 from collidium_plugins.webapps.sign_in import forms
 from collidium_plugins.webapps.sign_in import routes as sign_in
 
@@ -32,7 +32,7 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     "/": front.ROUTES,
     "/events": events.ROUTES,
     "/simulate": simulate.ROUTES,
-    "/leaderboard": [*leaderboard.ROUTES, *uploads.ROUTES, *my_submissions.ROUTES],
+    "/leaderboard": [*leaderboard.ROUTES, *provenance.ROUTES, *submissions.ROUTES],
     "/models": models.ROUTES,
     "/docs": api_reference.ROUTES,
     "/web": [*assets.ROUTES, *sign_in.ROUTES],
@@ -59,10 +59,53 @@ def _blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
     if prefix != "/":
         blueprint.add_url_rule("/<path:rest>", "nothing", _nothing)
     blueprint.before_request(forms.find_session)
-    blueprint.after_request(headers.protect)
+    blueprint.after_request(protect)
     errors.install(blueprint)
     return blueprint
 
 
 async def _nothing(**_: Any) -> Response:
     raise NotFound("there is no such page")
+
+
+_FIXED: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+async def protect(response: Response) -> Response:
+    """Add the security headers. No cache keeps pages of a signed-in user."""
+    response.headers["Content-Security-Policy"] = content_security_policy()
+    response.headers.update(_FIXED)
+    if "Cache-Control" not in response.headers:
+        response.headers["Cache-Control"] = "private, no-store" if context.viewer() else "no-cache"
+    return response
+
+
+def content_security_policy() -> str:
+    """Scripts, styles and pictures of our own alone; calls to the backend, forms to the hub that signs in."""
+    try:
+        backend, hub = context.web().api_base, _origin(context.hub_url())
+    except Unavailable:  # the page shows that the pages did not start
+        backend, hub = "", ""
+    rules = {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self' data: blob:",
+        "font-src": "'self'",
+        "connect-src": f"'self' {backend}",
+        "form-action": f"'self' {hub}",
+        "frame-ancestors": "'none'",
+        "base-uri": "'none'",
+    }
+    return "; ".join(f"{name} {value.strip()}" for name, value in rules.items())
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -18,10 +18,10 @@ from collidium.contracts.runner import (
 from collidium_runners import outputs
 from collidium_runners.batch.runner import BatchRunner, Handle
 from collidium_runners.batch.script import Allocation, minutes, parts, script
+from collidium_runners.batch.states import TaskStatus, job_status
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.folder import FolderState, RequestFolder
-from collidium_runners.slurm.status import combined_status, is_lost, reports_all_parts
 
 #: The tasks that Slurm reports of each job.
 ReportedTasks = dict[Handle, list[ReportedTask]]
@@ -64,7 +64,7 @@ class SlurmRunner(BatchRunner):
 
     async def _submit(self, job: Job, count: int, folder: RequestFolder) -> int:
         plan = self._plan
-        # As it was cut when it was first submitted, whatever settings say by now.
+        # As it was cut when it was first submitted, whatever the settings are now.
         cut = parts(job, 1, count)
         submission = Submission(
             job_name(job.request_id),
@@ -188,3 +188,47 @@ def _by_handle(handles: Collection[Handle], tasks: Collection[ReportedTask]) -> 
     for task in tasks:
         found.setdefault((task.job_id, task.job_name), []).append(task)
     return {handle: found.get((handle.job_id, job_name(handle.request_id)), []) for handle in handles}
+
+
+#: A controller forgets a task some minutes after its end (MinJobAge), and what was killed with its node could
+#: leave nothing.
+_LOST = "Slurm does not know it any more, and it left no result"
+
+
+def reports_all_parts(parts: int, seen: Collection[ReportedTask]) -> bool:
+    """Whether Slurm reports the task of every part."""
+    return len({task.index for task in seen} - {None}) >= parts
+
+
+def is_lost(parts: int, seen: Collection[ReportedTask], left: FolderState) -> bool:
+    """Whether neither the queue nor the folder has the state of some part."""
+    known = {task.index for task in seen}
+    return None not in known and len(known | left.records.keys()) < parts
+
+
+def combined_status(
+    parts: int, seen: Collection[ReportedTask], left: FolderState, parts_per_node: int
+) -> JobStatus | RunnerRefused:
+    """The job's status; RunnerRefused for an unknown job.
+
+    The first source with a state of a part decides: Slurm's report of this task; the task's own record;
+    Slurm's report of all remaining tasks. A part without a state has failed, or was cancelled if that was
+    requested.
+    """
+    if not seen and not left.known:
+        return RunnerRefused("Slurm does not know this job, and its folder is gone")
+    singly = {task.index: task for task in seen if task.index is not None}
+    others = next((task for task in seen if task.index is None), None)
+
+    def status(index: int) -> TaskStatus:
+        if index in singly:
+            return singly[index].status(index, parts_per_node)
+        if index in left.records:
+            return left.records[index].status(index, parts_per_node, cancelled=left.cancelled)
+        if others is not None:
+            return others.status(index, parts_per_node)
+        if left.cancelled:
+            return TaskStatus(index, JobState.CANCELLED, 0, "cancelled")
+        return TaskStatus(index, JobState.FAILED, None, _LOST)
+
+    return job_status([status(index) for index in range(parts)], parts)

@@ -24,8 +24,7 @@ from collidium.contracts.runner import (
     RunnerUnavailable,
 )
 from collidium_runners.command import job_name
-from collidium_runners.spool.endings import ending, node_hours, with_last_line
-from collidium_runners.spool.engine import Engine, Engines, Run
+from collidium_runners.spool.engine import Engine, Engines, Run, ending, node_hours, with_last_line
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG, JobFolders, JobLimits, Spool, SpooledJob
 
 logger = logging.getLogger(__name__)

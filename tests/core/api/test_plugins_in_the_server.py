@@ -112,7 +112,7 @@ AROUND_SERVING = {
     "never": "@own.while_app_serving\nasync def serve():\n    if False:\n        yield",
     "leaves": "@own.before_app_serving\nasync def start():\n    raise SystemExit(3)",
     "interrupts": "@own.before_app_serving\nasync def start():\n    raise KeyboardInterrupt",
-    "cancels": "import asyncio\n@own.before_app_serving\nasync def start():\n    raise asyncio.CancelledError",
+    "cancels": "@own.before_app_serving\nasync def start():\n    import asyncio as a; raise a.CancelledError",
     "stopping": "@own.while_app_serving\nasync def serve():\n    yield\n    raise OSError('cut')",
     "endless": "@own.while_app_serving\nasync def serve():\n    yield\n    yield",
     "after": "@own.after_app_serving\nasync def end():\n    raise OSError('cut')",

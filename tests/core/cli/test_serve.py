@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -76,8 +77,8 @@ def serve(tmp_path: Path, site: Path) -> Iterator[StartServe]:
         yield start
 
 
-def get(server: ServerProcess, path: str) -> httpx.Response:
-    return httpx.get(server.base_url + path, timeout=60, trust_env=False)
+def get(server: ServerProcess, path: str, **options: Any) -> httpx.Response:
+    return httpx.get(server.base_url + path, timeout=60, trust_env=False, **options)
 
 
 def listens(server: ServerProcess) -> bool:
@@ -346,7 +347,8 @@ def test_every_worker_serves_the_metrics_of_all(serve: StartServe) -> None:
     server = serve(PLATFORM_WORKERS="2")
     answered = [get(server, "/gate/pid").json()["pid"] for _ in range(20)]
     counted = 'collidium_http_requests_total{method="GET",route="/gate/pid",status="200"} '
-    lines = [line for line in get(server, "/metrics").text.splitlines() if line.startswith(counted)]
+    metrics = get(server, "/metrics", headers={"X-Admin-Token": server.admin_token}).text
+    lines = [line for line in metrics.splitlines() if line.startswith(counted)]
     assert lines == [f"{counted}{len(answered)}.0"]
     # Where they count together is held, and given back.
     assert len(list((server.data_dir / "metrics").iterdir())) == 2

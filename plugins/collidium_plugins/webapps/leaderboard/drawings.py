@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from collidium.client import BestStep, Metric, Place, TaskCard
 from collidium_plugins.webapps import charts, scales
 from collidium_plugins.webapps.charts import Datum, Plot
-from collidium_plugins.webapps.quantities import written
-from collidium_plugins.webapps.scales import Scale
+from collidium_plugins.webapps.scales import Scale, written
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ LEEWAY_SECONDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A token to act with, and the seconds for which it is valid, if the hub said."""
+    """A token to act with, and the seconds for which it is valid, if known."""
 
     token: str = field(repr=False)
     expires_in: float | None
@@ -104,10 +104,10 @@ class Client:
 
 def denial(error: str, description: str) -> BadRequest | Forbidden | UpstreamError:
     """The error that the hub sent instead of a code (RFC 6749, 4.1.2.1)."""
-    said = f": {description[:LONGEST_ERROR]}" if description else ""
+    reason = f": {description[:LONGEST_ERROR]}" if description else ""
     if error == "access_denied":
-        return Forbidden(f"you were not signed in: access was denied at the hub{said}")
-    return UpstreamError(f"the hub did not sign you in ({error[:LONGEST_ERROR]}){said}")
+        return Forbidden(f"you were not signed in: access was denied at the hub{reason}")
+    return UpstreamError(f"the hub did not sign you in ({error[:LONGEST_ERROR]}){reason}")
 
 
 def _refusal(answer: Mapping[str, Any]) -> BadRequest | UpstreamError:

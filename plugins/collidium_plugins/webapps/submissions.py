@@ -1,7 +1,9 @@
-"""``/leaderboard/<task>/submit``: predictions are checked and submitted, and the receipt of a submission."""
+"""The viewer's submissions: ``/leaderboard/<task>/submit`` and ``/leaderboard/mine``."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
@@ -12,23 +14,56 @@ from collidium.api import browsers
 from collidium.api.bodies import ReceivedFile, receive_to_file
 from collidium.api.in_flight import InFlight
 from collidium.client import Checked, Submission, TaskCard
-from collidium.errors import (
-    CollidiumError,
-    Conflict,
-    Forbidden,
-    InvalidInput,
-    TooManyRequests,
-    Unavailable,
-)
+from collidium.errors import CollidiumError, InvalidInput, Unavailable
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
-from collidium_plugins.webapps.leaderboard.board import address_of_place
-from collidium_plugins.webapps.my_submissions import ranks_of
-from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other
+from collidium_plugins.webapps.leaderboard import address_of_place
+from collidium_plugins.webapps.rendering import (
+    SHOWN_ON_FORMS,
+    refused,
+    render,
+    retry_after,
+    see_other,
+    with_query,
+)
 from collidium_plugins.webapps.sign_in import forms
 
-#: Errors that are shown on the page of the form.
-_REFUSALS: Final = (Conflict, Forbidden, InvalidInput, TooManyRequests, Unavailable)
+#: Submissions on a page.
+PAGE: Final = 25
+#: Places of an account that are looked at in each task, its best ones.
+PLACES: Final = 1000
+
+
+async def show_mine() -> Response:
+    """``GET /leaderboard/mine?task=&cursor=``"""
+    session = context.signed_in()
+    task, cursor = request.args.get("task") or None, request.args.get("cursor") or None
+    page, cards = await asyncio.gather(
+        context.backend_as_user().submissions(task=task, limit=PAGE, cursor=cursor),
+        context.backend().tasks(),
+    )
+    listed = {card.name: card for card in cards}
+    here = {submission.task for submission in page} & set(listed)
+    return await render(
+        "my-submissions.html",
+        submissions=page,
+        cards=listed,
+        ranks=await ranks_of(session.hub_username, here),
+        task=task,
+        first=cursor and with_query("/leaderboard/mine", task=task),
+        next=page.next_cursor and with_query("/leaderboard/mine", task=task, cursor=page.next_cursor),
+    )
+
+
+async def ranks_of(hub_username: str, tasks: Iterable[str]) -> Mapping[str, int]:
+    """The ranks of an account's submissions to these tasks, by their ids; older truths have none."""
+    server = context.backend()
+    boards = await asyncio.gather(
+        *(server.leaderboard(task, user=hub_username, limit=PLACES) for task in tasks)
+    )
+    return {place.submission_id: place.rank for board in boards for place in board}
+
+
 _IN_FLIGHT: Final = "collidium.webapps.uploads"
 
 
@@ -41,7 +76,7 @@ class Scored:
     again: bool
 
 
-async def show(task: str) -> Response:
+async def show_form(task: str) -> Response:
     """``GET /leaderboard/<task>/submit``; with ``receipt`` (and ``again``) after a submission"""
     card = await context.backend().task(task)
     submission_id = request.args.get("receipt")
@@ -72,7 +107,7 @@ async def send(task: str) -> Response:
             async with receive_to_file(request, settings.uploads, card.largest_file_bytes) as file:
                 action = file.fields.get("action", "")
                 return await _taken(card, file)
-    except _REFUSALS as refusal:
+    except SHOWN_ON_FORMS as refusal:
         return refused(await _page(card, refusal=refusal, action=action), refusal)
 
 
@@ -128,6 +163,7 @@ async def _page(
 
 
 ROUTES: Final[list[Route]] = [
-    ("GET", "/<task>/submit", show),
+    ("GET", "/mine", show_mine),
+    ("GET", "/<task>/submit", show_form),
     ("POST", "/<task>/submit", send),
 ]

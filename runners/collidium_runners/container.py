@@ -1,4 +1,9 @@
-"""Container engines as engines of a spool: each job is the pipeline's command in a container of its image."""
+"""The container runner: the pipeline in a container on the server's own machine, by docker or podman.
+
+For labs with one big machine. Each job is one container named ``collidium-<request_id>``, which outlives the
+process that started it; what is to be known of jobs lies below ``container-jobs`` in the data directory, so
+that any process of this machine follows them. Every process that follows requests must run on this machine.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from collidium.containers.engine import Container, Engine, Engines, bind, confined
-from collidium.containers.engine import options as as_options
-from collidium.contracts.runner import Job, RunnerRefused, RunnerUnavailable
+from collidium.contracts.runner import Job, Runner, RunnerRefused, RunnerUnavailable
 from collidium.errors import ConfigurationError
+from collidium.hookspecs import hookimpl
+from collidium.runtime.containers import Container, Engine, Engines, bind, confined
+from collidium.runtime.containers import options as as_options
+from collidium.settings import Settings
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.spool.engine import Run
-from collidium_runners.spool.spool import JobFolders
+from collidium_runners.spool.jobs import SpooledJobs
+from collidium_runners.spool.runner import SpooledRunner
+from collidium_runners.spool.spool import JobFolders, JobLimits
 
 #: Where a container finds the folder for its output, and one for what it needs in between.
 OUTPUT: Final = "/output"
@@ -161,3 +170,39 @@ class PipelineEngines:
     def get(self, program: str) -> PipelineContainers:
         """The engine that a job was given to."""
         return PipelineContainers(self._engines.get(program), self._pipeline)
+
+
+__all__ = ["ContainerRunner", "container_runner"]
+
+
+class ContainerRunner(SpooledRunner):
+    """Runs each job in a container on this machine."""
+
+    name = "container"
+
+
+def container_runner(settings: Settings) -> ContainerRunner:
+    """The runner that the settings describe.
+
+    Raises :class:`~collidium.errors.ConfigurationError` for a pipeline command that cannot be filled in.
+    """
+    pipeline = Pipeline(
+        image=settings.container_image,
+        command=PipelineCommand.parse(settings.pipeline_command),
+        allowance=Allowance(settings.container_memory_bytes, settings.container_cpus),
+    )
+    limits = JobLimits(
+        jobs=settings.container_jobs,
+        memory_bytes=settings.container_memory_bytes,
+        time_factor=settings.container_time_factor,
+        extra_seconds=settings.container_extra_seconds,
+        keep_seconds=settings.container_keep_days * 86_400,
+    )
+    engines = PipelineEngines(Engines(settings.container_runtime), pipeline)
+    return ContainerRunner(SpooledJobs(settings.data_dir.absolute() / "container-jobs", engines, limits))
+
+
+@hookimpl
+def collidium_runners(settings: Settings) -> list[Runner]:
+    """The container runner."""
+    return [container_runner(settings)]

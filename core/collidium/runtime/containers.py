@@ -1,4 +1,7 @@
-"""Container engines: docker and podman, by their command lines. Everything here blocks."""
+"""Container engines, docker and podman, by their command lines: for simulations and for the container runner.
+
+Everything here blocks.
+"""
 
 from __future__ import annotations
 
