@@ -4,12 +4,14 @@ The worker reads calls from a socket and answers on it, a frame each: eight byte
 from the server, or msgpack from the worker, of which the server executes nothing. The worker imports only
 what the pickled function and item need. The supervisor, from which it is forked, ends it with
 all processes below it: when the worker ends, when the server closes its end of the socket or ends itself, and
-when the processes of a call use more memory than the call may.
+when the processes of a call use more memory than the call may. A memory cgroup of its own enforces that where
+the server may make one; elsewhere the supervisor looks at the processes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pickle
 import resource
@@ -41,6 +43,11 @@ _NICENESS: Final = 5
 _WATCH_SECONDS: Final = 0.1
 #: Characters of an error's message, and of its traceback, that are sent.
 _LONGEST_TEXT: Final = 20_000
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+#: Names of cgroups, before the supervisor's process id.
+_CGROUP: Final = "collidium-scoring-"
+#: Of a cgroup's limit beyond a call's: pages of the kernel, and of files, count for a cgroup alone.
+_CGROUP_ROOM: Final = 32 * 1024**2
 #: Between two attempts to end what does not end at once.
 _LONGEST_PAUSE_SECONDS: Final = 0.1
 
@@ -54,16 +61,17 @@ def main() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _drop_capabilities()
     supervisor = os.getpid()
+    cgroup = _make_cgroup(supervisor)
     if worker := os.fork():
-        _supervise(worker)
+        _supervise(worker, cgroup)
     else:
-        _work(supervisor)
+        _work(supervisor, cgroup)
 
 
 # -- the supervisor -------------------------------------------------------------------------------------
 
 
-def _supervise(worker: int) -> None:
+def _supervise(worker: int, cgroup: Path | None) -> None:
     """Wait for a reason to end the worker and all below it; then end as the worker did."""
     server = select.poll()
     server.register(0, 0)  # reports that the server's end is closed, and nothing else
@@ -73,10 +81,17 @@ def _supervise(worker: int) -> None:
         if ended:
             code = os.waitstatus_to_exitcode(status)
             break
-        if _is_over_memory(worker):
+        if cgroup is None and _is_over_memory(worker):
             code = -OVER_MEMORY
             break
+        if cgroup is not None and _has_run_out(cgroup):
+            break
+    if cgroup is not None and _has_run_out(cgroup):
+        code = -OVER_MEMORY
     _end_all(worker)
+    if cgroup is not None:
+        with contextlib.suppress(OSError):
+            cgroup.rmdir()
     if code < 0:
         with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
             signal.signal(-code, signal.SIG_DFL)
@@ -145,10 +160,65 @@ def _bytes(process: int, file: str, names: tuple[str, ...]) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(names))
 
 
+# -- the cgroup, where there can be one ------------------------------------------------------------------
+
+
+def _make_cgroup(supervisor: int) -> Path | None:
+    """Make a memory cgroup for a worker and its children; None where the server may not."""
+    try:
+        parent = _parent_cgroup()
+        if parent is None:
+            return None
+        if (control := parent / "cgroup.subtree_control").exists():
+            control.write_text("+memory")
+        for old in parent.glob(f"{_CGROUP}*"):  # of supervisors that were killed
+            if not Path("/proc", old.name.removeprefix(_CGROUP)).exists():
+                with contextlib.suppress(OSError):  # it has processes
+                    old.rmdir()
+        cgroup = parent / f"{_CGROUP}{supervisor}"
+        cgroup.mkdir()
+    except OSError:
+        return None
+    for file, value in (("memory.oom.group", "1"), ("memory.swap.max", "0")):
+        if (cgroup / file).exists():
+            (cgroup / file).write_text(value)
+    return cgroup
+
+
+def _parent_cgroup() -> Path | None:
+    """Of version 1, this process's; of version 2, the one above, as processes may be in leaves only."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            return _CGROUPS / "memory" / path[1:]
+        parent = (_CGROUPS / path[1:]).parent
+        if not controllers and "memory" in (parent / "cgroup.controllers").read_text().split():
+            return parent
+    return None
+
+
+@functools.lru_cache(1)
+def _limit_cgroup(cgroup: Path, size: int) -> None:
+    """Limit all memory of the processes in it, unless that is the limit already."""
+    for file in ("memory.max", "memory.limit_in_bytes"):
+        if (cgroup / file).exists():
+            with contextlib.suppress(OSError):  # version 1, where they have more
+                (cgroup / file).write_text(str(size))
+
+
+def _has_run_out(cgroup: Path) -> bool:
+    """Whether the kernel has ended a process in it for lack of memory."""
+    for file in ("memory.events", "memory.oom_control"):
+        with contextlib.suppress(OSError):
+            counts = dict(line.split() for line in (cgroup / file).read_text().splitlines())
+            return counts.get("oom_kill", "0") != "0"
+    return False
+
+
 # -- the worker -----------------------------------------------------------------------------------------
 
 
-def _work(supervisor: int) -> None:
+def _work(supervisor: int, cgroup: Path | None) -> None:
     """Serve calls until the server closes its end of the socket."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
@@ -156,14 +226,16 @@ def _work(supervisor: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     _settle(supervisor)
+    if cgroup is not None:
+        (cgroup / "cgroup.procs").write_text(str(os.getpid()))
     with contextlib.suppress(EOFError, ConnectionError):
         sys.path[:] = read_frame(requests)
         write_frame(answers, "ready")
         while True:
-            _serve(requests, answers)
+            _serve(requests, answers, cgroup)
 
 
-def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
+def _serve(requests: BinaryIO, answers: BinaryIO, cgroup: Path | None) -> None:
     """Answer a call: ``started`` when its code is imported, then what became of it."""
     worker = os.getpid()
     size = LENGTH.unpack(_exactly(requests, LENGTH.size))[0]
@@ -176,6 +248,8 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     else:
         write_frame(answers, "started")
         _limit_memory(memory_bytes)
+        if cgroup is not None:
+            _limit_cgroup(cgroup, memory_bytes + _CGROUP_ROOM)
         answer = _call(function, item)
         _limit_memory(resource.RLIM_INFINITY)
     if os.getpid() != worker:

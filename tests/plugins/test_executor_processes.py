@@ -19,6 +19,7 @@ from tests.waiting import until
 from collidium import settings
 from collidium.contracts.executor import CallFailed, Limits, OverLimit, WorkerDied
 from collidium.testing.conformance import check_executor
+from collidium_plugins import scoring_worker
 from collidium_plugins.executor_processes import Processes, collidium_executors
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a subreaper")
@@ -114,6 +115,11 @@ def share_memory(sizes) -> None:
             held = bytearray(b"x") * size
             time.sleep(120)
     while True: os.wait()
+def burst(size) -> None:
+    "Three children that take so much each, together, and are gone before anybody looks twice."
+    pids = [os.fork() or os._exit(len(bytearray(b"x") * size) % 2) for _ in range(3)]
+    if any(os.waitpid(pid, 0)[1] for pid in pids): time.sleep(60)
+def cgroups(_) -> str: return Path("/proc/self/cgroup").read_text()
 def run_on(n) -> int:
     os.fork()
     return n
@@ -390,6 +396,53 @@ async def test_children_share_the_memory_limit_of_a_call(executor: Processes, ca
     with pytest.raises(OverLimit, match="memory"):
         await collect(executor, calls.share_memory, [[200 * mebibytes] * 4])
     assert await collect(executor, calls.square, [3]) == [9]
+
+
+def may_make_cgroups() -> bool:
+    cgroup = scoring_worker._make_cgroup(os.getpid()) if sys.platform == "linux" else None
+    if cgroup is not None:
+        cgroup.rmdir()
+    return cgroup is not None
+
+
+@pytest.mark.skipif(not may_make_cgroups(), reason="needs a memory cgroup that is this user's")
+async def test_a_cgroup_limits_the_memory_of_a_call(executor: Processes, calls: Any) -> None:
+    limits = Limits(256 * 1024**2, 30)
+    (cgroups,) = await collect(executor, calls.cgroups, [None], limits)
+    assert "/collidium-scoring-" in cgroups
+    with pytest.raises(OverLimit, match="memory"):
+        await collect(executor, calls.burst, [150 * 1024**2], limits)
+    assert await collect(executor, calls.square, [3]) == [9]
+    await executor.close()
+    parent = scoring_worker._parent_cgroup()
+    assert parent is not None
+    left = {path.name for path in parent.glob("collidium-scoring-*")}
+    assert not [name for name in left if f"/{name}" in cgroups]
+
+
+#: Prints whether three children of so many MiB are over a limit of 200.
+WATCHED = """
+import os, resource, signal, sys
+from collidium_plugins import scoring_worker
+reading, writing = os.pipe()
+for _ in range(3):
+    if not (pid := os.fork()):
+        resource.setrlimit(resource.RLIMIT_DATA, (200 << 20, 200 << 20))
+        held = bytearray(b"x") * (int(sys.argv[1]) << 20)
+        os.write(writing, b"x")
+        signal.pause()
+    os.read(reading, 1)
+print(scoring_worker._is_over_memory(pid))
+scoring_worker._end_all(pid)
+"""
+
+
+@linux
+@pytest.mark.parametrize(("mebibytes", "is_over"), [(30, "False"), (90, "True")])
+def test_memory_is_watched_without_a_cgroup(mebibytes: int, is_over: str) -> None:
+    command = [sys.executable, "-c", WATCHED, str(mebibytes)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.strip() == is_over
 
 
 @linux
