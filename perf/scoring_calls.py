@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from collidium.contracts.task import Reconstruction
-from collidium.scoring import span, uncertainty
+from collidium.scoring import span, uncertainty, workers
 from collidium_tasks.anomaly import AnomalyTask
 from collidium_tasks.jets import JetsTask
 from collidium_tasks.tracking import TrackingTask
+
+# Scored by warm workers, as the tasks that these are but for baselines.
+workers.OWN_PACKAGES.add("scoring_calls")
 
 
 class QuietTask(TrackingTask):
