@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 import pickle
+import re
 import signal
 import socket
 import struct
@@ -308,8 +309,8 @@ def _error(value: bytes, raises: tuple[type[Exception], ...]) -> Exception:
     """The error that a call raised, with its traceback as a note."""
     try:
         name, arguments, text, trace = msgpack.decode(value, type=tuple[str, list[Any], str, str])
-    except DecodeError as error:
-        return WorkerDied(f"a worker's answer cannot be decoded: {error}")
+    except DecodeError as undecodable:
+        return WorkerDied(f"a worker's answer cannot be decoded: {undecodable}")
     found = next(
         (kind for kind in _with_subclasses(raises) if f"{kind.__module__}.{kind.__qualname__}" == name),
         CallFailed,

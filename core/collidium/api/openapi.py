@@ -174,9 +174,10 @@ def install(app: Quart, version: str) -> None:
 
     async def make_response(value: Any) -> Response:
         """Convert what is no response yet: only plugins return models."""
-        return await (plain if isinstance(value, Response) else converting)(value)
+        found = await (plain if isinstance(value, Response) else converting)(value)
+        return cast(Response, found)
 
-    app.make_response = make_response  # type: ignore[method-assign]
+    app.make_response = make_response  # type: ignore[method-assign,assignment]
     # Of several media types of a response, generators of clients take the first.
     cast(DefaultJSONProvider, app.json).sort_keys = False
 

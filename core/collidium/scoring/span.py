@@ -86,8 +86,10 @@ def score(job: ScoringJob) -> ScoringResult:
                 findings.problems = merge(findings.problems)
             else:
                 tallies += [GroupTally(group, job.task.score(part)) for group, part in by_group(data, groups)]
-    found = None if findings.problems else pickle.dumps(merged(job.task, tallies), pickle.HIGHEST_PROTOCOL)
-    return ScoringResult(found and Opaque(found), tuple(findings.problems), findings.rows, spreads)
+    if findings.problems:
+        return ScoringResult(None, tuple(findings.problems), findings.rows, spreads)
+    found = Opaque(pickle.dumps(merged(job.task, tallies), pickle.HIGHEST_PROTOCOL))
+    return ScoringResult(found, (), findings.rows, spreads)
 
 
 def decode(job: ScoringJob) -> None:
