@@ -15,7 +15,7 @@ from collidium.pipelines.choice import BUILT_IN, NONE
 from collidium.plugins import Plugins
 
 #: Larger, so that there is something to give back.
-CANCELLED_PRESET: Final = "ttbar-standard"
+CANCELLED_PRESET: Final = "ttbar-dev"
 
 
 @dataclass(frozen=True, slots=True)

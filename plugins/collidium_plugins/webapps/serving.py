@@ -29,7 +29,7 @@ def run(settings: Settings, backend: str | None) -> None:
     """Serve until SIGTERM or SIGINT. Raises ConfigurationError when it cannot start."""
     address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
     logs.configure(settings.log_level, settings.log_format)
-    with listen(settings.host, settings.port) as listener:
+    with listen(settings.host, settings.port, settings.body_timeout_seconds) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         if settings.base_url == address:
             raise ConfigurationError(f"the pages at {address} would ask themselves: give --backend or --port")

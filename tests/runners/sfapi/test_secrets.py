@@ -126,7 +126,7 @@ def test_a_chosen_runner_says_everything_that_it_lacks(
     with pytest.raises(ConfigurationError) as caught:
         collidium_runners(lacking)
     for data in (
-        "pip install collidium[sfapi]",
+        "pip install 'collidium[sfapi]'",
         "PLATFORM_SFAPI_CLIENT_ID is not set",
         "PLATFORM_SFAPI_KEY_FILE is not set",
         "PLATFORM_SFAPI_DIRECTORY is not set",

@@ -10,7 +10,7 @@ from quart import Response, request
 from collidium.client import Place, Submission, TaskCard
 from collidium.client.calls import Links
 from collidium.errors import CollidiumError, NotFound
-from collidium_plugins.webapps.context import Route, backend, backend_as_user, origin, web
+from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, web
 from collidium_plugins.webapps.leaderboard import address_of_place
 from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, retry_after, see_other
 
@@ -39,6 +39,7 @@ async def show(
     card = await _card(submission)
     return await render(
         "submission.html",
+        may_link=may("link"),
         submission=submission,
         card=card,
         place=await _place(submission),
