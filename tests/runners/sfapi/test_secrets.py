@@ -153,7 +153,7 @@ async def test_a_library_that_is_missing_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "sfapi_client", None)
     runner = SfapiRunner(Site(configured(api)))
-    with unavailable("not set up", operators=r"pip install collidium\[sfapi\]"):
+    with unavailable("not set up", operators=r"pip install 'collidium\[sfapi\]'"):
         await runner.submit(job())
 
 
