@@ -327,7 +327,8 @@ class Workers:
     async def run(self, function: Callable[[Item], Result], item: Item, what: str) -> Result:
         """``function(item)``; ``what`` is read, for messages. Raises UnusableDataset, and what it raises."""
         try:
-            async with aclosing(self._executor.map(function, [item], self._limits)) as made:
+            made = self._executor.map(function, [item], self._limits, raises=(CollidiumError,))
+            async with aclosing(made):
                 return await anext(made)
         except (OverLimit, WorkerDied) as error:
             raise UnusableDataset(

@@ -90,6 +90,13 @@ class GeneralSettings(BaseSettings):
     identity_timeout_seconds: float = Field(
         5, gt=0, le=60, description="How long to wait for the hub's answer about a token."
     )
+    retention_days: float = Field(
+        90,
+        ge=7,
+        le=36_500,
+        description="How long ended webhook deliveries, records and logs of ended jobs of this machine, and "
+        "downloads that were broken off are kept; the ledger and submissions are for ever.",
+    )
     signup_grant: Decimal = Field(
         Decimal(10), ge=0, decimal_places=3, description="Credits granted at the first sign-in."
     )

@@ -78,6 +78,19 @@ def test_the_hub_is_asked_with_everything_that_protects_the_way_back(visitor: Vi
     assert len(secrets) == 4
 
 
+def scopes(address: str) -> set[str]:
+    return set(parse_qs(urlsplit(address).query)["scope"][0].split())
+
+
+def test_the_hub_is_asked_for_what_the_action_needs(visitor: Visitor, token: Callable[[str], str]) -> None:
+    identity = {"openid", "profile"}
+    assert scopes(visitor.leave()) == scopes(visitor.leave(action="nonsense")) == identity
+    assert scopes(visitor.leave(action="order")) == identity | {"manage-repos"}
+    visitor.get(visitor.consent(visitor.leave(action="link"), token("worth")))
+    assert scopes(visitor.leave()) == identity | {"read-repos"}, "what was granted before is kept"
+    assert scopes(visitor.leave(action="order")) == identity | {"read-repos", "manage-repos"}
+
+
 def test_cookies_are_out_of_reach_of_scripts_and_of_other_sites(
     visitor: Visitor, token: Callable[[str], str]
 ) -> None:

@@ -28,9 +28,9 @@ class Visitor(httpx.Client):
 
     # -- signing in -----------------------------------------------------------------------------------
 
-    def leave(self, next_page: str = "/") -> str:
-        """Begin a sign-in; the hub's address to which it leads."""
-        answer = self.get("/web/sign-in", params={"next": next_page})
+    def leave(self, next_page: str = "/", action: str = "") -> str:
+        """Begin a sign-in for an action; the hub's address to which it leads."""
+        answer = self.get("/web/sign-in", params={"next": next_page, "for": action})
         assert answer.status_code == 303, answer.text
         return answer.headers["Location"]
 
