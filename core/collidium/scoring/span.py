@@ -88,8 +88,10 @@ def score(job: ScoringJob) -> ScoringResult:
                 findings.problems = merge(findings.problems)
             else:
                 tallies += [GroupTally(group, job.task.score(part)) for group, part in by_group(data, groups)]
-    found = None if findings.problems else pickle.dumps(merged(job.task, tallies), pickle.HIGHEST_PROTOCOL)
-    return ScoringResult(found and Opaque(found), tuple(findings.problems), findings.rows, spreads)
+    found = None
+    if not findings.problems:
+        found = Opaque(pickle.dumps(merged(job.task, tallies), pickle.HIGHEST_PROTOCOL))
+    return ScoringResult(found, tuple(findings.problems), findings.rows, spreads)
 
 
 def decode(job: ScoringJob) -> None:
