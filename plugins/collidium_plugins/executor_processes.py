@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 import pickle
+import re
 import signal
 import socket
 import struct
@@ -341,4 +342,22 @@ def _environment() -> dict[str, str]:
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
+        **numpy_features(_processor()),
     }
+
+
+def numpy_features(processor: str) -> dict[str, str]:
+    """Keep NumPy from AVX-512 on Zen 4, where it sorts eight times as slowly as with AVX2.
+
+    Its sort relies on an instruction that is microcoded there; see
+    https://github.com/numpy/x86-simd-sort/issues/6. ``processor`` is what Linux reports in /proc/cpuinfo.
+    """
+    if not re.search(r"AuthenticAMD\ncpu family\s*: 25\n.* avx512f ", processor, re.DOTALL):
+        return {}
+    # The first is the name since NumPy 2.4; those that a version does not know are ignored.
+    return {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_SKX AVX512_ICL AVX512_SPR"}
+
+
+def _processor() -> str:
+    path = Path("/proc/cpuinfo")
+    return path.read_text() if path.exists() else ""

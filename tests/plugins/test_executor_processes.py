@@ -20,7 +20,7 @@ from collidium import settings
 from collidium.contracts.executor import CallFailed, Limits, OverLimit, WorkerDied
 from collidium.testing.conformance import check_executor
 from collidium_plugins import scoring_worker
-from collidium_plugins.executor_processes import Processes, collidium_executors
+from collidium_plugins.executor_processes import Processes, collidium_executors, numpy_features
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a subreaper")
 
@@ -253,6 +253,24 @@ async def test_a_fresh_call_finds_nothing_of_another(executor: Processes, calls:
     assert await collect(executor, calls.tamper, [0]) == [[False, False, False]]
 
 
+@pytest.mark.parametrize(
+    ("vendor", "family", "flag", "disabled"),
+    [
+        ("AuthenticAMD", 25, "avx512f", True),  # Zen 4
+        ("AuthenticAMD", 25, "avx2", False),  # Zen 3
+        ("AuthenticAMD", 26, "avx512f", False),
+        ("GenuineIntel", 25, "avx512f", False),
+    ],
+)
+async def test_workers_sort_without_avx512_on_zen_4(
+    vendor: str, family: int, flag: str, disabled: bool
+) -> None:
+    cpuinfo = (
+        f"vendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: 17\nflags\t\t: fpu {flag} sha_ni\n\n"
+    )
+    assert bool(numpy_features(cpuinfo * 2)) == disabled
+
+
 async def test_what_a_task_prints_does_not_disturb_the_answers(executor: Processes, calls: Any) -> None:
     assert await collect(executor, calls.shout, ["a", "bc"]) == [1, 2]
 
@@ -341,7 +359,7 @@ async def test_workers_die_with_the_server(calls: Any, tmp_path: Path) -> None:
     server.write_text(
         "import asyncio, worker_calls\n"
         "from collidium.contracts.executor import Limits\n"
-        "from collidium_plugins.executor_processes import Processes\n"
+        "from collidium_plugins.executor_processes import Processes, numpy_features\n"
         "async def main():\n"
         "    executor = Processes(1)\n"
         f"    calls = executor.map(worker_calls.leave_and_spin, [{str(held)!r}], Limits(2**29, 60))\n"

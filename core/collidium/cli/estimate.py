@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import json_option
+from collidium.cli.options import json_option, preset_option
 from collidium.cli.output import show_items, show_record
 
 
 @click.command()
-@click.option("--preset", help="A named order; `collidium presets` lists them.")
+@preset_option
 @click.option("--channel", help="Physics process.")
 @click.option("--events", type=int, help="Number of hard-scatter events.")
 @click.option("--pileup", type=int, help="Soft interactions overlaid per event.")

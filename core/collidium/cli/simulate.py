@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import DIRECTORY, DURATION, json_option, key_option
+from collidium.cli.options import DIRECTORY, DURATION, json_option, key_option, preset_option
 from collidium.cli.output import cell, note, print_json, print_record
 from collidium.cli.progress import duration_text, stage_progress, status_line
 from collidium.cli.requests import show, state_text
@@ -46,7 +46,7 @@ _LOCAL = {
 
 
 @click.command()
-@click.option("--preset", help="A named order; `collidium presets` lists them.")
+@preset_option
 @click.option("--channel", help="Physics process, for example ttbar.")
 @click.option("--events", type=int, help="Number of hard-scatter events.")
 @click.option("--pileup", type=int, help="Soft interactions overlaid per event.")

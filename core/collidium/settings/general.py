@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from collidium.settings.values import CommaList, sqlite_path, words
+from collidium.settings.values import GIBIBYTE, CommaList, sqlite_path, words
 
 
 def default_data_dir() -> Path:
@@ -35,6 +35,11 @@ class GeneralSettings(BaseSettings):
         "server's port + 1.",
     )
     workers: int = Field(1, ge=1, le=64, description="Server processes that share the ports.")
+    hub_quota_bytes: int = Field(
+        100 * GIBIBYTE,
+        ge=0,
+        description="Maximum bytes of the repositories of one account on the local hub.",
+    )
     hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")
     identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
     storage: str = Field("local", description="Storage backend that keeps files.")

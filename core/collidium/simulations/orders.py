@@ -43,6 +43,7 @@ def limits(settings: Settings) -> OrderLimits:
     return OrderLimits(
         channels=tuple(sorted(settings.channels)),
         default_seed=DEFAULT_SEED,
+        publishes=settings.run_mode != "mock",
         **{name: Range(*ends) for name, ends in ranges.items()},
     )
 

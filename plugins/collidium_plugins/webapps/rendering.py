@@ -18,8 +18,8 @@ from collidium.errors import (
     TooManyRequests,
     Unavailable,
 )
+from collidium.quantities import written
 from collidium_plugins.webapps import assets, context
-from collidium_plugins.webapps.scales import written
 from collidium_plugins.webapps.sign_in import forms
 
 #: Errors of the backend that are shown on the page of a form; others have a page of their own.

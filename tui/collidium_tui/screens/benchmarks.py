@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
+from collidium.quantities import written
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.lists import ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
@@ -52,10 +52,9 @@ def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
     """The self-reported scores of a submission, and what each may earn."""
     lines = []
     for metric in card.metrics:
-        value = sent.scores.get(metric.name)
         if metric.self_reported:
             pays = f"pays {metric.reward:,} credits if it is the best" if metric.reward else "pays nothing"
-            lines.append(f"{metric.name}: {'none' if value is None else f'{value:.6g}'}; {pays}")
+            lines.append(f"{metric.name}: {score(sent, metric.name)}; {pays}")
     return lines
 
 
@@ -160,15 +159,10 @@ def _score(metric: Metric) -> Column[Place]:
     )
 
 
-def score(place: Place, metric: str) -> str:
-    """A score with its standard error, rounded to two digits of the error."""
-    value, error = place.scores.get(metric), place.uncertainties.get(metric)
-    if value is None:
-        return "none"
-    if not error:
-        return f"{value:.6g}"
-    places = min(9, max(0, 1 - math.floor(math.log10(error))))
-    return f"{value:.{places}f} ± {error:.{places}f}"
+def score(place: Place | Submission, metric: str) -> str:
+    """A score with its standard error, as the pages write it."""
+    value = place.scores.get(metric)
+    return "none" if value is None else written(value, place.uncertainties.get(metric))
 
 
 def model(linked: Place | Submission) -> str:
@@ -231,9 +225,7 @@ class BenchmarksScreen(ListsScreen[None]):
 
 
 def _scores(sent: Submission) -> str:
-    return ", ".join(
-        f"{name} {'none' if value is None else f'{value:.4g}'}" for name, value in sent.scores.items()
-    )
+    return ", ".join(f"{name} {score(sent, name)}" for name in sent.scores)
 
 
 _TASKS: list[Column[TaskStatus]] = [

@@ -10,18 +10,13 @@ from quart import Response, request
 from collidium.client import Place, Submission, TaskCard
 from collidium.client.calls import Links
 from collidium.errors import CollidiumError, NotFound
-from collidium_plugins.webapps.context import Route, backend, backend_as_user, origin, web
+from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, web
 from collidium_plugins.webapps.leaderboard import address_of_place
 from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, retry_after, see_other
 
 _LINKS: Final = ("model_repo", "code_url", "paper_url")
 #: Places of its account among which a submission's own is looked for.
 _LOOKED_AT: Final = 1000
-
-
-async def show(submission_id: str) -> Response:
-    """``GET /leaderboard/submissions/<submission_id>``"""
-    return await _page(submission_id)
 
 
 async def set_links(submission_id: str) -> Response:
@@ -32,17 +27,19 @@ async def set_links(submission_id: str) -> Response:
     try:
         await backend_as_user().set_links(submission_id, **links)
     except SHOWN_ON_FORMS as refusal:
-        return refused(await _page(submission_id, typed, refusal), refusal)
+        return refused(await show(submission_id, typed, refusal), refusal)
     return see_other(f"/leaderboard/submissions/{submission_id}")
 
 
-async def _page(
+async def show(
     submission_id: str, typed: Mapping[str, str] | None = None, refusal: CollidiumError | None = None
 ) -> Response:
+    """``GET /leaderboard/submissions/<submission_id>``; with links as ``typed``, if they were refused."""
     submission = await backend().submission(submission_id)
     card = await _card(submission)
     return await render(
         "submission.html",
+        may_link=may("link"),
         submission=submission,
         card=card,
         place=await _place(submission),

@@ -23,6 +23,7 @@ from collidium_plugins.webapps.rendering import (
     see_other,
     with_query,
 )
+from collidium_plugins.webapps.sign_in import forms
 from collidium_plugins.webapps.simulate import requests as placed_orders
 from collidium_plugins.webapps.simulate.requests import LATEST, output_of
 
@@ -64,6 +65,8 @@ async def place_order() -> Response:
     """``POST /simulate``: order what the form holds; sent twice it is one order."""
     context.signed_in()
     offer = await _offer()
+    if offer.limits.publishes and not context.may("order"):
+        return see_other(with_query("/web/sign-in", next=await forms.page_to_return_to(), **{"for": "order"}))
     typed = await request.form
     form = offer.form(typed).sent_with(typed.get("key", ""))
     try:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
-from collidium_plugins.webapps.scales import written
+from collidium.quantities import written
 
 
 @pytest.mark.parametrize(
