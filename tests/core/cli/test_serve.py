@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -48,6 +49,9 @@ async def pid():
 
 @hookimpl
 def collidium_blueprints(settings):
+    if (HERE / "deadly").exists():
+        (HERE / "once").exists() and (HERE / "deadly").unlink()
+        os.kill(os.getpid(), 9)
     return [blueprint]
 """
 
@@ -77,8 +81,8 @@ def serve(tmp_path: Path, site: Path) -> Iterator[StartServe]:
         yield start
 
 
-def get(server: ServerProcess, path: str) -> httpx.Response:
-    return httpx.get(server.base_url + path, timeout=60, trust_env=False)
+def get(server: ServerProcess, path: str, **options: Any) -> httpx.Response:
+    return httpx.get(server.base_url + path, timeout=60, trust_env=False, **options)
 
 
 def listens(server: ServerProcess) -> bool:
@@ -308,10 +312,16 @@ def pair(tmp_path_factory: pytest.TempPathFactory, gate: Path) -> Iterator[Serve
         yield server
 
 
+def descendants(pid: int) -> list[int]:
+    children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return [found for child in children for found in (child, *descendants(child))]
+
+
 def test_every_worker_serves_the_metrics_of_all(pair: ServerProcess) -> None:
     answered = [get(pair, "/gate/pid").json()["pid"] for _ in range(20)]
     counted = 'collidium_http_requests_total{method="GET",route="/gate/pid",status="200"} '
-    lines = [line for line in get(pair, "/metrics").text.splitlines() if line.startswith(counted)]
+    metrics = get(pair, "/metrics", headers={"X-Admin-Token": pair.admin_token}).text
+    lines = [line for line in metrics.splitlines() if line.startswith(counted)]
     assert lines == [f"{counted}{len(answered)}.0"]
     # The directory in which they count together is held.
     assert len(list((pair.data_dir / "metrics").iterdir())) == 2
@@ -340,11 +350,27 @@ def test_a_failed_replacement_is_started_again(pair: ServerProcess, gate: Path) 
     assert not pids(pair, 2) & {first, second}
 
 
-def test_workers_do_not_outlive_a_supervisor_that_is_killed(pair: ServerProcess) -> None:
-    workers = pids(pair, 2)
-    os.kill(pair.pid, signal.SIGKILL)
-    eventually(lambda: not any(alive(pid) for pid in workers))
-    eventually(lambda: not listens(pair))
+def test_nothing_outlives_a_supervisor_that_is_killed(pair: ServerProcess, gate: Path) -> None:
+    pids(pair, 2)
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(get, pair, "/gate/wait")
+        eventually((gate / "waiting").exists)
+        children = descendants(pair.pid)
+        assert len(children) >= 3  # the workers, and what multiprocessing starts
+        os.kill(pair.pid, signal.SIGKILL)
+        eventually(lambda: not any(map(alive, children)), 5)  # a second where nothing else runs
+        assert isinstance(answer.exception(), httpx.TransportError)
+    assert not listens(pair)
+    late = "import os; from collidium.runtime.subprocesses import end_with_parent as end; end(os.getpid())"
+    assert subprocess.run([sys.executable, "-c", late], check=False).returncode == -signal.SIGKILL
+
+
+def test_a_worker_killed_before_it_was_ready_is_replaced(serve: StartServe, site: Path) -> None:
+    (site / "deadly").touch()
+    (site / "once").touch()
+    server = serve(PLATFORM_WORKERS="2")
+    pids(server, 2)
+    assert "ended with -9 before it was ready; the next is tried in 0.5 s" in server.log()
 
 
 def test_start_removes_files_of_killed_processes_only(serve: StartServe, tmp_path: Path) -> None:

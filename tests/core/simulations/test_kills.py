@@ -117,7 +117,7 @@ async def assert_paid_once(account_id: int, requests: list[records.SimulationReq
     expected = {("signup_grant", "signup"): GRANT}
     for request in requests:
         consumed = {
-            "completed": request.credits_charged,
+            "completed": min(request.node_hours, request.credits_charged),
             "failed": Decimal(0),
             "cancelled": min(request.node_hours, request.credits_charged),
         }[request.state]

@@ -9,8 +9,7 @@ from docs.web_pictures import Furnished, furnish
 from playwright.sync_api import Page, ViewportSize
 from tests.counts import LONG
 
-from collidium.testing.browser import Watch, sign_in
-from collidium.testing.page_checks import keyboard_gaps, layout_shift, overflow, serious_findings
+from collidium.testing.browser import Watch, keyboard_gaps, layout_shift, overflow, serious_findings, sign_in
 from collidium.testing.server import ServerProcess
 
 #: A server of its own.
