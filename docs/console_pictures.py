@@ -25,7 +25,7 @@ from collidium.simulations.models import HistoryLine, SimulationRequest
 from collidium.testing.server import ServerProcess
 from collidium_tui.app import Console
 from collidium_tui.session import Session
-from collidium_tui.widgets.times import Times
+from collidium_tui.widgets.text import Times
 
 PICTURES: Final = Path(__file__).with_name("pictures")
 SIZE: Final = (112, 32)

@@ -28,7 +28,7 @@ from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.testing.environment import isolated_environment
+from collidium.testing.processes import isolated_environment
 
 PICTURES = Path(__file__).with_name("pictures")
 

@@ -1,11 +1,10 @@
-"""Requests per second and CPU per request of the server's hot paths, and its health while it scores.
+"""CPU per request of the server's hot paths (`python -m perf api`), and its health while it scores.
 
     python perf/api.py [--quick]
 
-One server process on loopback, on SQLite and on PostgreSQL; 16 connections from a process of their own.
-CPU is the server's user and system time from /proc. The second table of each sends submissions of five
+One server process on loopback, on SQLite and on PostgreSQL. The first table of each sends submissions of five
 million hits, the first of them to a server that has done nothing yet, and asks for /healthz all the while;
-its last column is without what server and client waited for a core, which others may use. The third has
+its last column is without what server and client waited for a core, which others may use. The second has
 leaderboards of 10,000 and 100,000 places.
 """
 
@@ -20,67 +19,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib.resources import files
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import httpx
 import leaderboard_seed
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from measuring import Figure, Target, by_turns, call
 
 from collidium.testing.databases import PostgresDatabases
 from collidium.testing.postgres import PostgresServer
 from collidium.testing.server import ServerProcess
 from collidium_tasks.tracking import TrackingTask
 
-CONNECTIONS = 16
 #: Submissions during which /healthz is asked for, after the first.
 WARM_SUBMISSIONS = 5
-TICKS = os.sysconf("SC_CLK_TCK")
-EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of the process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def waited_for_core(pid: int) -> float:
     """Seconds that the process's first thread was ready to run and had no core."""
     return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1]) / 1e9
-
-
-async def hammer(url: str, path: str, headers: dict[str, str], requests: int) -> float:
-    """Seconds for ``requests`` GETs over CONNECTIONS kept-alive connections."""
-    address = urlsplit(url)
-    lines = [f"GET {path} HTTP/1.1", f"Host: {address.netloc}", *(f"{k}: {v}" for k, v in headers.items())]
-    request = ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-    async def connection(count: int) -> None:
-        reader, writer = await asyncio.open_connection(address.hostname, address.port)
-        for _ in range(count):
-            writer.write(request)
-            head = await reader.readuntil(b"\r\n\r\n")
-            assert b" 200 " in head.split(b"\r\n", 1)[0], head
-            length = head.lower().split(b"content-length:")[1].split(b"\r\n", 1)[0]
-            await reader.readexactly(int(length))
-        writer.close()
-
-    started = time.perf_counter()
-    await asyncio.gather(*(connection(requests // CONNECTIONS) for _ in range(CONNECTIONS)))
-    return time.perf_counter() - started
-
-
-def throughput(server: ServerProcess, name: str, path: str, headers: dict[str, str], requests: int) -> str:
-    asyncio.run(hammer(server.base_url, path, headers, requests // 10))
-    before = cpu_seconds(server.pid)
-    wall = asyncio.run(hammer(server.base_url, path, headers, requests))
-    used = cpu_seconds(server.pid) - before
-    return f"| {name} | {requests / wall:,.0f} | {used / requests * 1000:.2f} |"
 
 
 def publish_truth(server: ServerProcess, directory: Path, hits: int, events: int) -> pa.Table:
@@ -193,22 +154,47 @@ def milliseconds(client: httpx.Client, path: str) -> float:
 
 
 def measure(database_url: str | None, quick: bool) -> None:
-    requests, hits, events = (800, 200_000, 4) if quick else (16_000, 5_000_000, 40)
+    hits, events = (200_000, 4) if quick else (5_000_000, 40)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         with ServerProcess(directory / "server", database_url, {"PLATFORM_LOG_LEVEL": "warning"}) as server:
             token = server.add_user("alice")
             predictions = publish_truth(server, directory, hits, events)
             health(server, token, predictions, directory)
-            print(f"\n| {CONNECTIONS} connections | requests/s | CPU per request (ms) |\n|---|---:|---:|")
-            for label, path, headers in (
-                ("GET /healthz", "/healthz", {}),
-                ("GET /v1/me", "/v1/me", {"Authorization": f"Bearer {token}"}),
-                ("GET /v1/leaderboard/tracking", "/v1/leaderboard/tracking", {}),
-            ):
-                print(throughput(server, label, path, headers, requests))
             url = database_url or f"sqlite:///{server.data_dir / 'collidium.sqlite3'}"
             leaderboards(server, url, (200, 400) if quick else (10_000, 100_000))
+
+
+def hot_paths(kind: str, directory: Path, database_url: str | None, quick: bool) -> Iterator[Figure]:
+    settings = {"PLATFORM_LOG_LEVEL": "warning", "PLATFORM_FOLLOW_REQUESTS": "false"}
+    with ServerProcess(directory / "server", database_url, settings) as server:
+        token = {"Authorization": f"Bearer {server.add_user('alice')}"}
+        publish_truth(server, directory, hits=2000, events=2)
+        asyncio.run(
+            leaderboard_seed.fill(database_url or f"sqlite:///{server.data_dir / 'collidium.sqlite3'}", 1000)
+        )
+        order = {"channel": "ttbar", "events": 1, "pileup": 0}
+        ordered = httpx.post(f"{server.base_url}/v1/simulate", json=order, headers=token, trust_env=False)
+        paths = {
+            "GET /healthz": call("/healthz"),
+            "GET /v1/me": call("/v1/me", token),
+            "GET /v1/requests/{id}": call(f"/v1/requests/{ordered.json()['request_id']}", token),
+            "GET /v1/leaderboard/tracking, 100 ranks": call("/v1/leaderboard/tracking?limit=100"),
+            "GET /v1/leaderboard/jets, without truth": call("/v1/leaderboard/jets"),
+        }
+        calls = {f"{name}, {kind}": messages for name, messages in paths.items()}
+        yield from by_turns(Target(server.base_url, server.pid), calls, quick)
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as directory:
+        yield from hot_paths("SQLite", Path(directory), None, quick)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        PostgresServer() as postgres,
+        PostgresDatabases(postgres).migrated() as url,
+    ):
+        yield from hot_paths("PostgreSQL", Path(directory), url, quick)
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
     python perf/scoring.py            a minute or two: 100 events, memory at 100 and 400
     python perf/scoring.py --quick    a smoke: 8 and 16 events
-    python perf/scoring.py --hits 1.5e9     one large submission on two workers, its events all different; they
-                                            take half an hour to make, and 5 bytes a hit in --directory
+    python perf/scoring.py --hits 1.5e9     one large submission on two workers, its events all different;
+                                            half an hour to make them, 5 bytes a hit in --directory
 
 Synthetic events of 150,000 hits and 14,700 particles; 10% of the hits are noise, 12.5% are submitted
 as -1, particle ids lie above 2**53. Rates are of CPU time of one worker, the median of some rounds;
@@ -26,9 +26,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scoring_calls
+from measuring import Figure
 from scoring_calls import QuietTask
 
 from collidium.client.predictions import PredictionsWriter
@@ -69,6 +71,11 @@ def make_event(rng: np.random.Generator) -> Event:
     return {"particle_id": particle_id, "ids": ids, "pt": momentum, "track_id": track}
 
 
+def hit_ids(event: Event) -> npt.NDArray[np.uint32]:
+    """Places of the event's hits."""
+    return np.arange(len(event["particle_id"]), dtype=np.uint32)
+
+
 def write_dataset(directory: Path, events: list[Event], count: int) -> None:
     """The events as a dataset in the hosted layout, one row per event."""
 
@@ -89,9 +96,8 @@ def dataset_rows(event_id: int, event: Event) -> dict[str, pa.Table]:
         lists = {name: nested([len(values)], values) for name, values in columns.items()}
         return pa.table({"event_id": pa.array([event_id], pa.uint32()), **lists})
 
-    hits = np.arange(HITS, dtype=np.uint32)
     return {
-        "tracker_hits": row(hit_id=hits, particle_id=event["particle_id"]),
+        "tracker_hits": row(hit_id=hit_ids(event), particle_id=event["particle_id"]),
         "particles": row(particle_id=event["ids"], pt=event["pt"]),
     }
 
@@ -103,7 +109,7 @@ def submitted(events: list[Event], count: int, dtype: type) -> Iterator[pa.Table
 
 
 def predictions(event_id: int, event: Event, dtype: type) -> pa.Table:
-    track, hits = event["track_id"].astype(dtype), np.arange(HITS, dtype=dtype)
+    track, hits = event["track_id"].astype(dtype), hit_ids(event).astype(dtype)
     return pa.table({"event_id": np.full(HITS, event_id, dtype), "hit_id": hits, "track_id": track})
 
 
@@ -264,6 +270,23 @@ async def prepare(directory: Path, events: list[Event], count: int) -> Truth:
         )
     finally:
         await executor.close()
+
+
+async def scored(writer: str, count: int, rounds: int) -> Figure:
+    """Millions of hits a second of CPU, and of decoding alone."""
+    events = make_events()
+    with tempfile.TemporaryDirectory(prefix="perf-scoring-") as name:
+        truth, path = await prepare(Path(name), events, count), Path(name) / "predictions.parquet"
+        WRITERS[writer](path, events, count)
+        measured = await measure(truth, path, rounds)
+    hits = count * HITS / 1e6
+    rates = ([hits / seconds for seconds in each] for each in (measured.scoring, measured.decoding))
+    return Figure(f"hits scored, {writer}", *rates)
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    for writer in WRITERS:
+        yield asyncio.run(scored(writer, *((8, 1) if quick else (100, 5))))
 
 
 async def main() -> None:

@@ -65,6 +65,5 @@ def of_request(row: SimulationRequest, booked: list[tuple[str, Decimal]]) -> Ite
     if sorted(booked) != sorted(expected):
         yield f"{row.request_id}: {booked} was booked, not {expected}"
     consumed = row.credits_charged - row.credits_refunded
-    due = {"completed": row.credits_charged, "failed": Decimal(0)}
-    if consumed != due.get(row.state, min(row.node_hours, row.credits_charged)):
+    if consumed != (0 if row.state == "failed" else min(row.node_hours, row.credits_charged)):
         yield f"{row.request_id} is {row.state} and consumed {consumed} of {row.credits_charged}"

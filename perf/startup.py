@@ -1,42 +1,50 @@
-"""How long it takes to import the package and to get the command's help, in fresh processes.
-
-python perf/startup.py [--quick]
-"""
+"""CPU of new processes: imports, the command's help, a server until it is ready; control: Python alone."""
 
 from __future__ import annotations
 
-import argparse
-import statistics
+import resource
 import subprocess
 import sys
-import time
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from measuring import TURNS, Figure, cpu_seconds
+
+from collidium.testing.server import ServerProcess
 
 COMMANDS = {
-    "python -c pass": ["-c", "pass"],
-    "import collidium": ["-c", "import collidium"],
-    "import collidium.client": ["-c", "import collidium.client"],
-    "collidium --help": ["-m", "collidium", "--help"],
+    "`import collidium`": ["-c", "import collidium"],
+    "`import collidium.client`": ["-c", "import collidium.client"],
+    "`collidium --help`": ["-m", "collidium", "--help"],
 }
 
 
-def milliseconds(arguments: list[str], runs: int) -> list[float]:
-    times = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-        times.append((time.perf_counter() - started) * 1000)
-    return times
+def milliseconds(arguments: Sequence[str]) -> float:
+    """CPU of a process of Python, from start to end."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a smoke run of a few seconds")
-    runs = 3 if parser.parse_args().quick else 15
-    print("| | median (ms) | smallest (ms) |\n|---|---:|---:|")
+def until_ready(directory: Path) -> float:
+    """CPU of a server until it has answered that it is ready."""
+    program = (sys.executable, "-X", "utf8", "-m", "collidium")  # not the one that is forked, ready to import
+    with ServerProcess(directory, program=program) as server:
+        return cpu_seconds(server.pid) * 1000
+
+
+def by_turns(name: str, measure: Callable[[], float], turns: int) -> Figure:
+    pairs = [(measure(), milliseconds(["-c", "pass"])) for _ in range(turns)]
+    return Figure(name, *zip(*pairs, strict=True))
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    turns = 1 if quick else TURNS
     for name, arguments in COMMANDS.items():
-        times = milliseconds(arguments, runs)
-        print(f"| `{name}` | {statistics.median(times):.0f} | {min(times):.0f} |")
-
-
-if __name__ == "__main__":
-    main()
+        yield by_turns(name, partial(milliseconds, arguments), turns)
+    with tempfile.TemporaryDirectory() as directory:
+        until_ready(Path(directory))  # which makes the database
+        yield by_turns("a server that is ready", partial(until_ready, Path(directory)), turns)

@@ -29,8 +29,7 @@ import leaderboard_seed
 from docs.web_pictures import Furnished, furnish
 from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect
 
-from collidium.testing.browser import Watch, chromium, sign_in
-from collidium.testing.page_checks import layout_shift, serious_findings
+from collidium.testing.browser import Watch, chromium, layout_shift, serious_findings, sign_in
 from collidium.testing.server import ServerProcess
 
 SIZE: ViewportSize = {"width": 1280, "height": 800}

@@ -72,7 +72,7 @@ def test_the_wheel_carries_the_licence_and_names_the_built_in_plugins(wheel: Pat
         points = {point.name: point.value for point in distribution.entry_points.select(group="collidium")}
         (script,) = distribution.entry_points.select(group="console_scripts")
     assert points == PROJECT["entry-points"]["collidium"]
-    assert (script.name, script.value) == ("collidium", "collidium.cli:main")
+    assert (script.name, script.value) == ("collidium", "collidium.__main__:main")
 
 
 def test_the_source_distribution_builds_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         yield Reader(tmp_path, servers)
 
 
+@pytest.mark.timeout(400)  # it installs the package and all it needs from an index
 def test_readme_works_as_written(reader: Reader) -> None:
     for block in code_blocks(README):
         reader.follow(README.name, block)

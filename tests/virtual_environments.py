@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from collidium.testing.environment import isolated_environment
+from collidium.testing.processes import isolated_environment
 
 
 @dataclass(frozen=True, slots=True)

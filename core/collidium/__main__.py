@@ -1,6 +1,14 @@
-"""``python -m collidium`` is the ``collidium`` command of this very Python."""
+"""The ``collidium`` command, also as ``python -m collidium``."""
 
-from collidium.cli import main
+from collidium.interrupts import Importing
+
+
+def main() -> None:
+    """Run the command and exit."""
+    with Importing():
+        from collidium.cli import main as run
+    run()
+
 
 if __name__ == "__main__":
     main()

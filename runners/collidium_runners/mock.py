@@ -70,7 +70,8 @@ class MockRunner(Runner):
         if passed < 1 or self._outcome == "stalled":
             return JobStatus(JobState.RUNNING, used)
         state = JobState(self._outcome)
-        return JobStatus(state, used, _REASONS.get(state))
+        # Nothing was computed: a completed job costs its estimate.
+        return JobStatus(state, None if state == JobState.COMPLETED else used, _REASONS.get(state))
 
     async def cancel(self, handle: str) -> None:
         await asyncio.to_thread(self._cancel, handle)

@@ -145,7 +145,7 @@ def _open(folder: str | Path, above: int | None = None) -> int:
     try:
         return os.open(folder, _FOLDER, dir_fd=above)
     except OSError as error:
-        if error.errno == errno.ELOOP:  # what some systems say of a link
+        if error.errno == errno.ELOOP:  # what some systems report of a link
             raise NotADirectoryError(error.errno, error.strerror, str(folder)) from None
         raise
 

@@ -202,7 +202,7 @@ class TrackingLatencyTask(Task):
         return with_seconds(_TRACKING.oracle(truth), MIN_SECONDS)
 
     def baselines(self) -> Mapping[str, Reconstruction]:
-        return {"naive": Timed(naive.reconstruct), "helix": Timed(helix.reconstruct)}
+        return {"naive": Timed(naive), "helix": Timed(helix.reconstruct)}
 
 
 __all__ = ["TrackingLatencyTask", "collidium_tasks"]

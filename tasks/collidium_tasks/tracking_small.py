@@ -80,7 +80,7 @@ HELIX: Final = 44
 
 def naive(tables: Tables) -> pa.Table:
     """Hits in the same direction from the origin form a track."""
-    return with_parameters(binning.reconstruct(tables), NAIVE)
+    return with_parameters(binning(tables), NAIVE)
 
 
 def helix(tables: Tables) -> pa.Table:

@@ -23,8 +23,7 @@ from tortoise.exceptions import IntegrityError
 from collidium import database
 from collidium.database import connections
 from collidium.testing.databases import Databases, sqlite_url
-from collidium.testing.environment import isolated_environment
-from collidium.testing.processes import end_with_parent
+from collidium.testing.processes import end_with_parent, isolated_environment
 from collidium.testing.server import COLLIDIUM
 
 LONG: Final = bool(os.environ.get("COLLIDIUM_TEST_LONG"))

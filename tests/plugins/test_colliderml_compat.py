@@ -7,11 +7,14 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import numpy as np
@@ -26,6 +29,7 @@ from collidium.datasets.publishing.preparing import Publication
 from collidium.datasets.publishing.publication import publish
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.hub.client import Hub
+from collidium.order import PRESETS
 from collidium.testing.server import ServerProcess
 from collidium_plugins.colliderml_compat.names import NAMES
 from collidium_plugins.colliderml_compat.routes import PREFIX, ROUTES
@@ -240,6 +244,23 @@ print(json.dumps([own_scores, *receipts, [len(tracks), len({track for _, track i
     assert without < with_event, "tracks of different events share their ids, or this shows nothing"
 
 
+def test_tasks_and_presets_are_those_of_the_client(person: Person, caller: httpx.Client) -> None:
+    tasks, presets = person.python(
+        """
+import json
+from colliderml import simulate, tasks
+known = map(tasks.get, tasks.list_tasks())
+cards = {task.name: [task.metrics, task.higher_is_better] for task in known}
+presets = {name: [p.channel, p.events, p.pileup] for name, p in simulate.load_presets().items()}
+print(json.dumps([cards, presets]))
+"""
+    )
+    cards = caller.get("/v1/benchmark/tasks").json()
+    assert {card["name"]: [card["metrics"], card["higher_is_better"]] for card in cards} == tasks
+    ours = {name: [order.channel, order.events, order.pileup] for name, order in PRESETS.items()}
+    assert presets.items() <= ours.items()
+
+
 def test_the_clients_own_words_for_what_is_refused(
     person: Person, operator: httpx.Client, caller: httpx.Client
 ) -> None:
@@ -291,6 +312,13 @@ def test_what_the_document_shows_works(backend: Backend, person: Person) -> None
     assert person.run("colliderml", "status", "none", "--backend-url", backend.url).returncode == 1
 
 
+def test_the_document_has_the_measured_differences(programs: Path) -> None:
+    script = [sys.executable, "peer.py", "--differences", "--python", str(programs / "python")]
+    done = subprocess.run(script, check=False, capture_output=True, text=True, cwd=ROOT / "perf", timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout in DOCUMENT.read_text()
+
+
 def test_the_document_has_every_call_and_every_name() -> None:
     page = DOCUMENT.read_text()
     for route in ROUTES:
@@ -313,6 +341,27 @@ def test_requests_are_listed_in_the_clients_names(caller: httpx.Client) -> None:
     assert not {"hub_username", "output_hub_repo"} & set(listed)
     assert caller.get("/v1/requests", params={"state": "submitted"}).status_code == 200
     assert caller.get("/v1/requests", params={"state": "nonsense"}).status_code == 422
+
+
+def test_an_order_without_pileup_has_none(caller: httpx.Client) -> None:
+    order = {"channel": "ttbar", "events": 10, "seed": next(serial) + 1000}
+    answer = caller.post("/v1/simulate", json=order)
+    assert (answer.status_code, answer.json()["pileup"]) == (202, 0)
+    found = caller.get(f"/v1/requests/{UUID(answer.json()['request_id'])}")
+    assert (found.status_code, found.json()["seed"]) == (200, order["seed"])
+
+
+@pytest.mark.parametrize("limit", ["1001", "9" * 5000])
+def test_a_limit_above_the_maximum_is_cut(caller: httpx.Client, operator: httpx.Client, limit: str) -> None:
+    for client, path in (
+        (caller, "/v1/requests"),
+        (caller, "/v1/me/transactions"),
+        (caller, "/v1/leaderboard/tracking"),
+        (operator, "/admin/usage"),
+    ):
+        assert client.get(path, params={"limit": limit}).status_code == 200
+        assert client.get(path, params={"limit": "0"}).status_code == 422
+    assert operator.get("/admin/analytics/daily", params={"days": limit}).status_code == 200
 
 
 def test_pages_go_on_below_the_mount(caller: httpx.Client, operator: httpx.Client) -> None:
@@ -349,7 +398,7 @@ def test_tasks_and_leaderboard_have_the_clients_shapes(caller: httpx.Client) -> 
 
 
 def test_the_public_datasets_with_the_platforms_tag_are_listed(caller: httpx.Client) -> None:
-    assert DATASET in caller.get("/v1/datasets").json()
+    assert caller.get("/v1/datasets").json() == [CONFIG]
 
 
 def test_operators_have_their_calls_and_nobody_else_has(operator: httpx.Client, caller: httpx.Client) -> None:
@@ -367,6 +416,17 @@ def test_operators_have_their_calls_and_nobody_else_has(operator: httpx.Client, 
     (row,) = [row for row in operator.get("/admin/usage").json() if row["hf_username"] == name]
     assert row["n_requests"] == 1
     assert row["node_hours"] > 0
+    channels = {row["channel"]: row for row in operator.get("/admin/analytics/channels").json()}
+    assert channels["ttbar"]["n"] > 0
+    today = operator.get("/admin/analytics/daily", params={"days": 1}).json()[-1]
+    assert today == {
+        "day": f"{datetime.now(UTC):%Y-%m-%d}",
+        "n_requests": sum(row["n"] for row in channels.values()),
+        "node_hours": pytest.approx(sum(row["node_hours"] for row in channels.values())),
+    }
+    failures = operator.get("/admin/analytics/failures").json()
+    assert set(failures) == {"total", "failed", "failure_rate"}
+    assert 0 <= failures["failure_rate"] <= 1
     wrong = operator.post("/admin/grant", json={"hub_username": name, "delta": 1})
     assert wrong.status_code == 422
     assert "hf_username" in wrong.json()["detail"]
@@ -452,12 +512,3 @@ def test_a_duplicate_order_and_no_token(backend: Backend, caller: httpx.Client) 
     del caller.headers["Authorization"]
     assert caller.get("/v1/me").status_code == 401
     assert caller.post("/v1/simulate", json=ORDER).status_code == 401
-
-
-def test_without_a_hub_that_lists_them_datasets_are_unavailable(backend: Backend, tmp_path: Path) -> None:
-    no_hub = backend.server.base_url
-    with ServerProcess(tmp_path, env={"PLATFORM_HUB_URL": no_hub}) as server:
-        for _ in range(2):
-            answer = httpx.get(f"{server.base_url}{PREFIX}/v1/datasets", timeout=60, trust_env=False)
-            assert answer.status_code == 503
-            assert "hub" in answer.json()["detail"]

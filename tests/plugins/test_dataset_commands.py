@@ -12,7 +12,7 @@ import pytest
 from huggingface_hub import CommitOperationAdd
 
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.testing.environment import isolated_environment
+from collidium.testing.processes import isolated_environment
 from collidium.testing.server import run_command
 
 from .conftest import HubServer

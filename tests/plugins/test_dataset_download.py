@@ -38,8 +38,7 @@ from collidium.errors import (
 )
 from collidium.hub import reader
 from collidium.runtime.waiting import Backoff
-from collidium.testing.environment import isolated_environment
-from collidium.testing.processes import end_with_parent
+from collidium.testing.processes import end_with_parent, isolated_environment
 
 from .conftest import HubServer
 from .hub_proxy import HubProxy, hub_proxy

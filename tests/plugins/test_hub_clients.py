@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.hub import token_on
 
-from collidium.testing.environment import isolated_environment
+from collidium.testing.processes import isolated_environment
 from collidium.testing.server import ServerProcess
 
 SCRIPT = Path(__file__).with_name("hub_client_script.py")

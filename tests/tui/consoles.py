@@ -20,7 +20,7 @@ from collidium.testing.server import ServerProcess
 from collidium_tui.app import Console, PluginScreens
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.session import Link, Session
-from collidium_tui.widgets.times import Times
+from collidium_tui.widgets.text import Times
 
 #: Terminals that every screen is shown in.
 SMALL: Final = (80, 24)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from collidium_tui.widgets.csv_file import write_csv
+from collidium_tui.widgets.table import write_csv
 
 
 def written(path: Path) -> list[list[str]]:

@@ -32,10 +32,10 @@ from collidium.operations.models import AuditEntry
 from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen, Field, Form
 from collidium_tui.app import Console
-from collidium_tui.frame.lines import Tabs
+from collidium_tui.frame import Tabs
 from collidium_tui.screens.audit import AuditScreen
 from collidium_tui.session import Session
-from collidium_tui.widgets.times import Times
+from collidium_tui.widgets.text import Times
 
 AT = datetime(2026, 3, 1, 12, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from collidium_tui.widgets.times import Times
+from collidium_tui.widgets.text import Times
 
 TYPED = "2026-01-31 17:05"
 CET = timezone(timedelta(hours=1))

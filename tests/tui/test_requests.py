@@ -19,8 +19,7 @@ from textual.widgets import Input, Select
 
 from collidium.client import Client, Page
 from collidium.testing.server import ServerProcess
-from collidium_tui.screens.requests.filters import RequestFilter
-from collidium_tui.screens.requests.listing import Listed, RequestsScreen
+from collidium_tui.screens.requests import Listed, RequestFilter, RequestsScreen
 from collidium_tui.widgets.table import PAGE, Table
 
 HOSTILE = "[red]eve[/]"

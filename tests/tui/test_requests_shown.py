@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 from collidium.client import AsyncClient, Moment, OperatedRequest, OutputFile, Page
 from collidium.testing.server import ServerProcess
 from collidium_tui.screens.lists import ListData
+from collidium_tui.screens.requests import Listed
 from collidium_tui.screens.requests.detail import RequestScreen
-from collidium_tui.screens.requests.listing import Listed
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 WHY = "the hub is down: 503 (tried 7 times) [bold]\x1b[31m"

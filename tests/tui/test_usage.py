@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from collidium.client import Usage, UserUsage
 from collidium.testing.server import ServerProcess
-from collidium_tui.screens.usage import MAX_ACCOUNTS
+from collidium_tui.screens.analytics import MAX_ACCOUNTS
 from collidium_tui.widgets.table import Table
 
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import click
 
     from collidium_tui.screen import ConsoleScreen
-    from collidium_tui.widgets.ask import Question
-    from collidium_tui.widgets.form import Field, Form
+    from collidium_tui.widgets.form import Field, Form, Question
     from collidium_tui.widgets.table import Column, Table
     from collidium_tui.widgets.text import plain
 

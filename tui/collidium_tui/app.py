@@ -7,10 +7,11 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
@@ -20,10 +21,9 @@ from collidium_tui.frame import faults
 from collidium_tui.frame.help import Help, keys_of
 from collidium_tui.frame.login import Login
 from collidium_tui.screens import SCREENS, Maker, at, or_broken
-from collidium_tui.services import Services
 from collidium_tui.session import Action, Handler, Link, ServerStatus, Session, Watch
-from collidium_tui.widgets.ask import Ask, Question
-from collidium_tui.widgets.times import Times
+from collidium_tui.widgets.form import Ask, Question
+from collidium_tui.widgets.text import Times, printable
 
 Result = TypeVar("Result")
 
@@ -56,7 +56,7 @@ _OPEN: Final = "Open: new simulation requests are accepted."
 
 
 def _in_doubt(error: CollidiumError) -> bool:
-    """Whether an action may have been done although it failed: no answer, or one that does not say."""
+    """Whether an action may have been done although it failed: no answer, or one that leaves it open."""
     return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, ConfigurationError)
 
 
@@ -220,6 +220,19 @@ class Console(App[None]):
 
     # -- errors ----------------------------------------------------------------------------------------
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Notify the operator; of every screen and widget, too. The text may be untrusted."""
+        message, title = printable(message), printable(title, single_line=True)
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+
     def report(self, error: BaseException) -> str:
         """Log an error of the console itself and return the text to show."""
         return faults.record(error)
@@ -229,8 +242,8 @@ class Console(App[None]):
         self.notify(str(error), title="Not done", severity="error", markup=False)
 
     def leave(self, reason: str) -> None:
-        """End the console and say why."""
-        self.exit_message = self.exit_message or reason
+        """End the console and show why."""
+        self.exit_message = self.exit_message or printable(reason)
         self.exit(return_code=1)
 
     async def _guarded(self, handler: Handler) -> None:
@@ -254,9 +267,3 @@ class Console(App[None]):
         self.status_changed.publish(status)
         if status.link is Link.SIGNED_OUT and not isinstance(self.screen, Login):
             self.push_screen(Login(status.last_error))
-
-
-if TYPE_CHECKING:
-
-    def _provides_services(console: Console) -> Services:
-        return console

@@ -40,7 +40,7 @@ def tui(command: Command, utc: bool) -> None:
     from collidium_tui.app import Console
     from collidium_tui.frame import faults
     from collidium_tui.session import Session
-    from collidium_tui.widgets.times import Times
+    from collidium_tui.widgets.text import Times
 
     faults.log_to_file()
     session = Session(os.environ.get("PLATFORM_BACKEND"), os.environ.get("ADMIN_TOKEN"))

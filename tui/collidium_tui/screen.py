@@ -16,17 +16,15 @@ from textual.widgets import Footer, Static
 from textual.worker import Worker
 
 from collidium.errors import CollidiumError
-from collidium_tui.frame.lines import Freshness, StatusBar, Tabs
-from collidium_tui.services import Services, services
-from collidium_tui.session import Action, Handler, Link, ServerStatus, Session
-from collidium_tui.widgets.ask import Ask, Question
-from collidium_tui.widgets.form import Form
+from collidium_tui.frame import Freshness, StatusBar, Tabs
+from collidium_tui.session import Action, Handler, Link, ServerStatus, Session, console_of
+from collidium_tui.widgets.form import Ask, Form, Question
 from collidium_tui.widgets.table import Table
-from collidium_tui.widgets.text import plain
-from collidium_tui.widgets.times import Times
+from collidium_tui.widgets.text import Times, plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient
+    from collidium_tui.app import Console
 
 #: Minimum seconds between two fetches of a screen.
 MIN_INTERVAL_SECONDS: Final = 1.0
@@ -99,9 +97,9 @@ class ConsoleScreen(Screen[None], Generic[Data]):
     # -- for actions ----------------------------------------------------------------------------------
 
     @property
-    def console(self) -> Services:
+    def console(self) -> Console:
         """The application."""
-        return services(self)
+        return console_of(self)
 
     @property
     def session(self) -> Session:

@@ -10,12 +10,15 @@ from datetime import UTC, datetime
 from enum import Enum
 from importlib import import_module
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
 
 if TYPE_CHECKING:
+    from textual.dom import DOMNode
+
     from collidium.client import AsyncClient, Overview
+    from collidium_tui.app import Console
 
 
 Result = TypeVar("Result")
@@ -238,3 +241,8 @@ class Watch:
         except Exception as error:
             # Without polls the console would show old data for ever.
             self._on_mistake(error)
+
+
+def console_of(node: DOMNode) -> Console:
+    """The console that shows a screen or widget."""
+    return cast("Console", node.app)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.expressions import Q
 from tortoise.timezone import now
 
@@ -16,7 +17,7 @@ from collidium import records
 from collidium.accounts import ledger
 from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import USERNAME
-from collidium.database import transactional
+from collidium.database import Statement, connection, transactional
 from collidium.database.connections import RowByKey
 from collidium.errors import Forbidden, NotFound, UnknownCursor
 
@@ -45,7 +46,7 @@ async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
         account.last_seen_at = now()
         await Account.filter(id=account.id).update(last_seen_at=account.last_seen_at)
     if account.banned:
-        raise _banned(hub_username)
+        raise banned_error(hub_username)
     return view(account)
 
 
@@ -68,7 +69,25 @@ async def require_not_banned(account_id: int) -> None:
     """
     account = await Account.select_for_update().get(id=account_id)
     if account.banned:
-        raise _banned(account.hub_username)
+        raise banned_error(account.hub_username)
+
+
+def locked(account_id: int, first: str) -> Statement:
+    """The statement that locks an account until the transaction ends, and reads ``banned`` and ``credits``.
+
+    On PostgreSQL it calls the function ``first`` before, whose lock others take in this order, too.
+    """
+    if isinstance(connection(), SqliteClient):
+        return Statement("SELECT banned, credits FROM accounts WHERE id = ?", (account_id,))
+    return Statement(
+        f"SELECT banned, credits FROM (SELECT {first}) AS before, accounts WHERE accounts.id = ? "  # noqa: S608
+        "FOR UPDATE OF accounts",
+        (account_id,),
+    )
+
+
+#: Of SQL: whether ``owner`` is the id of an account that is banned.
+IS_BANNED: Final = "EXISTS (SELECT 1 FROM accounts WHERE accounts.id = owner AND banned)"
 
 
 @transactional
@@ -117,7 +136,8 @@ async def _ensure_row(hub_username: str) -> None:
     await Account.bulk_create([Account(hub_username=hub_username)], ignore_conflicts=True)
 
 
-def _banned(hub_username: str) -> Forbidden:
+def banned_error(hub_username: str) -> Forbidden:
+    """The error for an account that is banned."""
     return Forbidden(f"the account {hub_username} is banned")
 
 

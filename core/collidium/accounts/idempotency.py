@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from tortoise import fields
 from tortoise.models import Model
 
-from collidium.database import transactional
+from collidium.database import Statement, together, transactional
 from collidium.errors import Conflict, InvalidInput
 
 KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
@@ -65,28 +66,56 @@ async def recall(owner: str, key: str | None, question: object) -> Any:
     Conflict
         For a key that was used for something else.
     """
+    return answer_in(await together(*claim(owner, key, question)), question)
+
+
+def claim(owner: str, key: str | None, question: object) -> list[Statement]:
+    """The statements of :func:`recall`; :func:`answer_in` reads their row."""
     if key is None:
-        return None
-    asked = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
-    claim = IdempotencyKey(owner=owner, key=_checked(key), question=asked)
+        return []
     # Waits for another transaction with this key. A known row is locked, so that it is not forgotten now.
-    await IdempotencyKey.bulk_create([claim], on_conflict=("owner", "key"), update_fields=("key",))
-    row = await IdempotencyKey.get(owner=owner, key=key)
-    if row.question != asked:
+    return [
+        Statement(
+            "INSERT INTO idempotency_keys (owner, key, question) VALUES (?, ?, ?) "
+            "ON CONFLICT (owner, key) DO UPDATE SET key = excluded.key RETURNING question, answer",
+            (owner, _checked(key), _digest(question)),
+        )
+    ]
+
+
+def answer_in(row: Mapping[str, Any], question: object) -> Any:
+    """The answer that a key was given, or None; raises Conflict."""
+    if "question" in row and row["question"] != _digest(question):
         raise Conflict("this Idempotency-Key was used for another request; use a new one")
-    return None if row.answer is None else json.loads(row.answer)
+    return json.loads(row.get("answer") or "null")
 
 
 @transactional
 async def remember(owner: str, key: str | None, answer: object) -> None:
     """Keep the answer, which is not None, to what was asked; in the transaction that :func:`recall` began."""
+    await together(*keep(owner, key, answer))
+
+
+def keep(owner: str, key: str | None, answer: object) -> list[Statement]:
+    """The statements of :func:`remember`."""
     if key is None:
-        return
-    keys = IdempotencyKey.filter(owner=owner)
-    await keys.filter(key=key).update(answer=json.dumps(answer))
-    # Some answers cost nothing, so the keys of an owner would grow without end.
-    if oldest := await keys.order_by("-id").offset(KEYS_KEPT).first():
-        await keys.filter(id__lte=oldest.id).delete()
+        return []
+    return [
+        Statement(
+            "UPDATE idempotency_keys SET answer = ? WHERE owner = ? AND key = ?",
+            (json.dumps(answer), owner, key),
+        ),
+        # Some answers cost nothing, so the keys of an owner would grow without end.
+        Statement(
+            "DELETE FROM idempotency_keys WHERE owner = ? AND id <= "
+            "(SELECT id FROM idempotency_keys WHERE owner = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+            (owner, owner, KEYS_KEPT),
+        ),
+    ]
+
+
+def _digest(question: object) -> str:
+    return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
 
 
 def _checked(key: str) -> str:

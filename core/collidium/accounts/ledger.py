@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from collidium.accounts.models import Account, CreditTransaction
-from collidium.database import connection, transactional
+from collidium.database import Statement, connection, insertion, stored, transactional
 from collidium.errors import Conflict, InvalidInput, PaymentRequired
 from collidium.records import Transaction
 
@@ -49,12 +49,7 @@ async def post(
         if written.delta != delta:
             raise Conflict(f"{reason} {reference} is in the ledger already, with another amount")
         return _entry(written)
-    balance = account.credits + delta
-    if balance < 0 and delta < 0:
-        raise InsufficientCredits(f"this takes {-delta} credits, the balance is {account.credits}")
-    # What was charged comes back whatever was granted meanwhile, or its request could never end.
-    if balance > LARGEST and reason != "simulation_refund":
-        raise Conflict(f"no balance may exceed {LARGEST} credits")
+    balance = _balance_after(account.credits, delta, reason)
     entry = await CreditTransaction.create(
         account_id=account_id,
         delta=delta,
@@ -66,6 +61,36 @@ async def post(
     account.credits = balance
     await account.save(update_fields=["credits"])
     return _entry(entry)
+
+
+def charge(
+    account_id: int, balance: Decimal, delta: Decimal, *, reason: Reason, reference: str
+) -> list[Statement]:
+    """The same as statements, for a transaction that has the account locked and a reference that is new.
+
+    Raises what :func:`post` raises.
+    """
+    check_amount(delta)
+    after = _balance_after(balance, delta, reason)
+    entry = CreditTransaction(
+        account_id=account_id, delta=delta, balance_after=after, reason=reason, reference=reference
+    )
+    return [
+        insertion(entry),
+        Statement(
+            "UPDATE accounts SET credits = ? WHERE id = ?", (stored(Account, "credits", after), account_id)
+        ),
+    ]
+
+
+def _balance_after(balance: Decimal, delta: Decimal, reason: Reason) -> Decimal:
+    after = balance + delta
+    if after < 0 and delta < 0:
+        raise InsufficientCredits(f"this takes {-delta} credits, the balance is {balance}")
+    # What was charged comes back whatever was granted meanwhile, or its request could never end.
+    if after > LARGEST and reason != "simulation_refund":
+        raise Conflict(f"no balance may exceed {LARGEST} credits")
+    return after
 
 
 def check_amount(delta: Decimal) -> None:

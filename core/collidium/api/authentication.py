@@ -114,6 +114,16 @@ def require_operator() -> str:
     return "admin"
 
 
+def require_metrics_token() -> None:
+    """Raise Unauthenticated without the token of ``/metrics``, which the operators' own replaces."""
+    configured = platform().settings.metrics_token
+    expected = f"Bearer {configured.get_secret_value()}" if configured else ""
+    if not expected or not hmac.compare_digest(
+        request.headers.get("Authorization", "").encode(), expected.encode()
+    ):
+        require_operator()
+
+
 async def only_operators() -> None:
     """Before anything of a request is read: nobody else learns even what a good request looks like."""
     require_operator()

@@ -17,6 +17,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from quart import Quart, Response, g, request
 from quart_schema import hide
 
+from collidium.api.authentication import require_metrics_token
+
 REQUESTS = Counter("collidium_http_requests", "HTTP requests answered.", ["method", "route", "status"])
 DURATION = Histogram(
     "collidium_http_request_seconds",
@@ -45,6 +47,7 @@ def install(app: Quart) -> None:
     @app.get("/metrics")
     @hide
     async def metrics() -> Response:
+        require_metrics_token()
         return Response(generate_latest(_registry()), content_type=CONTENT_TYPE_LATEST)
 
 

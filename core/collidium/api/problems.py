@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 from pydantic import ValidationError
-from quart import Quart, Response, g, json
+from quart import Quart, Response, g
 from quart_schema import RequestSchemaValidationError
 from werkzeug.exceptions import HTTPException
 
@@ -30,7 +32,7 @@ def install(app: Quart) -> None:
     """Render every error, whoever raised it."""
     app.register_error_handler(CollidiumError, _own)
     app.register_error_handler(RequestSchemaValidationError, _invalid)
-    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(HTTPException, of_http)
     app.register_error_handler(IdentityUnavailable, _identity_unavailable)
     app.register_error_handler(StorageUnavailable, _storage_unavailable)
     app.register_error_handler(Exception, _unexpected)
@@ -45,18 +47,17 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem document as a response."""
-    document: dict[str, Any] = {
-        "type": "about:blank",
-        "title": title,
-        "status": status,
-        "detail": detail,
-        "request_id": g.get("request_id", ""),
-    }
-    if errors:
-        document["errors"] = list(errors)
-    response = Response(json.dumps(document), status=status, content_type=MEDIA_TYPE)
+    members = {"request_id": g.get("request_id", "")} | ({"errors": list(errors)} if errors else {})
+    response = Response(document(status, detail, title, **members), status=status, content_type=MEDIA_TYPE)
     response.headers.update(headers or {})
     return response
+
+
+def document(status: int, detail: str, title: str | None = None, **members: Any) -> bytes:
+    """A problem document; its title is the status's own where none is given."""
+    title = title or HTTPStatus(status).phrase
+    fields = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
+    return json.dumps(fields, default=str).encode()
 
 
 async def _own(error: CollidiumError) -> Response:
@@ -80,7 +81,8 @@ async def _invalid(error: RequestSchemaValidationError) -> Response:
     return await _own(InvalidInput(detail + rest, errors=errors))
 
 
-async def _http(error: HTTPException) -> Response:
+async def of_http(error: HTTPException) -> Response:
+    """An error of Quart or werkzeug, such as an unknown address, as a problem document."""
     status = error.code or 500
     headers = {name: value for name, value in error.get_headers() if name in {"Allow", "Retry-After"}}
     return problem(status, error.name, error.description or error.name, headers=headers)

@@ -50,8 +50,13 @@ async def simulate() -> Response:
     A request that completed lately with the same config answers at once and costs nothing (200, `cached`);
     else the request is queued (202) and can be followed at its Location.
     """
+    return await ordered(ChannelBody)
+
+
+async def ordered(channel_body: type[ChannelBody]) -> Response:
+    """Place the order in the body: one by a preset, or a ``channel_body``."""
     account = await caller()
-    body = await _body()
+    body = await _body(channel_body)
     delivery = DeliveryOptions(
         token=await caller_token(),
         token_is_read_only=await token_is_read_only(),
@@ -155,13 +160,13 @@ def cancelling(request: SimulationRequest) -> Response:
 # -- what is ordered -----------------------------------------------------------------------------------
 
 
-async def _body() -> ChannelBody | PresetBody:
+async def _body(channel_body: type[ChannelBody]) -> ChannelBody | PresetBody:
     """The body as the kind of order that it is; raises for everything that is wrong with its shape."""
     data = await request.get_json()
     if not isinstance(data, dict):
         raise InvalidInput("the body must be a JSON object with channel, events and pileup, or a preset")
     try:
-        return (PresetBody if "preset" in data else ChannelBody).model_validate(data)
+        return (PresetBody if "preset" in data else channel_body).model_validate(data)
     except ValidationError as error:
         raise RequestSchemaValidationError(error) from error
 

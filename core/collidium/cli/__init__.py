@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -24,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the one place where its errors are shown."""
-    session = Session()
+    session, output = Session(), sys.stdout
     # Commands show a broken plugin in a line; its traceback is for the server's log.
     logging.getLogger("collidium.plugins").setLevel(logging.CRITICAL)
     try:
@@ -38,10 +37,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except CollidiumError as error:
         show_error(error, as_json=session.as_json, checked=session.checks)
         return error.exit_code
-    except BrokenPipeError:
-        # The reader has closed our output; Python must not try to flush the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except SystemExit:
+        if sys.stdout is output:
+            raise
+        # Click has replaced it because its reader closed it, as `head` does.
+        return 0
     except OSError as error:
         show_os_error(error, as_json=session.as_json)
         return 1

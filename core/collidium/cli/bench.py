@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from collidium.cli.context import client
-from collidium.cli.datasets.source import hub_options, locate_source, source_argument
-from collidium.cli.options import DIRECTORY, EVENTS, FILE, json_option
+from collidium.cli.options import (
+    DIRECTORY,
+    EVENTS,
+    FILE,
+    hub_options,
+    json_option,
+    locate_source,
+    source_argument,
+)
 from collidium.cli.output import note, print_json, print_record, print_table
 from collidium.cli.progress import progress_bar, progress_bars
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.context import client, on_platform
-from collidium.cli.options import json_option, key_option
+from collidium.cli.options import complete_tasks, json_option, key_option
 from collidium.cli.output import cell, note, print_json, print_table, show_record
 from collidium.cli.progress import progress_bar
 
@@ -47,7 +47,7 @@ def verify(submission_id: str, idempotency_key: str | None, as_json: bool) -> No
 
 
 @benchmark.command()
-@click.argument("task")
+@click.argument("task", shell_complete=complete_tasks)
 @click.option(
     "--apply/--preview", "apply", help="Apply the new scores; default: only show what would change."
 )
@@ -74,7 +74,7 @@ def rescore(task: str, apply: bool, as_json: bool) -> None:
 
 
 @benchmark.command()
-@click.argument("task")
+@click.argument("task", shell_complete=complete_tasks)
 @click.option(
     "--public", "percent", type=click.IntRange(1, 99), required=True, help="Per cent of the events."
 )
@@ -101,7 +101,7 @@ def split(task: str, percent: int, as_json: bool) -> None:
 
 
 @benchmark.command()
-@click.argument("task")
+@click.argument("task", shell_complete=complete_tasks)
 @key_option
 @json_option
 def close(task: str, idempotency_key: str | None, as_json: bool) -> None:

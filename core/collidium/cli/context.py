@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+from collidium.interrupts import Importing
 
 if TYPE_CHECKING:
     from collidium.client import Client
@@ -21,7 +22,8 @@ OF_CLIENTS = frozenset({"PLATFORM_BACKEND", "PLATFORM_HUB_URL"})
 
 def client(token: str | None = None) -> Client:
     """A client; raises ConfigurationError when the environment has settings that do not exist."""
-    from collidium.client import Client
+    with Importing():
+        from collidium.client import Client
 
     check_environment()
     return Client(token=token)
@@ -45,8 +47,11 @@ Result = TypeVar("Result")
 
 def on_platform(action: Callable[[Platform], Awaitable[Result]]) -> Result:
     """Run ``action`` on the opened platform; warn of broken plugins."""
-    from collidium.cli.extensions import warn_of
-    from collidium.platform import Platform
+    with Importing():
+        import asyncio
+
+        from collidium.cli.extensions import warn_of
+        from collidium.platform import Platform
 
     as_json = click.get_current_context().find_root().obj.as_json
 

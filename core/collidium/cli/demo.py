@@ -63,7 +63,7 @@ def demo(
     from collidium.demo.loop import demonstrated
 
     signal.signal(signal.SIGTERM, _leave)
-    with _directory(data_dir) as directory, demonstrated(directory, port, runner, _say) as outcome:
+    with _directory(data_dir) as directory, demonstrated(directory, port, runner, _report) as outcome:
         if as_json:
             print_json(outcome)
         else:
@@ -89,7 +89,7 @@ def _directory(chosen: Path | None) -> Iterator[Path]:
     yield chosen.absolute()
 
 
-def _say(step: str) -> None:
+def _report(step: str) -> None:
     note(f"* {step}")
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import json_option
+from collidium.cli.options import json_option, preset_option
 from collidium.cli.output import show_items, show_record
 
 
 @click.command()
-@click.option("--preset", help="A named order; `collidium presets` lists them.")
+@preset_option
 @click.option("--channel", help="Physics process.")
 @click.option("--events", type=int, help="Number of hard-scatter events.")
 @click.option("--pileup", type=int, help="Soft interactions overlaid per event.")
@@ -22,7 +22,7 @@ def estimate(
 
     \b
     collidium estimate --channel ttbar --events 1000 --pileup 200
-    collidium estimate --preset ttbar-standard
+    collidium estimate --preset ttbar-dev
     """
     if preset is not None and (channel, events, pileup) != (None, None, None):
         raise click.UsageError("a preset stands for channel, events and pileup: give one or the other")

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import json_option, limit_option
+from collidium.cli.options import complete_tasks, json_option, limit_option
 from collidium.cli.output import cell, print_json, print_table
+from collidium.quantities import written
 
 if TYPE_CHECKING:
     from collidium.client import BestStep, Place, Receipt, Submission, TaskCard
 
 
 @click.command()
-@click.argument("task")
+@click.argument("task", shell_complete=complete_tasks)
 @limit_option("ranks")
 @click.option("--pareto", is_flag=True, help="Only the Pareto front, of a task with two competing metrics.")
 @click.option("--user", metavar="NAME", help="Only ranks of this account.")
@@ -100,7 +101,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
     )
 
 
-def score_cell(scored: Place | Submission, metric: str) -> str:
+def score_cell(scored: Place | Submission | Receipt, metric: str) -> str:
     """The score of a metric with its standard error; "-" where there is none."""
     return value_cell(scored.scores.get(metric), scored.uncertainties.get(metric))
 
@@ -111,5 +112,5 @@ def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
 
 
 def value_cell(score: float | None, error: float | None) -> str:
-    """A score and its standard error, which is shown with two digits."""
-    return cell(score) if score is None or error is None else f"{cell(score)} ± {error:.2g}"
+    """A score and its standard error, as the pages write them."""
+    return cell(None) if score is None else written(score, error)

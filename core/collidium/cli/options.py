@@ -1,18 +1,25 @@
-"""Options and kinds of values that several commands share."""
+"""Options, arguments and kinds of values that several commands share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+from collidium.cli.context import check_environment
 
 if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
+    from collidium.hub.sources import HubDataset
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Converted = TypeVar("Converted")
@@ -26,6 +33,73 @@ EXISTING_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _LONGEST_PAGE: Final = 1000
 _UNITS: Final = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 _DURATION: Final = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s?)?", re.IGNORECASE)
+
+
+# -- shell completion ----------------------------------------------------------------------------------
+
+#: How long a shell may wait for names from a server or a hub.
+_COMPLETION_SECONDS: Final = 5.0
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def _completing(find: Callable[[], Iterable[str]], seconds: float | None = None) -> Completer:
+    """Complete names that ``find`` returns; none after an error or that time."""
+
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found: list[str] = []
+
+        def look() -> None:
+            with suppress(Exception):  # nobody reads errors while a shell completes a word
+                found.extend(find())
+
+        thread = Thread(target=look, daemon=True)
+        thread.start()
+        thread.join(seconds)
+        return [CompletionItem(name) for name in list(found) if name.startswith(incomplete)]
+
+    return complete
+
+
+def _tasks() -> list[str]:
+    from collidium.client import Client
+
+    with Client() as server:
+        return [task.name for task in server.tasks()]
+
+
+def _installed_tasks() -> Iterable[str]:
+    from collidium import plugins
+
+    return plugins.load().tasks().things
+
+
+def _presets() -> Iterable[str]:
+    from collidium.order import PRESETS
+
+    return PRESETS
+
+
+def _repositories() -> list[str]:
+    from collidium.datasets import list_repositories
+
+    return [item["repo"] for item in list_repositories()]
+
+
+complete_tasks = _completing(_tasks, _COMPLETION_SECONDS)
+complete_installed_tasks = _completing(_installed_tasks)
+complete_repositories = _completing(_repositories, _COMPLETION_SECONDS)
+
+
+def preset_option(command: Command) -> Command:
+    """Add ``--preset``."""
+    return click.option(
+        "--preset",
+        help="A named order; `collidium presets` lists them.",
+        shell_complete=_completing(_presets),
+    )(command)
+
+
+# -- options -------------------------------------------------------------------------------------------
 
 
 def json_option(command: Command) -> Command:
@@ -51,13 +125,12 @@ def limit_option(items: str, default: int = 20) -> Callable[[Command], Command]:
     )
 
 
-def key_option(command: Command) -> Command:
-    """Add ``--idempotency-key`` to a command that changes something."""
-    return click.option(
-        "--idempotency-key",
-        metavar="KEY",
-        help="Repeat a command whose response was lost: done once for each key; default: a new key.",
-    )(command)
+#: For a command that changes something.
+key_option = click.option(
+    "--idempotency-key",
+    metavar="KEY",
+    help="Repeat a command whose response was lost: done once for each key; default: a new key.",
+)
 
 
 class _Converting(click.ParamType[Converted]):
@@ -114,3 +187,43 @@ TIME: Final = _Converting("time", _parse_time)
 DURATION: Final = _Converting("duration", _parse_duration)
 #: A range of event ids, START:STOP.
 EVENTS: Final = _Converting("events", _parse_events)
+
+
+class SourceType(click.Path):
+    """A directory, a repository or its address; shells complete directories and repositories."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        directories = super().shell_complete(ctx, param, incomplete)
+        return [*directories, *complete_repositories(ctx, param, incomplete)]
+
+
+def source_argument(*, required: bool = True) -> Callable[[Command], Command]:
+    """Add ``SOURCE`` to a command."""
+    return click.argument("source", type=SourceType(file_okay=False), required=required)
+
+
+def hub_options(command: Command) -> Command:
+    """Add ``--hub`` and ``--revision`` to a command."""
+    hub = click.option("--hub", metavar="URL", help="Address of the hub, if not that of the environment.")
+    revision = click.option("--revision", metavar="NAME", help="Branch, tag or commit; default: main.")
+    return hub(revision(command))
+
+
+config_option = click.option(
+    "--config", metavar="NAME", help="Dataset config, for example ttbar_pu200; default: the only one."
+)
+
+
+def locate_source(source: str, hub: str | None, revision: str | None) -> Path | HubDataset:
+    """The dataset's directory or repository. Raises InvalidInput and ConfigurationError."""
+    from collidium.hub.sources import locate
+
+    check_environment()
+    return locate(source, endpoint=hub, revision=revision)

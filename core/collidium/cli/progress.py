@@ -1,12 +1,21 @@
-"""Progress bars and status lines: on standard error, and only on a terminal."""
+"""Progress bars, status lines and the progress of stages: on standard error, bars only on a terminal."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Final
 
 from collidium.cli.output import note, printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    from collidium.pipelines.stages import Progress as StageProgress
+    from collidium.pipelines.stages import ReportProgress
+
 
 #: Called with the amount done and the total.
 Progress = Callable[[int, int], None]
@@ -85,3 +94,98 @@ def status_line() -> Iterator[Callable[[str], None]]:
     with line:
         task = line.add_task("", total=None, message="")
         yield lambda message: line.update(task, message=printable(message))
+
+
+#: Fractions of a long stage at which a line is written.
+_MARKS: Final = (0.25, 0.5, 0.75)
+_SHORT_SECONDS: Final = 60
+
+
+@contextmanager
+def stage_progress() -> Iterator[ReportProgress]:
+    """Give a function that shows progress on standard error."""
+    if sys.stderr.isatty():
+        with _Live() as live:
+            yield live.update
+    else:
+        yield _Lines().update
+
+
+def duration_text(seconds: float) -> str:
+    """A duration for people: 4 s, 3 min, 2 h 10 min."""
+    if seconds < _SHORT_SECONDS:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+class _Lines:
+    """A line when a stage begins, at some marks if it is long, and when it ends."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._marks: list[float] = []
+
+    def update(self, progress: StageProgress) -> None:
+        name = f"{progress.number}/{progress.of} {progress.stage.name}"
+        if progress.state == "kept":
+            note(f"{name}: finished before")
+        elif progress.state == "done":
+            note(f"{name}: done in {duration_text(progress.elapsed_seconds)}")
+        elif progress.state == "failed":
+            note(f"{name}: not finished after {duration_text(progress.elapsed_seconds)}")
+        elif progress.number != self._number:
+            self._number, self._marks = progress.number, list(_MARKS)
+            left = progress.remaining_seconds
+            about = f" (about {duration_text(left)})" if left else ""
+            note(f"{name}: {progress.stage.title}{about}")
+        else:
+            self._show_marks(name, progress)
+
+    def _show_marks(self, name: str, progress: StageProgress) -> None:
+        passed = [mark for mark in self._marks if mark <= progress.fraction]
+        left = progress.remaining_seconds
+        if not passed or progress.guessed or left is None:
+            return
+        self._marks = self._marks[len(passed) :]
+        if progress.elapsed_seconds + left >= _SHORT_SECONDS:
+            note(f"{name}: {progress.fraction:.0%}, about {duration_text(left)} left")
+
+
+class _Live:
+    """A bar for each stage."""
+
+    def __init__(self) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        self._bars: Bars = progress.Progress(
+            progress.TextColumn("{task.fields[label]}", markup=False),
+            progress.BarColumn(),
+            progress.TextColumn("{task.fields[status]}", markup=False),
+            console=Console(stderr=True),
+        )
+        self._tasks: dict[int, TaskID] = {}
+
+    def __enter__(self) -> _Live:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def update(self, progress: StageProgress) -> None:
+        label = printable(f"{progress.number}/{progress.of} {progress.stage.title}")
+        if progress.number not in self._tasks:
+            self._tasks[progress.number] = self._bars.add_task("", total=1.0, label=label, status="")
+        self._bars.update(self._tasks[progress.number], completed=progress.fraction, status=_status(progress))
+
+
+def _status(progress: StageProgress) -> str:
+    if progress.state == "kept":
+        return "finished before"
+    elapsed = duration_text(progress.elapsed_seconds)
+    if progress.state == "running" and progress.remaining_seconds:
+        return f"{elapsed}, about {duration_text(progress.remaining_seconds)} left"
+    return elapsed if progress.state != "failed" else f"not finished after {elapsed}"

@@ -12,6 +12,7 @@ import click
 
 from collidium import __version__
 from collidium.cli import extensions
+from collidium.interrupts import Importing
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -38,7 +39,8 @@ class LazyGroup(click.Group):
         if address is None:
             return extensions.find(cmd_name)
         module, _, attribute = address.partition(":")
-        return cast(click.Command, getattr(import_module(module), attribute))
+        with Importing():
+            return cast(click.Command, getattr(import_module(module), attribute))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -90,7 +92,7 @@ FOR_USERS = {
     "submissions": "collidium.cli.submissions:submissions",
     "submit": "collidium.cli.submissions:submit",
     "tasks": "collidium.cli.tasks:tasks",
-    "webhook": "collidium.cli.webhook:webhook",
+    "webhook": "collidium.cli.account:webhook",
 }
 #: The same, of commands that need the operators' secret.
 FOR_OPERATORS = {

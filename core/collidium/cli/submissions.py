@@ -9,7 +9,7 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.leaderboard import model_cell, score_cell
-from collidium.cli.options import EXISTING_FILE, json_option, limit_option
+from collidium.cli.options import EXISTING_FILE, complete_tasks, json_option, limit_option
 from collidium.cli.output import (
     ColumnSpec,
     note,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--task", metavar="TASK", help="Only submissions to this task.")
+@click.option("--task", metavar="TASK", help="Only submissions to this task.", shell_complete=complete_tasks)
 @limit_option("submissions")
 @json_option
 def submissions(task: str | None, limit: int, as_json: bool) -> None:
@@ -43,6 +43,7 @@ def submissions(task: str | None, limit: int, as_json: bool) -> None:
         "submission": "submission_id",
         "task": "task",
         "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
+        "no rank because": "unranked",
         "credits": "credits_earned",
         "model": model_cell,
         "submitted": "submitted_at",
@@ -51,7 +52,7 @@ def submissions(task: str | None, limit: int, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("task")
+@click.argument("task", shell_complete=complete_tasks)
 @click.argument("file", type=EXISTING_FILE)
 @click.option("--model-repo", metavar="NAMESPACE/NAME", help="The model's repository on the hub.")
 @json_option
@@ -71,11 +72,7 @@ def submit(task: str, file: Path, model_repo: str | None, as_json: bool) -> None
 
 
 def _show(receipt: Receipt) -> None:
-    errors = receipt.uncertainties
-    print_table(
-        ("metric", "score", "standard error"),
-        ((metric, score, errors.get(metric)) for metric, score in receipt.scores.items()),
-    )
+    print_table(("metric", "score"), ((metric, score_cell(receipt, metric)) for metric in receipt.scores))
     print_record(
         {
             "submission": receipt.submission_id,
@@ -92,7 +89,7 @@ def _show(receipt: Receipt) -> None:
 
 
 @click.command()
-@click.argument("task")
+@click.argument("task", shell_complete=complete_tasks)
 @click.argument("file", type=EXISTING_FILE)
 @json_option
 def check(task: str, file: Path, as_json: bool) -> None:

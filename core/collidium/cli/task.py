@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidium.cli.context import on_platform
-from collidium.cli.options import json_option
+from collidium.cli.options import complete_installed_tasks, json_option
 from collidium.cli.output import ColumnSpec, note, print_json, print_record, show_items
 from collidium.cli.task_kit import check, new
 from collidium.cli.tasks import print_card
@@ -55,7 +55,7 @@ def list_(as_json: bool) -> None:
 
 
 @task.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_installed_tasks)
 @json_option
 def show(name: str, as_json: bool) -> None:
     """Show the card of task NAME, and why it accepts no submissions.
@@ -81,7 +81,7 @@ def show(name: str, as_json: bool) -> None:
 
 
 @task.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_installed_tasks)
 @json_option
 def add(name: str, as_json: bool) -> None:
     """Put the installed task NAME on the task list.
@@ -95,7 +95,7 @@ def add(name: str, as_json: bool) -> None:
 
 
 @task.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_installed_tasks)
 @json_option
 def remove(name: str, as_json: bool) -> None:
     """Remove task NAME from the task list; its submissions, scores and credits stay.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.options import DIRECTORY, EXISTING_FILE, json_option
+from collidium.cli.options import DIRECTORY, EXISTING_FILE, complete_installed_tasks, json_option
 from collidium.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def new(name: str, directory: Path | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_installed_tasks)
 @click.option(
     "--from", "source", type=DIRECTORY, metavar="DIR", help="Dataset; default: the five built-in events."
 )
@@ -72,7 +72,7 @@ def check(
     """Check that the installed task NAME satisfies its contract; ends with 1 if it does not.
 
     Checks card, truth, scoring, merging, problems, memory and hostile predictions on the first events of a
-    dataset. Needs hypothesis (pip install hypothesis).
+    dataset. Needs hypothesis (pip install 'collidium[test]').
 
     \b
     collidium task check tracking

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import json_option
+from collidium.cli.options import complete_tasks, json_option
 from collidium.cli.output import (
     ColumnSpec,
     print_json,
@@ -36,7 +36,7 @@ _COLUMNS: Final[Mapping[str, ColumnSpec]] = {
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_tasks)
 @json_option
 def tasks(name: str | None, as_json: bool) -> None:
     """List the tasks of the server, or show the card of task NAME: what to predict and how it is scored.

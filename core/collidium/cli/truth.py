@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from collidium.cli.context import on_platform
-from collidium.cli.options import EVENTS, json_option
+from collidium.cli.options import EVENTS, complete_installed_tasks, json_option
 from collidium.cli.output import note, show_items, show_record
 from collidium.cli.progress import progress_bar
 
@@ -33,7 +33,7 @@ def truth() -> None:
 
 
 @truth.command("import")
-@click.argument("task")
+@click.argument("task", shell_complete=complete_installed_tasks)
 @click.option("--from", "source", required=True, metavar="DIR|REPO", help="Directory, or dataset on the hub.")
 @click.option("--config", metavar="NAME", help="Dataset config, for example ttbar_pu200.")
 @click.option(

@@ -18,111 +18,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from collidium import records
 from collidium.client.asynchronous import AsyncClient
 from collidium.client.blocking import Client
+from collidium.client.calls import EventData
 from collidium.client.connection import version_mismatch
-from collidium.client.events import EventData
 from collidium.hub.saved_login import forget_token, login_file, save_token
-from collidium.records import (
-    Account,
-    AuditEntry,
-    Banned,
-    BestStep,
-    ChannelUsage,
-    Checked,
-    Closed,
-    DatasetEntry,
-    DayUsage,
-    EarlierScores,
-    Estimate,
-    EvalEvents,
-    Failures,
-    Follower,
-    Frozen,
-    Granted,
-    Health,
-    HubModel,
-    Metric,
-    Moment,
-    OperatedRequest,
-    OrderLimits,
-    OutputFile,
-    Overview,
-    Page,
-    Place,
-    PredictionColumn,
-    Preset,
-    Range,
-    Readiness,
-    Receipt,
-    Refund,
-    Refunds,
-    SilentTask,
-    SimulationRequest,
-    Submission,
-    TaskCard,
-    TaskStatus,
-    Transaction,
-    Usage,
-    UserUsage,
-    Webhook,
-    WebhookDelivery,
-    WebhookRemoved,
-)
+
+# Each record that a call returns.
+from collidium.records import *  # noqa: F403
 
 if TYPE_CHECKING:
     from collidium.client.local_simulation import Simulated, simulate
     from collidium.client.predictions import write_predictions
 
 __all__ = [
-    "Account",
     "AsyncClient",
-    "AuditEntry",
-    "Banned",
-    "BestStep",
-    "ChannelUsage",
-    "Checked",
     "Client",
-    "Closed",
-    "DatasetEntry",
-    "DayUsage",
-    "EarlierScores",
-    "Estimate",
-    "EvalEvents",
     "EventData",
-    "Failures",
-    "Follower",
-    "Frozen",
-    "Granted",
-    "Health",
-    "HubModel",
-    "Metric",
-    "Moment",
-    "OperatedRequest",
-    "OrderLimits",
-    "OutputFile",
-    "Overview",
-    "Page",
-    "Place",
-    "PredictionColumn",
-    "Preset",
-    "Range",
-    "Readiness",
-    "Receipt",
-    "Refund",
-    "Refunds",
-    "SilentTask",
     "Simulated",
-    "SimulationRequest",
-    "Submission",
-    "TaskCard",
-    "TaskStatus",
-    "Transaction",
-    "Usage",
-    "UserUsage",
-    "Webhook",
-    "WebhookDelivery",
-    "WebhookRemoved",
     "forget_token",
     "login_file",
     "save_token",
@@ -130,7 +44,7 @@ __all__ = [
     "version_mismatch",
     "write_predictions",
 ]
-
+__all__ += records.__all__
 
 #: Where to find what needs pyarrow, which most callers do not.
 _ON_DEMAND: Final = {

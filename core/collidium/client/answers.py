@@ -54,7 +54,7 @@ def listed(kind: type[Result]) -> Callable[[Answer], Page[Result]]:
 
     def read(answer: Answer) -> Page[Result]:
         records: tuple[Result, ...] = _decode(_success(answer), tuple[kind, ...])  # type: ignore[valid-type]
-        return Page(records, _next_cursor(answer))
+        return Page(records, _next_cursor(answer), answer.headers.get("x-warning", ""))
 
     return read
 
@@ -102,7 +102,7 @@ def _next_cursor(answer: Answer) -> str | None:
 
 
 def raise_problem(answer: Answer) -> NoReturn:
-    """Raise what the server told as a problem document as the error it is there."""
+    """Raise the error that the server reported as a problem document."""
     if answer.media_type != PROBLEM:
         not_ours(answer)
     try:
@@ -144,7 +144,7 @@ def received(
     kind = _kinds().get(code) or (errors.UpstreamError if code >= 500 else errors.RefusedError)
     # Not kind(…): 401, 429 and 503 take what a server decides there; a client only repeats it.
     error = kind.__new__(kind)
-    errors.CollidiumError.__init__(error, detail, errors=items, headers=_telling(headers))
+    errors.CollidiumError.__init__(error, detail, errors=items, headers=_error_headers(headers))
     error.request_id = request_id
     return error
 
@@ -161,7 +161,7 @@ def _subclasses(kind: type[errors.CollidiumError]) -> Iterator[type[errors.Colli
         yield from _subclasses(subclass)
 
 
-def _telling(headers: Mapping[str, str]) -> dict[str, str]:
+def _error_headers(headers: Mapping[str, str]) -> dict[str, str]:
     names = {"retry-after": "Retry-After", "www-authenticate": "WWW-Authenticate"}
     return {names[name]: value for name, value in headers.items() if name in names}
 

@@ -10,26 +10,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from collidium.client import calls
+from collidium.client.calls import Calls, benchmarks
+from collidium.client.calls.call import Awaitable
 from collidium.client.connection import Connection
-from collidium.client.methods import sends_async
-from collidium.client.sending import predictions_file
 from collidium.client.transports import AsyncTransport
-from collidium.client.uploads import Progress
+from collidium.client.uploads import Progress, predictions_file
 from collidium.client.waiting import PASSING, OnChange, Waiting
-from collidium.records import (
-    Checked,
-    Receipt,
-    SimulationRequest,
-)
+from collidium.records import Checked, Receipt, SimulationRequest
 
 if TYPE_CHECKING:
     import httpx
 
-    from collidium.client.sending import Predictions
+    from collidium.client.uploads import Predictions
 
 
-class AsyncClient:
+class AsyncClient(Calls, Awaitable):
     """Calls a Collidium server from asyncio; arguments, defaults and errors are those of ``Client``.
 
     Methods have the names and arguments they have there. ``progress`` is called on the event loop.
@@ -42,14 +37,14 @@ class AsyncClient:
         admin_token: str | None = None,
         timeout: float = 30.0,
         *,
-        way: httpx.AsyncBaseTransport | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """``way`` replaces the network: ``httpx.ASGITransport(app)`` calls a server in this very process.
+        """``transport`` replaces the network: ``httpx.ASGITransport(app)`` calls a server in this process.
 
         Uploads go by the network all the same.
         """
         self._connection = Connection.choose(backend, token, admin_token, timeout)
-        self._transport = AsyncTransport.open(self._connection, way)
+        self._transport = AsyncTransport.open(self._connection, transport)
 
     def acting_as(self, token: str) -> AsyncClient:
         """A client for another account, over the same connections: closing one closes both."""
@@ -78,17 +73,6 @@ class AsyncClient:
         """Give back the connections."""
         await self._transport.close()
 
-    # -- the caller's account -------------------------------------------------------------------------
-
-    me = sends_async(calls.me)
-    transactions = sends_async(calls.transactions)
-
-    # -- simulation requests --------------------------------------------------------------------------
-
-    simulate = sends_async(calls.simulate)
-    request = sends_async(calls.request)
-    requests = sends_async(calls.requests)
-
     async def wait(
         self,
         request_id: str,
@@ -113,23 +97,6 @@ class AsyncClient:
                 pause = waiting.pause()
             await asyncio.sleep(pause)
 
-    cancel = sends_async(calls.cancel)
-    estimate = sends_async(calls.estimate)
-    limits = sends_async(calls.limits)
-    presets = sends_async(calls.presets)
-
-    # -- webhooks -------------------------------------------------------------------------------------
-
-    set_webhook = sends_async(calls.set_webhook)
-    webhook = sends_async(calls.webhook)
-    remove_webhook = sends_async(calls.remove_webhook)
-    webhook_deliveries = sends_async(calls.webhook_deliveries)
-
-    # -- benchmarks -----------------------------------------------------------------------------------
-
-    tasks = sends_async(calls.tasks)
-    task = sends_async(calls.task)
-
     async def submit(
         self,
         task: str,
@@ -144,59 +111,12 @@ class AsyncClient:
         with another one. InvalidInput lists all problems.
         """
         async with _beside_the_loop(predictions_file(path)) as file:
-            return await self._transport.send(calls.submit(task, file, model_repo), progress)
+            return await self._transport.send(benchmarks.submit(task, file, model_repo), progress)
 
     async def check(self, task: str, path: Predictions, progress: Progress | None = None) -> Checked:
         """Send predictions, as for ``submit``, to be checked only; InvalidInput lists all problems."""
         async with _beside_the_loop(predictions_file(path)) as file:
-            return await self._transport.send(calls.check(task, file), progress)
-
-    leaderboard = sends_async(calls.leaderboard)
-    leaderboard_history = sends_async(calls.leaderboard_history)
-    submissions = sends_async(calls.submissions)
-    submission = sends_async(calls.submission)
-    set_links = sends_async(calls.set_links)
-
-    # -- datasets -------------------------------------------------------------------------------------
-
-    datasets = sends_async(calls.datasets)
-    event = sends_async(calls.event)
-
-    # -- models on the hub ----------------------------------------------------------------------------
-
-    models = sends_async(calls.models)
-
-    # -- the server -----------------------------------------------------------------------------------
-
-    health = sends_async(calls.health)
-    ready = sends_async(calls.ready)
-    openapi = sends_async(calls.openapi)
-
-    # -- what operators ask, with the admin token -------------------------------------------------------
-
-    # Each action is done once for its `idempotency_key`. Without one it gets a key of its own, and is sent
-    # again where the connection breaks.
-    admin_grant = sends_async(calls.admin_grant)
-    admin_overview = sends_async(calls.admin_overview)
-    admin_ban = sends_async(calls.admin_ban)
-    admin_freeze = sends_async(calls.admin_freeze)
-    admin_audit = sends_async(calls.admin_audit)
-    admin_account = sends_async(calls.admin_account)
-    admin_accounts = sends_async(calls.admin_accounts)
-    admin_transactions = sends_async(calls.admin_transactions)
-    admin_requests = sends_async(calls.admin_requests)
-    admin_request = sends_async(calls.admin_request)
-    admin_output = sends_async(calls.admin_output)
-    admin_cancel = sends_async(calls.admin_cancel)
-    admin_refunds = sends_async(calls.admin_refunds)
-    admin_tasks = sends_async(calls.admin_tasks)
-    admin_submissions = sends_async(calls.admin_submissions)
-    admin_verify = sends_async(calls.admin_verify)
-    admin_close_phase = sends_async(calls.admin_close_phase)
-    admin_usage = sends_async(calls.admin_usage)
-    admin_channels = sends_async(calls.admin_channels)
-    admin_daily = sends_async(calls.admin_daily)
-    admin_failures = sends_async(calls.admin_failures)
+            return await self._transport.send(benchmarks.check(task, file), progress)
 
 
 @asynccontextmanager

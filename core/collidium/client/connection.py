@@ -11,8 +11,7 @@ import httpx
 
 from collidium import __version__
 from collidium.client.answers import PROBLEM, Answer
-from collidium.client.calls import PARQUET, Call, Credential
-from collidium.client.calls.call import IDEMPOTENCY_KEY
+from collidium.client.calls.call import IDEMPOTENCY_KEY, PARQUET, Call, Credential
 from collidium.client.uploads import Upload
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
 from collidium.hub.saved_login import DEFAULT_BACKEND, saved_token, sendable
@@ -40,7 +39,7 @@ class Connection:
     ) -> Connection:
         """Fill in what is not given from the environment and the saved login."""
         address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
-        # An empty token was given all the same: its owner must not act as whoever the environment names.
+        # An empty token was given all the same: its owner must not act as another account.
         if token is None:
             token = os.environ.get("HF_TOKEN") or saved_token(address)
         if admin_token is None:
@@ -76,7 +75,7 @@ class Connection:
             params=call.query or None,
             headers=headers,
             json=call.json,
-            content=None if upload is None else upload.pieces(),
+            content=None if upload is None else upload.chunks(),
             extensions={"timeout": self._patience(call).as_dict()},
         )
 
@@ -169,7 +168,7 @@ def _reason(error: httpx.RequestError) -> str:
 
 
 def version_mismatch(server: str) -> str | None:
-    """What to tell people about a server of that version; None when there is nothing to tell.
+    """A message about a server of that version; None when there is nothing to report.
 
     Releases understand each other when their first two numbers are the same.
     """

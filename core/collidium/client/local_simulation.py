@@ -35,9 +35,9 @@ def simulate(
     """Simulate events into the directory ``output`` (default: the config's name), in the hosted format.
 
     Give ``channel``, ``events`` and ``pileup``, or a ``preset`` that stands for them. Events get the ids from
-    ``first_event`` on. ``time_limit`` is in seconds. ``progress`` hears how far each stage is, ``note`` what
-    is worth telling in passing. The same call again goes on where an earlier one stopped. Blocks until all is
-    done, and stops what runs when it is interrupted.
+    ``first_event`` on. ``time_limit`` is in seconds. ``progress`` is called with the
+    progress of each stage, ``note`` with messages. The same call again resumes where an earlier one stopped.
+    Blocks until all is done, and stops what runs when it is interrupted.
 
     Raises UnknownOrder with all that is wrong with the order, CannotSimulate, StageFailed, and
     ConfigurationError for a pipeline that is not installed.

@@ -1,4 +1,4 @@
-"""How calls travel: over httpx, blocking or not."""
+"""Sends calls over httpx, blocking or not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import httpx
 
-from collidium.client.calls import Call
+from collidium.client.calls.call import Call
 from collidium.client.connection import Connection, worth_another_try
 from collidium.client.uploads import Progress, Upload
 from collidium.runtime.threads import in_thread
@@ -83,9 +83,13 @@ class AsyncTransport:
         self._uploads = uploads
 
     @classmethod
-    def open(cls, connection: Connection, way: httpx.AsyncBaseTransport | None = None) -> AsyncTransport:
-        """With pools of its own; ``way`` replaces the network."""
-        http = httpx.AsyncClient(transport=way, trust_env=way is None and connection.trust_environment)
+    def open(
+        cls, connection: Connection, transport: httpx.AsyncBaseTransport | None = None
+    ) -> AsyncTransport:
+        """With pools of its own; ``transport`` replaces the network."""
+        http = httpx.AsyncClient(
+            transport=transport, trust_env=transport is None and connection.trust_environment
+        )
         return cls(connection, http, BlockingTransport(connection))
 
     def acting_as(self, connection: Connection) -> AsyncTransport:
@@ -130,10 +134,10 @@ class AsyncTransport:
 
 
 def _on_this_loop(progress: Progress) -> Progress:
-    """Progress told where the caller lives, not in the thread that sends."""
+    """Progress reported on the loop of the caller, not in the thread that sends."""
     loop = asyncio.get_running_loop()
 
-    def tell(sent: int, total: int) -> None:
+    def report(sent: int, total: int) -> None:
         loop.call_soon_threadsafe(progress, sent, total)
 
-    return tell
+    return report

@@ -1,23 +1,33 @@
-"""A file as the body of a request: in pieces, with its length told before, and progress told after each."""
+"""What is uploaded: a file in chunks, with progress; or predictions in memory, written to a file first."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from collidium.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from collidium.client.predictions import Columns
+
+    Predictions = str | PathLike[str] | Columns
 
 #: Called with the bytes sent so far and those in all.
 Progress = Callable[[int, int], None]
 
-PIECE_BYTES = 1024**2
+CHUNK_BYTES = 1024**2
 
 
 @dataclass(slots=True)
 class Upload:
-    """An open file on its way. ``abandoned`` ends it at the next piece."""
+    """An open file that is being sent. ``abandoned`` ends it at the next chunk."""
 
     file: BinaryIO
     size: int
@@ -30,28 +40,47 @@ class Upload:
         file = path.open("rb")
         return cls(file, path.stat().st_size, progress)
 
-    def pieces(self) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes]:
         """The file's bytes, as many as were announced and no more.
 
         Raises InvalidInput when the file has become shorter, and UploadAbandoned.
         """
         sent = 0
-        self._tell(sent)
+        self._report(sent)
         while sent < self.size:
-            piece = self.file.read(min(PIECE_BYTES, self.size - sent))
+            chunk = self.file.read(min(CHUNK_BYTES, self.size - sent))
             if self.abandoned:
                 raise UploadAbandoned
-            if not piece:
+            if not chunk:
                 raise InvalidInput(f"{self.file.name} became shorter while it was sent; send it again")
-            # When control comes back here, the piece has left.
-            yield piece
-            sent += len(piece)
-            self._tell(sent)
+            # When control comes back here, the chunk has been sent.
+            yield chunk
+            sent += len(chunk)
+            self._report(sent)
 
-    def _tell(self, sent: int) -> None:
+    def _report(self, sent: int) -> None:
         if self.progress is not None:
             self.progress(sent, self.size)
 
 
 class UploadAbandoned(Exception):
-    """Nobody waits for this upload any more."""
+    """The caller does not wait for this upload any more."""
+
+
+@contextmanager
+def predictions_file(predictions: Predictions) -> Iterator[Path]:
+    """The file as it is, or a temporary one of predictions that are in memory.
+
+    Raises TypeError and ValueError as :func:`collidium.client.write_predictions` does. It may write for a
+    while: not for an event loop.
+    """
+    if isinstance(predictions, str | os.PathLike):
+        yield Path(predictions)
+        return
+    # It needs pyarrow, which callers that send a file do not.
+    from collidium.client.predictions import write_predictions
+
+    with tempfile.TemporaryDirectory(prefix="collidium-") as directory:
+        path = Path(directory) / "predictions.parquet"
+        write_predictions(predictions, path)
+        yield path

@@ -58,8 +58,8 @@ class Waiting:
             self._trouble_since = moment
         if moment - self._trouble_since > PATIENCE_SECONDS:
             raise trouble
-        told = trouble.headers.get("Retry-After", "")
-        wanted = float(told) if told.isascii() and told.isdecimal() else 0.0
+        retry_after = trouble.headers.get("Retry-After", "")
+        wanted = float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else 0.0
         return self._within_time(max(self.pause(), min(wanted, LONGEST_PAUSE)))
 
     def _within_time(self, pause: float) -> float:

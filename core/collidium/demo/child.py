@@ -27,7 +27,7 @@ class Machine:
     """A fresh machine: a data directory, and commands that see no other settings."""
 
     data_dir: Path
-    #: Settings of the server besides.
+    #: Further settings of the server.
     settings: Mapping[str, str]
 
     def environment(self) -> dict[str, str]:

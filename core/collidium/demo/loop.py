@@ -31,7 +31,7 @@ CONFIG = "ttbar_pu0"
 EVALUATION = EventRange(3, 5)
 
 #: Called with what happens next.
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +62,20 @@ class Outcome:
 
 @contextmanager
 def demonstrated(
-    data_dir: Path, port: int, runner: Literal["auto", "local", "mock"], say: Say
+    data_dir: Path, port: int, runner: Literal["auto", "local", "mock"], report: Report
 ) -> Iterator[Outcome]:
     """Go through the whole loop; the server runs until the context ends. Raises CollidiumError."""
     loaded = plugins.load()
     computing = choose(runner, loaded)
     machine = Machine(data_dir, computing.settings)
-    say("Making two accounts on the local hub")
+    report("Making two accounts on the local hub")
     tokens = {name: _add_user(machine, name) for name in ("collidium", "alice")}
-    say("Starting the server on embedded defaults")
+    report("Starting the server on embedded defaults")
     with machine.server(port) as (url, hub):
-        say(f"Publishing five real events as {REPO} on the local hub, {EVALUATION} without truth")
+        report(f"Publishing five real events as {REPO} on the local hub, {EVALUATION} without truth")
         truth = data_dir / "withheld"
         publish(EVENTS_DIRECTORY, REPO, CONFIG, EVALUATION, truth, endpoint=hub, token=tokens["collidium"])
-        say(f"Importing truth for task {TASK}: events {EVALUATION}")
+        report(f"Importing truth for task {TASK}: events {EVALUATION}")
         machine.command(
             "truth",
             "import",
@@ -89,11 +89,11 @@ def demonstrated(
             "--json",
         )
         task = loaded.tasks().get(TASK)
-        say("Downloading the hits of the eval events, as any user")
+        report("Downloading the hits of the eval events, as any user")
         hits = _download(task, HubDataset(REPO, hub, token=tokens["alice"]), data_dir / "downloads")
-        submissions = tuple(_submit_baselines(task, hits, url, tokens, data_dir, say))
-        orders = order_events(url, tokens, say, computing)
-        say("Auditing the ledger and the totals of usage")
+        submissions = tuple(_submit_baselines(task, hits, url, tokens, data_dir, report))
+        orders = order_events(url, tokens, report, computing)
+        report("Auditing the ledger and the totals of usage")
         machine.command("ledger", "audit")
         yield _outcome(url, hub, tokens, submissions, orders, data_dir)
 
@@ -124,7 +124,7 @@ def _filled(table: pa.Table) -> pa.Table:
 
 
 def _submit_baselines(
-    task: Task, hits: dict[str, pa.Table], url: str, tokens: dict[str, str], data_dir: Path, say: Say
+    task: Task, hits: dict[str, pa.Table], url: str, tokens: dict[str, str], data_dir: Path, report: Report
 ) -> Iterator[Submitted]:
     """Submit every baseline: the simplest by the dataset's maker, each better one by a physicist."""
     baselines = task.baselines()
@@ -132,10 +132,10 @@ def _submit_baselines(
         raise ConfigurationError(f"task {task.card.name!r} shows no baselines")
     for number, (name, reconstruct) in enumerate(baselines.items()):
         user = "collidium" if number == 0 else "alice"
-        say(f"Reconstructing with the {name} baseline")
+        report(f"Reconstructing with the {name} baseline")
         path = data_dir / f"{name}.parquet"
         write_predictions(reconstruct(hits), path)
-        say(f"Submitting it as {user}")
+        report(f"Submitting it as {user}")
         with Client(url, tokens[user]) as client:
             yield Submitted(name, user, client.submit(task.card.name, path))
 

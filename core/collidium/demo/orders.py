@@ -15,7 +15,7 @@ from collidium.pipelines.choice import BUILT_IN, NONE
 from collidium.plugins import Plugins
 
 #: Larger, so that there is something to give back.
-CANCELLED_PRESET: Final = "ttbar-standard"
+CANCELLED_PRESET: Final = "ttbar-dev"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,19 @@ class Ordered:
 
 
 def order_events(
-    url: str, tokens: Mapping[str, str], say: Callable[[str], None], computing: Computing
+    url: str, tokens: Mapping[str, str], report: Callable[[str], None], computing: Computing
 ) -> tuple[Ordered, ...]:
     """Order events and wait for them. Raises CollidiumError where one ends otherwise."""
     with Client(url, tokens["alice"]) as alice, Client(url, tokens["collidium"]) as other:
-        say(f"Ordering events as alice: preset {PRESET}, {computing.description}")
-        first = _ended("completed", alice, alice.simulate(preset=PRESET), say, computing)
-        say("Ordering the same as collidium, to whom it is answered at once")
+        report(f"Ordering events as alice: preset {PRESET}, {computing.description}")
+        first = _ended("completed", alice, alice.simulate(preset=PRESET), report, computing)
+        report("Ordering the same as collidium, to whom it is answered at once")
         again = other.simulate(preset=PRESET)
         if not again.cached or again.request_id != first.request_id:
             raise CollidiumError("the second order was not answered by the first")
-        say(f"Ordering preset {CANCELLED_PRESET} as alice, and cancelling it")
+        report(f"Ordering preset {CANCELLED_PRESET} as alice, and cancelling it")
         third = alice.cancel(alice.simulate(preset=CANCELLED_PRESET).request_id)
-        third = _ended("cancelled", alice, third, say, computing)
+        third = _ended("cancelled", alice, third, report, computing)
     return (
         Ordered("alice", PRESET, first),
         Ordered("collidium", PRESET, again),
@@ -52,7 +52,7 @@ def _ended(
     expected: str,
     client: Client,
     request: SimulationRequest,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     computing: Computing,
 ) -> SimulationRequest:
     """Wait for a request to end, showing its states as they come."""
@@ -61,7 +61,7 @@ def _ended(
     def show(seen: SimulationRequest) -> None:
         if seen.state not in seen_states:
             seen_states.append(seen.state)
-            say(f"Request {seen.request_id} is {seen.state}")
+            report(f"Request {seen.request_id} is {seen.state}")
 
     show(request)
     ended = client.wait(request.request_id, timeout=computing.patience_seconds, on_change=show)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from collidium.errors import ConfigurationError
 from collidium.files.durable import write_once
-from collidium.files.held import sweep
+from collidium.files.held import delete_older, sweep
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 PRIVATE = ("truth", "storage", "uploads", "outputs")
 #: What runners make there once they are used.
 OF_RUNNERS = ("mock-jobs", "container-jobs", "slurm")
+#: Records of jobs, with the last lines of their logs; those of the mock runner from when they began.
+OF_ENDED_JOBS = ("mock-jobs/*", "container-jobs/ended/*", "local-jobs/ended/*")
 
 
 def prepare(settings: Settings) -> None:
     """Make what is missing for its owner alone, close to others what they could read, and sweep.
 
-    A data directory that is there keeps its mode: it may hold other things, too. Raises ConfigurationError
-    when something of it cannot be had.
+    Files that this process makes from now on are for its owner alone. A data directory that is there keeps
+    its mode: it may hold other things, too. Raises ConfigurationError when something of it cannot be had.
     """
+    os.umask(0o077)
     try:
         _prepare(settings)
         _sweep(settings)
@@ -50,14 +53,20 @@ def make_database_file(settings: Settings) -> None:
     """Make the file of an SQLite database when absent, for its owner alone."""
     if path := settings.sqlite_file:
         make_private(path.parent)
-        # SQLite gives its journal the mode of the database.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        make_private_file(path)
         _close_to_others(path)
 
 
 def metrics_directory(settings: Settings) -> Path:
     """Where server processes that share a port count together."""
     return settings.data_dir / "metrics"
+
+
+def sweep_old(settings: Settings, before: float) -> None:
+    """Delete what killed processes left, and records of jobs that ended before, in seconds since 1970."""
+    _sweep(settings)
+    for pattern in OF_ENDED_JOBS:
+        delete_older(settings.data_dir.glob(pattern), before)
 
 
 def _sweep(settings: Settings) -> None:
@@ -70,6 +79,11 @@ def _sweep(settings: Settings) -> None:
 def make_private(directory: Path) -> None:
     """Make a directory for its owner alone; one that is there stays as it is."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def make_private_file(path: Path) -> None:
+    """Make a file for its owner alone when absent. SQLite gives a journal the mode of its database."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def make_secret_file(path: Path, secret: str) -> bool:

@@ -1,6 +1,8 @@
 """What operators do: freeze, ban, grant, and the log of it all."""
 
 from collidium.operations.actions import (
+    READ_FREEZE,
+    SHARE_FREEZE,
     Freeze,
     audit_log,
     ban,
@@ -8,11 +10,12 @@ from collidium.operations.actions import (
     freeze,
     grant,
     is_frozen,
-    is_frozen_until_done,
     record,
 )
 
 __all__ = [
+    "READ_FREEZE",
+    "SHARE_FREEZE",
     "Freeze",
     "audit_log",
     "ban",
@@ -20,6 +23,5 @@ __all__ = [
     "freeze",
     "grant",
     "is_frozen",
-    "is_frozen_until_done",
     "record",
 ]

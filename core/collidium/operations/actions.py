@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.database import connection, transactional
+from collidium.database import Statement, connection, transactional
 from collidium.errors import Conflict
 from collidium.operations import models
 from collidium.operations.models import GlobalConfig
@@ -96,15 +96,12 @@ async def is_frozen() -> bool:
     return (await GlobalConfig.get(name=_ROW)).submissions_frozen
 
 
-@transactional
-async def is_frozen_until_done() -> bool:
-    """Whether submissions are frozen; in a transaction the answer stays true until that ends.
-
-    Many may hold this answer at once. A freeze waits for them, so that after the freeze nothing is
-    accepted that was decided before it.
-    """
-    await _lock("pg_advisory_xact_lock_shared")
-    return await is_frozen()
+#: Whether submissions are frozen, as ``submissions_frozen``. Once SHARE_FREEZE was called, in an earlier
+#: statement of the transaction, that stays true until it ends: many may hold this answer at once, and a
+#: freeze waits for them, so that after it nothing is accepted that was decided before it.
+READ_FREEZE: Final = Statement("SELECT submissions_frozen FROM global_config WHERE name = ?", (_ROW,))
+#: A function of PostgreSQL; on SQLite a transaction is alone anyway.
+SHARE_FREEZE: Final = f"pg_advisory_xact_lock_shared({FREEZE_LOCK})"
 
 
 async def current_freeze() -> Freeze:
@@ -120,7 +117,7 @@ async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
     What is frozen already keeps since when and by whom it is, and takes a new ``note``: the audit log records
     whose it is.
     """
-    await _lock("pg_advisory_xact_lock")
+    await _lock()
     config = await GlobalConfig.get(name=_ROW)
     if not frozen:
         config.frozen_at = config.frozen_by = config.frozen_note = None
@@ -132,11 +129,11 @@ async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
     await config.save()
 
 
-async def _lock(function: str) -> None:
+async def _lock() -> None:
     """Lock the kill switch until the transaction ends; on SQLite a transaction is alone anyway.
 
     Not the row: those that share its lock overtake the one that waits to change it, for as long as others
     come. The queue of an advisory lock is fair.
     """
     if not isinstance(connection(), SqliteClient):
-        await connection().execute_query(f"SELECT {function}({FREEZE_LOCK})")
+        await connection().execute_query(f"SELECT pg_advisory_xact_lock({FREEZE_LOCK})")

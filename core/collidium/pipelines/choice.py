@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from typing import Final
 
 from collidium import plugins
-from collidium.containers.engine import PROGRAMS, Engine, EngineUnavailable, reason
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.production import CannotSimulate, can_simulate
 from collidium.pipelines.runtimes import Containers, Native, Runtime
 from collidium.plugins import Provided
+from collidium.runtime.containers import PROGRAMS, Engine, EngineUnavailable, reason
 
 AUTO: Final = "auto"
 NONE: Final = "none"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from collidium.containers.engine import Engine, EngineRefused, EngineUnavailable, bind, confined
 from collidium.contracts.pipeline import Stage
 from collidium.pipelines.production import CannotSimulate
+from collidium.runtime.containers import Engine, EngineRefused, EngineUnavailable, bind, confined
 
 #: Where a container finds the working directory.
 _WORK: Final = "/simulation"

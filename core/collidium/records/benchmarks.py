@@ -191,6 +191,7 @@ class Submission(Record, frozen=True):
     model_claim: ModelClaim = None
     code_url: str | None = None
     paper_url: str | None = None
+    unranked: Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")] = None
 
 
 class Place(Record, frozen=True):

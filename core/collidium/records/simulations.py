@@ -117,6 +117,9 @@ class OrderLimits(Record, frozen=True):
     pileup: Range
     seed: Range
     default_seed: int
+    publishes: Annotated[
+        bool, Meta(description="Whether the events become a repository, made with the caller's token.")
+    ] = True
 
 
 class Preset(Record, frozen=True):

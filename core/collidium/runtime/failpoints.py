@@ -14,7 +14,6 @@ VARIABLE: Final = "COLLIDIUM_FAILPOINT"
 
 Failpoint = Literal[
     "place.before_charge",
-    "place.after_charge",
     "place.before_commit",
     "place.after_commit",
     "follow.claimed",

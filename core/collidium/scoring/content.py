@@ -65,25 +65,25 @@ def _findings(
     given = None
     if values.null_count:
         nulls = np.asarray(values.is_null())
-        yield "null-value", f"column {name} has nulls; every row needs a value", nulls
+        yield "null-value", "has nulls; every row needs a value", nulls
         given = ~nulls
         values = values.fill_null(
             pa.scalar(events.start if name == "event_id" else 0, pa.int64()).cast(values.type)
         )
     if pa.types.is_floating(values.type):
         finite = np.isfinite(as_numpy(values))
-        yield "non-finite", f"column {name} has numbers that are not finite", ~finite
+        yield "non-finite", "has numbers that are not finite", ~finite
         given = finite if given is None else given & finite
     if name == "event_id" and len(values):
         ids = as_numpy(values)
         # Two passes without a mask: nearly always they are all that is needed.
         if ids.min() < events.start or ids.max() >= events.stop:
-            detail = f"column event_id has events outside of {events.start} to {events.stop - 1}"
+            detail = f"has events outside of {events.start} to {events.stop - 1}"
             yield "unknown-event", detail, (ids < events.start) | (ids >= events.stop)
     if column.bounds != (-inf, inf) and len(values):
         outside = _outside(as_numpy(values), *column.bounds)
         if outside is not None:
-            detail = f"column {name} has values that are not {_in_words(*column.bounds)}"
+            detail = f"has values that are not {_in_words(*column.bounds)}"
             yield OUT_OF_BOUNDS, detail, outside if given is None else outside & given
 
 

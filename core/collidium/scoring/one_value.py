@@ -80,7 +80,7 @@ def within_file(spreads: Spreads) -> Iterator[Problem]:
         if spread.smallest != spread.largest:
             yield Problem(
                 CODE,
-                f"column {name} must have one value in all rows of the file",
+                "must have one value in all rows of the file",
                 name,
                 event_id=spread.largest_row["event_id"],
                 count=spread.rows - spread.smallest_rows,
@@ -99,7 +99,7 @@ def _differing(table: pa.Table, name: str) -> Problem | None:
     shown = np.unique([changes[:MAX_EXAMPLES], changes[:MAX_EXAMPLES] + 1])[:MAX_EXAMPLES]
     return Problem(
         CODE,
-        f"column {name} must have one value in all rows of an event",
+        "must have one value in all rows of an event",
         name,
         event_id=int(changed[0]),
         count=int(rows.sum()),

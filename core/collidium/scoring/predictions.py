@@ -135,23 +135,21 @@ def _problems(request: FooterRequest, schema: pa.Schema, metadata: pq.FileMetaDa
 def _column_problems(request: FooterRequest, schema: pa.Schema) -> Iterator[Problem]:
     card = request.card
     counts = Counter(schema.names)
-    wanted = ", ".join(card.column_names)
+    wanted = f"; the columns are {', '.join(card.column_names)}"  # which only the first problem lists
     for column in card.columns:
         if column.name not in counts:
-            yield Problem(
-                "missing-column", f"column {column.name} is missing; the columns are {wanted}", column.name
-            )
+            yield Problem("missing-column", f"is missing{wanted}", column.name)
+            wanted = ""
         elif counts[column.name] == 1:
             yield from _type_problems(column, schema.field(column.name).type)
     for name, count in counts.items():
         if name not in card.column_names:
             if not _is_refused(request, name):
                 continue
-            yield Problem(
-                "extra-column", f"column {name[:100]} is not asked for; the columns are {wanted}", name[:100]
-            )
+            yield Problem("extra-column", f"is not asked for{wanted}", name[:100])
+            wanted = ""
         elif count > 1:
-            yield Problem("repeated-column", f"column {name} is there {count} times", name)
+            yield Problem("repeated-column", f"is there {count} times", name)
 
 
 def _is_refused(request: FooterRequest, name: str) -> bool:
@@ -164,9 +162,7 @@ def _type_problems(column: Column, stored: pa.DataType) -> Iterator[Problem]:
     if pa.types.is_integer(plain) or (column.kind == "float" and pa.types.is_floating(plain)):
         return
     wanted = "integers" if column.kind == "integer" else "floating-point numbers or integers"
-    yield Problem(
-        "wrong-type", f"column {column.name} must hold {wanted}, not {str(stored)[:100]}", column.name
-    )
+    yield Problem("wrong-type", f"must hold {wanted}, not {str(stored)[:100]}", column.name)
 
 
 def _size_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:

@@ -33,10 +33,10 @@ def merge(problems: Iterable[Problem]) -> list[Problem]:
 def refusal(problems: Iterable[Problem]) -> InvalidInput:
     """Return the error with all problems."""
     merged = merge(problems)
+    detail = f"the predictions have {len(merged)} problems"
     if len(merged) == 1:
-        detail = merged[0].detail
-    else:
-        detail = f"the predictions have {len(merged)} problems; the first: {merged[0].detail}"
+        column = merged[0].column
+        detail = f"column {column}: {merged[0].detail}" if column else merged[0].detail
     return InvalidInput(detail, errors=[as_dict(problem) for problem in merged])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from collidium.contracts.executor import Opaque
 from collidium.contracts.task import Block, EventRange, Problem, Tally, Task
 from collidium.scoring import one_value
 from collidium.scoring.blocks import Span, TruthBlock
@@ -41,8 +43,9 @@ class ScoringJob:
 class ScoringResult:
     """``tallies`` are None where there are problems. ``rows``: how many the job has answered for."""
 
-    #: One for each group of events that the job has a part in, in order of events.
-    tallies: tuple[GroupTally, ...] | None
+    #: Pickled, for :func:`conclude`: a :class:`GroupTally` for each group of events that the job has a part
+    #: in, in order of events. Third-party objects, which no server may load.
+    tallies: Opaque | None
     problems: tuple[Problem, ...]
     rows: int
     #: Of the columns that must have one value in the whole file, of which a job sees a part.
@@ -83,8 +86,10 @@ def score(job: ScoringJob) -> ScoringResult:
                 findings.problems = merge(findings.problems)
             else:
                 tallies += [GroupTally(group, job.task.score(part)) for group, part in by_group(data, groups)]
-    found = None if findings.problems else tuple(merged(job.task, tallies))
-    return ScoringResult(found, tuple(findings.problems), findings.rows, spreads)
+    if findings.problems:
+        return ScoringResult(None, tuple(findings.problems), findings.rows, spreads)
+    found = Opaque(pickle.dumps(merged(job.task, tallies), pickle.HIGHEST_PROTOCOL))
+    return ScoringResult(found, (), findings.rows, spreads)
 
 
 def decode(job: ScoringJob) -> None:
@@ -98,14 +103,15 @@ def decode(job: ScoringJob) -> None:
 
 
 def conclude(
-    request: tuple[Task, Sequence[GroupTally], Sequence[Collection[int] | None]],
+    request: tuple[Task, Sequence[Opaque], Sequence[Collection[int] | None]],
 ) -> tuple[list[Problem], list[Conclusion]]:
-    """Merge tallies, in order of events, and compute the metrics, also of resampled events.
+    """Merge the tallies of all jobs, in order of events, and compute the metrics, also of resampled events.
 
     Once for each of some sets of groups; None is all of them. There are no conclusions where there are
     problems, which the tally of all shows.
     """
-    task, tallies, sets = request
+    task, results, sets = request
+    tallies = [tally for result in results for tally in pickle.loads(result)]  # noqa: S301 -- in a worker
     groups = merged(task, tallies)
     whole = task.merge([part.tally for part in groups])
     if problems := task.check_whole(whole):

@@ -6,6 +6,7 @@ import asyncio
 import resource
 import secrets
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
@@ -17,7 +18,7 @@ from collidium.files.data_directory import make_secret_file
 from collidium.platform import Platform
 from collidium.runtime import logs
 from collidium.server.supervisor import supervise
-from collidium.server.worker import serve_here
+from collidium.server.worker import BACKLOG, keep_secrets, serve_here
 from collidium.settings import Settings
 
 
@@ -39,6 +40,7 @@ def run(settings: Settings) -> None:
         if settings.workers == 1:
             serve_here(settings, listeners, announce)
         else:
+            keep_secrets()
             asyncio.run(_rehearse(settings))
             supervise(settings, listeners, announce)
 
@@ -76,25 +78,29 @@ def ensure_admin_token(settings: Settings) -> Settings:
     return settings.model_copy(update={"admin_token": SecretStr(token)})
 
 
-#: Connections that may wait to be accepted.
-BACKLOG = 1024
 LAST_PORT = 65535
 
 
 def listeners_of(settings: Settings) -> Iterator[socket.socket]:
     """The server's socket, and the one at whose root the local hub is, unless there is none."""
-    yield listen(settings.host, settings.port)
+    seconds = settings.body_timeout_seconds
+    yield listen(settings.host, settings.port, seconds)
     if settings.hub_port == 0 or settings.hub_url:
         return
     port = settings.hub_port or (settings.port and settings.port + 1)
     advice = "the hub's; choose another with PLATFORM_HUB_PORT, or 0 for none"
     if port > LAST_PORT:  # the resolver would take the remainder
         raise ConfigurationError(f"there is no port {port} ({advice})")
-    yield listen(settings.host, port, advice)
+    yield listen(settings.host, port, seconds, advice)
 
 
-def listen(host: str, port: int, advice: str = "choose another with --port, or 0 for any") -> socket.socket:
-    """A listening socket; port 0 takes a free one. Raises ConfigurationError when it cannot be had."""
+def listen(
+    host: str, port: int, seconds: float, advice: str = "choose another with --port, or 0 for any"
+) -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises ConfigurationError when it cannot be had.
+
+    Linux ends its connections when the other side has read nothing for so many ``seconds``.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
@@ -104,6 +110,9 @@ def listen(host: str, port: int, advice: str = "choose another with --port, or 0
     try:
         # A restart need not wait until the last server's connections are forgotten.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "linux":
+            # A time limit on sending could not tell a slow reader from one that does not read.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:

@@ -14,6 +14,8 @@ class WebSession(Model):
     hub_username = fields.CharField(max_length=96)
     # The hub token that acts for the account, encrypted.
     token = fields.TextField()
+    # What the hub granted to it, with spaces between.
+    scopes = fields.TextField(default="")
     begun_at = fields.DatetimeField()
     seen_at = fields.DatetimeField()
     ends_at = fields.DatetimeField()
@@ -30,6 +32,7 @@ class PendingSignIn(Model):
     digest = fields.CharField(max_length=64, primary_key=True)
     redirect_uri = fields.TextField()
     return_to = fields.TextField()
+    scopes = fields.TextField(default="")
     ends_at = fields.DatetimeField()
 
     class Meta(Model.Meta):

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -55,6 +55,8 @@ class Session:
     key: str = field(repr=False)
     #: When it ends at the latest.
     ends_at: datetime
+    #: What the hub granted to the token.
+    scopes: frozenset[str] = frozenset()
 
     @property
     def csrf(self) -> str:
@@ -84,18 +86,22 @@ class Sessions:
         self._clock = clock
 
     @transactional
-    async def begin(self, hub_username: str, token: str, expires_in: float | None = None) -> Session:
+    async def begin(
+        self, hub_username: str, token: str, expires_in: float | None = None, scopes: Iterable[str] = ()
+    ) -> Session:
         """Begin a session under a new key; it ends with its token, in ``expires_in`` seconds."""
         now = self._clock()
         seconds = self._longest.total_seconds()
         if expires_in is not None:
             seconds = max(0.0, min(seconds, expires_in))
-        session = Session(hub_username, token, new_key(), now + timedelta(seconds=seconds))
+        ends_at = now + timedelta(seconds=seconds)
+        session = Session(hub_username, token, new_key(), ends_at, frozenset(scopes))
         await delete(WebSession.filter(Q(ends_at__lte=now) | Q(seen_at__lte=now - self._idle)))
         await WebSession.create(
             digest=digest(session.key),
             hub_username=hub_username,
             token=self._secrets.encrypt(token),
+            scopes=" ".join(sorted(session.scopes)),
             begun_at=now,
             seen_at=now,
             ends_at=session.ends_at,
@@ -119,7 +125,7 @@ class Sessions:
             return None
         if now - row.seen_at > SEEN_PRECISION:
             await WebSession.filter(digest=row.digest, seen_at__lt=now).update(seen_at=now)
-        return Session(row.hub_username, token, key, row.ends_at)
+        return Session(row.hub_username, token, key, row.ends_at, frozenset(row.scopes.split()))
 
     async def end(self, key: str) -> None:
         """Sign out. Idempotent."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
@@ -33,6 +34,8 @@ class PendingSignIn:
     redirect_uri: str
     #: The page of ours on which it goes on.
     return_to: str
+    #: What the hub is asked for.
+    scopes: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -51,14 +54,15 @@ class PendingSignIn:
 
 
 @transactional
-async def begin(redirect_uri: str, return_to: str) -> PendingSignIn:
+async def begin(redirect_uri: str, return_to: str, scopes: Iterable[str] = ()) -> PendingSignIn:
     """Begin a sign-in under a new key."""
-    sign_in = PendingSignIn(new_key(), redirect_uri, return_to)
+    sign_in = PendingSignIn(new_key(), redirect_uri, return_to, tuple(scopes))
     await delete(models.PendingSignIn.filter(ends_at__lte=now()))
     await models.PendingSignIn.create(
         digest=digest(sign_in.key),
         redirect_uri=redirect_uri,
         return_to=return_to,
+        scopes=" ".join(sign_in.scopes),
         ends_at=now() + timedelta(seconds=PENDING_SECONDS),
     )
     return sign_in
@@ -73,7 +77,9 @@ async def finish(key: str, state: str) -> PendingSignIn | None:
     if row is None:
         return None
     await row.delete()
-    return PendingSignIn(key, row.redirect_uri, row.return_to) if row.ends_at > now() else None
+    if row.ends_at <= now():
+        return None
+    return PendingSignIn(key, row.redirect_uri, row.return_to, tuple(row.scopes.split()))
 
 
 async def count_attempt(kind: str, address: str, per_minute: int) -> None:

@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from collidium.settings.values import CommaList, sqlite_path, words
+from collidium.settings.values import GIBIBYTE, CommaList, sqlite_path, words
 
 
 def default_data_dir() -> Path:
@@ -35,6 +35,11 @@ class GeneralSettings(BaseSettings):
         "server's port + 1.",
     )
     workers: int = Field(1, ge=1, le=64, description="Server processes that share the ports.")
+    hub_quota_bytes: int = Field(
+        100 * GIBIBYTE,
+        ge=0,
+        description="Maximum bytes of the repositories of one account on the local hub.",
+    )
     hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")
     identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
     storage: str = Field("local", description="Storage backend that keeps files.")
@@ -51,6 +56,12 @@ class GeneralSettings(BaseSettings):
     plugins_blocked: CommaList = Field((), description="Entry points not to load, separated by commas.")
     admin_token: SecretStr | None = Field(
         None, validation_alias="ADMIN_TOKEN", description="Secret of the admin endpoints; closed without it."
+    )
+    metrics_token: SecretStr | None = Field(
+        None,
+        min_length=1,
+        description="Token with which /metrics is read, as `Authorization: Bearer TOKEN`; the admin token in "
+        "X-Admin-Token reads it, too.",
     )
     cors_origins: CommaList = Field((), description="Origins allowed to call from browsers, or *.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
@@ -79,12 +90,23 @@ class GeneralSettings(BaseSettings):
     identity_timeout_seconds: float = Field(
         5, gt=0, le=60, description="How long to wait for the hub's answer about a token."
     )
+    retention_days: float = Field(
+        90,
+        ge=7,
+        le=36_500,
+        description="How long ended webhook deliveries, records and logs of ended jobs of this machine, and "
+        "downloads that were broken off are kept; the ledger and submissions are for ever.",
+    )
     signup_grant: Decimal = Field(
         Decimal(10), ge=0, decimal_places=3, description="Credits granted at the first sign-in."
     )
     max_body_bytes: int = Field(64 * 1024, gt=0, description="Largest body of a request that brings no file.")
     body_timeout_seconds: float = Field(
-        60, gt=0, description="How long a body may stand still before its request is given up."
+        60,
+        gt=0,
+        le=86_400,
+        description="How long the body of a request may stand still, or that of a response be unread, before "
+        "its connection is given up.",
     )
 
     @field_validator("plugins_blocked", "cors_origins", mode="before")

@@ -25,9 +25,13 @@ class WebSettings(BaseSettings):
     oauth_client_secret: SecretStr | None = Field(
         None, description="Secret of that application; not set: a public client, protected by PKCE alone."
     )
-    oauth_scopes: CommaList = Field(
-        ("openid", "profile", "read-repos", "write-repos", "manage-repos"),
-        description="What signing in asks the hub for.",
+    oauth_scopes: CommaList = Field(("openid", "profile"), description="What signing in asks the hub for.")
+    oauth_order_scopes: CommaList = Field(
+        ("manage-repos",),
+        description="What ordering events asks for in addition: they become a repository of the account.",
+    )
+    oauth_link_scopes: CommaList = Field(
+        ("read-repos",), description="What linking a private model asks for in addition."
     )
     oauth_redirect_uris: CommaList = Field(
         (),
@@ -48,7 +52,9 @@ class WebSettings(BaseSettings):
         description="Proxies in front of the server, one behind another, whose X-Forwarded-For is trusted.",
     )
 
-    @field_validator("oauth_scopes", "oauth_redirect_uris", mode="before")
+    @field_validator(
+        "oauth_scopes", "oauth_order_scopes", "oauth_link_scopes", "oauth_redirect_uris", mode="before"
+    )
     @classmethod
     def _split_words(cls, value: object) -> object:
         return words(value)

@@ -43,6 +43,7 @@ def limits(settings: Settings) -> OrderLimits:
     return OrderLimits(
         channels=tuple(sorted(settings.channels)),
         default_seed=DEFAULT_SEED,
+        publishes=settings.run_mode != "mock",
         **{name: Range(*ends) for name, ends in ranges.items()},
     )
 
@@ -89,12 +90,10 @@ def node_hours_used(row: SimulationRequest, ending: Ending) -> Decimal:
 def credits_kept(row: SimulationRequest, ending: Ending) -> Decimal:
     """The credits that stay charged; the others are refunded.
 
-    A completed request costs what was charged, a failed one nothing, and a cancelled one nothing if the
-    runner cancelled it. If its owner cancelled it, or brought its failure about, it costs what it used.
+    A completed request costs what it used, at most what was charged, and so does one that its owner cancelled
+    or made fail. Any other costs nothing.
     """
-    if ending.state == State.COMPLETED:
-        return row.credits_charged
     cancelled = ending.state == State.CANCELLED and row.cancel_requested_at is not None
-    if cancelled or ending.caused_by_owner:
+    if ending.state == State.COMPLETED or cancelled or ending.caused_by_owner:
         return min(node_hours_used(row, ending), row.credits_charged)
     return Decimal(0)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
-from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, operations, outbox, records
 from collidium.accounts import idempotency
-from collidium.database import on_commit, transactional
+from collidium.database import Statement, insertion, loaded, on_commit, together, transactional_at_once
 from collidium.errors import Forbidden, TooManyRequests, Unavailable
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.platform import Platform
     from collidium.settings import Settings
-
-#: How many completed requests are looked at for one whose owner is not banned.
-CANDIDATES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,45 +62,54 @@ async def place(
     return placed
 
 
-@transactional
+@transactional_at_once
 async def _place(
     platform: Platform, account: AccountView, order: Order, delivery: DeliveryOptions
 ) -> records.SimulationRequest:
+    """Decide in three steps, a round trip each: lock, read, write."""
+    settings, owner, key = platform.settings, _owner(account), delivery.idempotency_key
+    question = _question(order, delivery) if key else None
+    config_hash = order.config_hash(settings.pipeline_version)
     # First what many read, then the account: everywhere in this order, to avoid deadlocks.
-    frozen = await operations.is_frozen_until_done()
-    await accounts.require_not_banned(account.id)
-    if answered := await _answered_before(account, order, delivery):
-        return answered
-    if found := await _completed(platform, account, order):
-        return await _from_cache(account, delivery, found)
-    settings = platform.settings
+    locked = await together(
+        accounts.locked(account.id, operations.SHARE_FREEZE), *idempotency.claim(owner, key, question)
+    )
+    if locked["banned"]:
+        raise accounts.banned_error(account.hub_username)
+    if known := idempotency.answer_in(locked, question):
+        row = await SimulationRequest.get(request_id=known["request"])
+        return await _answer(row, cached=known["cached"])
+    kept = await together(operations.READ_FREEZE, _reading(platform, account, config_hash))
+    if kept["same"] is not None:
+        return await _from_cache(account, delivery, await SimulationRequest.get(id=kept["same"]))
     check(order, settings)
     if delivery.token_is_read_only and not platform.runner.is_mock:
         raise Forbidden(
             "the events are published with your token, which may only read: use one that may write"
         )
-    await require_room(account.id, settings)
+    _require_room(kept, settings)
     if delivery.webhook_url is not None:
         await outbox.require_secret(account.id)
-    if frozen:
+    if kept["submissions_frozen"]:
         raise Unavailable("new simulation requests are not accepted now; try again later", retry_after=600)
-    row = _new_row(platform, account, order, delivery)
+    row = _new_row(platform, account, order, config_hash, delivery)
     reached("place.before_charge")
-    await accounts.post(
-        account.id, -row.credits_charged, reason="simulation_charge", reference=row.request_id
+    charge = accounts.charge(
+        *(account.id, Decimal(locked["credits"]), -row.credits_charged),
+        reason="simulation_charge",
+        reference=row.request_id,
     )
-    reached("place.after_charge")
-    await totals.add_request(row, settings.monthly_node_hours)
-    await row.save(force_create=True)
-    first_line = await transitions.begin_history(row)
-    await _remember(account, delivery, row, cached=False)
+    written = await together(
+        *totals.add_request(row), *charge, insertion(row), *_remembered(account, delivery, row, cached=False)
+    )
+    totals.check_month(written, settings.monthly_node_hours)
     on_commit(transitions.CHANGED.notify)
     reached("place.before_commit")
-    return view(row, [first_line])
+    return view(row, [])
 
 
 def _new_row(
-    platform: Platform, account: AccountView, order: Order, delivery: DeliveryOptions
+    platform: Platform, account: AccountView, order: Order, config_hash: str, delivery: DeliveryOptions
 ) -> SimulationRequest:
     settings, moment = platform.settings, now()
     price = estimate(order, settings)
@@ -114,7 +120,7 @@ def _new_row(
         hub_username=account.hub_username,
         **asdict(order),
         pipeline_version=settings.pipeline_version,
-        config_hash=order.config_hash(settings.pipeline_version),
+        config_hash=config_hash,
         private=delivery.private,
         webhook_url=delivery.webhook_url,
         state=State.QUEUED,
@@ -137,34 +143,37 @@ def _new_row(
 # -- answers without charge --------------------------------------------------------------------------
 
 
-async def _answered_before(
-    account: AccountView, order: Order, delivery: DeliveryOptions
-) -> records.SimulationRequest | None:
-    known = await idempotency.recall(_owner(account), delivery.idempotency_key, _question(order, delivery))
-    if known is None:
-        return None
-    row = await SimulationRequest.get(id=known["request"])
-    return await _answer(row, cached=known["cached"])
+def _reading(platform: Platform, account: AccountView, config_hash: str) -> Statement:
+    """What limits and repetition go by, of one moment.
 
-
-async def _completed(platform: Platform, account: AccountView, order: Order) -> SimulationRequest | None:
-    """A completed request that gave the same events lately, unless it is another account's private one."""
+    ``oldest`` is the oldest of as many orders as fit into the window of a burst, ``same`` a completed request
+    that gave the same events lately, unless it is another account's private one.
+    """
     settings = platform.settings
-    rows = (
-        await SimulationRequest.filter(
-            Q(private=False) | Q(account_id=account.id),
-            config_hash=order.config_hash(settings.pipeline_version),
-            state=State.COMPLETED,
-            finished_at__gt=now() - timedelta(days=settings.dedup_days),
+    return Statement(
+        _READ,
+        (
+            *(account.id, now() - timedelta(seconds=settings.burst_seconds), settings.burst_requests - 1),
+            account.id,
+            config_hash,
+            now() - timedelta(days=settings.dedup_days),
             # What a mock made is no answer to a real order, nor the other way round.
-            is_mock=platform.runner.is_mock,
-        )
-        .order_by("-finished_at")
-        .limit(CANDIDATES)
+            platform.runner.is_mock,
+            account.id,
+        ),
     )
-    # Who was banned still owns what was published for them.
-    banned = await accounts.banned_among({row.account_id for row in rows} - {account.id})
-    return next((row for row in rows if row.account_id not in banned), None)
+
+
+# Who was banned still owns what was published for them.
+_READ: Final = f"""SELECT
+    (SELECT created_at FROM simulation_requests WHERE account_id = ? AND created_at > ?
+     ORDER BY created_at DESC LIMIT 1 OFFSET ?) AS oldest,
+    (SELECT COUNT(*) FROM simulation_requests
+     WHERE account_id = ? AND state IN ('queued', 'running')) AS unfinished,
+    (SELECT id FROM (SELECT id, account_id AS owner, private, finished_at FROM simulation_requests
+        WHERE config_hash = ? AND state = 'completed' AND finished_at > ? AND is_mock = ?) AS made
+     WHERE owner = ? OR NOT (private OR {accounts.IS_BANNED}) ORDER BY finished_at DESC LIMIT 1) AS same
+"""  # noqa: S608 -- constants
 
 
 async def _from_cache(
@@ -172,7 +181,7 @@ async def _from_cache(
 ) -> records.SimulationRequest:
     if found.account_id != account.id:
         await Reader.bulk_create([Reader(request_id=found.id, account_id=account.id)], ignore_conflicts=True)
-    await _remember(account, delivery, found, cached=True)
+    await together(*_remembered(account, delivery, found, cached=True))
     return await _answer(found, cached=True)
 
 
@@ -181,11 +190,11 @@ async def _answer(row: SimulationRequest, *, cached: bool) -> records.Simulation
     return structs.replace(request, credits_charged=Decimal(0), cached=True) if cached else request
 
 
-async def _remember(
+def _remembered(
     account: AccountView, delivery: DeliveryOptions, row: SimulationRequest, *, cached: bool
-) -> None:
-    answer = {"request": row.id, "cached": cached}
-    await idempotency.remember(_owner(account), delivery.idempotency_key, answer)
+) -> list[Statement]:
+    answer = {"request": row.request_id, "cached": cached}
+    return idempotency.keep(_owner(account), delivery.idempotency_key, answer)
 
 
 def _owner(account: AccountView) -> str:
@@ -196,28 +205,17 @@ def _question(order: Order, delivery: DeliveryOptions) -> dict[str, object]:
     return asdict(order) | {"private": delivery.private, "webhook_url": delivery.webhook_url}
 
 
-async def require_room(account_id: int, settings: Settings) -> None:
-    """Raise TooManyRequests when the account has ordered too much of late, or has too much under way.
-
-    Call it in the transaction that orders, with the account's row locked.
-    """
-    window = timedelta(seconds=settings.burst_seconds)
-    # The oldest of as many as fit into the window: once it leaves the window there is room again.
-    oldest = (
-        await SimulationRequest.filter(account_id=account_id, created_at__gt=now() - window)
-        .order_by("-created_at")
-        .offset(settings.burst_requests - 1)
-        .only("id", "created_at")
-        .first()
-    )
-    if oldest is not None:
-        wait = oldest.created_at + window - now()
+def _require_room(kept: Mapping[str, Any], settings: Settings) -> None:
+    """Raise TooManyRequests when the account has ordered too much of late, or has too much under way."""
+    if kept["oldest"] is not None:
+        # Once it leaves the window there is room again.
+        oldest = loaded(SimulationRequest, "created_at", kept["oldest"])
+        wait = oldest + timedelta(seconds=settings.burst_seconds) - now()
         raise TooManyRequests(
             f"an account orders at most {settings.burst_requests} times in {settings.burst_seconds:g} s",
             retry_after=max(1, ceil(wait.total_seconds())),
         )
-    unfinished = SimulationRequest.filter(account_id=account_id, state__in=[State.QUEUED, State.RUNNING])
-    if await unfinished.count() >= settings.unfinished_requests:
+    if kept["unfinished"] >= settings.unfinished_requests:
         raise TooManyRequests(
             f"an account has at most {settings.unfinished_requests} unfinished requests; wait for one to end",
             retry_after=60,

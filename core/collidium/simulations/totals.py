@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Final
 
 from tortoise.expressions import F
 from tortoise.functions import Count
 from tortoise.timezone import now
 
-from collidium.database import connection, transactional
+from collidium.database import Statement, connection, transactional
 from collidium.errors import TooManyRequests
 from collidium.simulations.models import SimulationRequest, State, UsageTotal
 
@@ -29,28 +30,35 @@ class TotalMismatch:
     counted: str
 
 
-async def add_request(row: SimulationRequest, monthly_node_hours: Decimal) -> None:
-    """Count a new request with its estimate; raises TooManyRequests when the month has no room for it.
+def add_request(row: SimulationRequest) -> list[Statement]:
+    """The statements that count a new request with its estimate; :func:`check_month` gets their row.
 
-    Call it in the transaction that writes the request: it locks the month until that ends.
+    For the transaction that writes the request: they lock the month until that ends.
     """
-    month = await _locked_month(month_of(row.created_at))
     milli = _milli(row.node_hours)
-    if month.milli_node_hours + milli > monthly_node_hours * MILLI:
+    month, *others = ([_id(*total), *total, 1, milli, 0, 0] for total in _of(row))
+    return [
+        Statement(f"{_COUNTED.format(rows=_ROW)} RETURNING milli_node_hours", month),
+        # Without a row to return, so that the month is first.
+        Statement(_COUNTED.format(rows=", ".join([_ROW] * len(others))), [*chain.from_iterable(others)]),
+    ]
+
+
+_ROW: Final = "(?, ?, ?, ?, ?, ?, ?, ?)"
+_COUNTED: Final = """
+INSERT INTO usage_totals (id, kind, period, key, requests, milli_node_hours, finished, failed) VALUES {rows}
+ON CONFLICT (id) DO UPDATE SET requests = usage_totals.requests + 1,
+    milli_node_hours = usage_totals.milli_node_hours + excluded.milli_node_hours
+"""
+
+
+def check_month(row: Mapping[str, Any], monthly_node_hours: Decimal) -> None:
+    """Raise TooManyRequests when the month had no room for a request that was added."""
+    if row["milli_node_hours"] > monthly_node_hours * MILLI:
         raise TooManyRequests(
             "the platform's node-hours for this month are used up; try again next month",
             retry_after=_seconds_to_next_month(now()),
         )
-    totals = {total.id: total for total in _of(row)}
-    kept = UsageTotal.filter(id__in=list(totals))
-    more = {"requests": F("requests") + 1, "milli_node_hours": F("milli_node_hours") + milli}
-    if await kept.update(**more) < len(totals):
-        # The first of a day, or of an account's month; no other is made while the month is locked.
-        for known in await kept.values_list("id", flat=True):
-            del totals[str(known)]
-        for total in totals.values():
-            total.requests, total.milli_node_hours = 1, milli
-        await UsageTotal.bulk_create(totals.values())
 
 
 async def end_request(row: SimulationRequest, used: Decimal, *, failed: bool) -> None:
@@ -63,7 +71,7 @@ async def end_request(row: SimulationRequest, used: Decimal, *, failed: bool) ->
         await _locked_month(month)
     difference = _milli(used) - _milli(row.node_hours)
     if difference:
-        await UsageTotal.filter(id__in=[total.id for total in _of(row)]).update(
+        await UsageTotal.filter(id__in=[_id(*total) for total in _of(row)]).update(
             milli_node_hours=F("milli_node_hours") + difference
         )
     await UsageTotal.filter(id=_id("month", ended)).update(
@@ -113,14 +121,14 @@ async def _locked_month(month: str) -> UsageTotal:
     return total
 
 
-def _of(row: SimulationRequest) -> list[UsageTotal]:
-    """The totals that a request counts for: those of the month and day in which it was ordered."""
+def _of(row: SimulationRequest) -> list[tuple[str, str, str]]:
+    """The totals that a request counts for, by kind, period and key: those of when it was ordered."""
     month = row.created_day[:7]
     return [
-        _total("month", month),
-        _total("day", row.created_day),
-        _total("channel", month, row.channel),
-        _total("account", month, row.hub_username),
+        ("month", month, ""),
+        ("day", row.created_day, ""),
+        ("channel", month, row.channel),
+        ("account", month, row.hub_username),
     ]
 
 

@@ -24,6 +24,7 @@ from tortoise.timezone import now
 from collidium import accounts, outbox, records
 from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
+from collidium.database.connections import RowByKey
 from collidium.errors import Conflict
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import Backoff, WakeSignal
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BACKOFF: Final = Backoff()
+_lines: Final = RowByKey(HistoryLine, "request_id", order="id")
 #: Notified when there is something to do for who follows requests in this process.
 CHANGED: Final = WakeSignal()
 #: Most lines of a timeline, but for the states that are still to come: some runners find new words for ever.
@@ -199,13 +201,8 @@ async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> records
 
 
 async def history_of(row: SimulationRequest) -> list[HistoryLine]:
-    """The timeline of a request, oldest first."""
-    return await HistoryLine.filter(request_id=row.id).order_by("id")
-
-
-async def begin_history(row: SimulationRequest) -> HistoryLine:
-    """The first line of a request's timeline."""
-    return await HistoryLine.create(request_id=row.id, at=row.created_at, state=row.state)
+    """What has happened to a request since it was ordered, oldest first."""
+    return await _lines.all(row.id)
 
 
 async def _held(claimed: SimulationRequest) -> SimulationRequest:
@@ -323,8 +320,8 @@ async def mark_running(lease: str, request_ids: Sequence[str], again: timedelta,
 # -- what is seen of it ----------------------------------------------------------------------------------
 
 
-def view(row: SimulationRequest, history: Sequence[HistoryLine] = ()) -> records.SimulationRequest:
-    """Return the record of a request for its owner and readers; lists go without ``history``."""
+def view(row: SimulationRequest, history: Sequence[HistoryLine] | None = None) -> records.SimulationRequest:
+    """Return the record of a request for its owner and readers; lists go without a timeline."""
     return records.SimulationRequest.of(row, **_derived(row, history))
 
 
@@ -333,10 +330,11 @@ def operator_view(row: SimulationRequest, history: Sequence[HistoryLine]) -> rec
     return records.OperatedRequest.of(row, runner_handle=row.handle, **_derived(row, history))
 
 
-def _derived(row: SimulationRequest, history: Sequence[HistoryLine]) -> dict[str, Any]:
+def _derived(row: SimulationRequest, history: Sequence[HistoryLine] | None) -> dict[str, Any]:
+    first = records.Moment(at=row.created_at, state=State.QUEUED, reason=None)
     return {
         "estimated_completion_seconds": max(1, round(row.node_seconds)),
         "cancel_requested": row.cancel_requested_at is not None,
         "output_is_mock": row.is_mock and row.output_hub_repo is not None,
-        "timeline": tuple(records.Moment.of(line) for line in history),
+        "timeline": () if history is None else (first, *map(records.Moment.of, history)),
     }

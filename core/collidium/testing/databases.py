@@ -28,7 +28,7 @@ class Databases(Protocol):
         ...
 
     def copy(self, url: str) -> AbstractContextManager[str]:
-        """The address of a copy of a database that nobody is connected to, dropped on leaving."""
+        """The address of a copy of a database without connections, dropped on leaving."""
         ...
 
 

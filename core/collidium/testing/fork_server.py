@@ -126,7 +126,7 @@ def fork_server() -> ForkServer:
 
 
 def _serve(connection: socket.socket) -> None:
-    """Fork and reap until nobody is there to ask; the kernel then ends what was forked."""
+    """Fork and reap until all callers have gone; the kernel then ends what was forked."""
     _import()
     while True:
         message, files, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES, 2)
@@ -187,7 +187,7 @@ def _import() -> None:
     """All of the platform and of its plugins: which of it a server or a command needs changes too often."""
     plugins = {point.module.partition(".")[0] for point in entry_points(group="collidium")}
     for root in ("collidium", *plugins):
-        with suppress(Exception):  # it is reported by whoever asks for it
+        with suppress(Exception):  # the caller that asks for it reports it
             _import_all(importlib.import_module(root))
     with suppress(ImportError):
         importlib.import_module("pandas")  # pyarrow does, where it is installed

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import pytest
 
-from collidium.testing import environment
+from collidium.testing import processes
 from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
 from collidium.testing.postgres import PostgresServer
 from collidium.testing.server import ServerProcess
@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_home] = home
     config.stash[_environment_before] = dict(os.environ)
     config.addinivalue_line("markers", "database: set on every test that uses a database; not by hand")
-    isolated = environment.isolated_environment(home)
+    isolated = processes.isolated_environment(home)
     # The interpreter's and pytest's own look-ups keep the caller's home; only the caches move.
     isolated["HOME"] = os.environ.get("HOME", str(home))
     _replace_environment(isolated)
@@ -128,7 +128,7 @@ def migrated_database_url(_databases: Databases) -> Iterator[str]:
 @pytest.fixture
 def isolated_environment(tmp_path: Path) -> dict[str, str]:
     """Environment for a subprocess: a home, caches and a data directory below ``tmp_path``."""
-    return environment.isolated_environment(tmp_path, {"PLATFORM_DATA_DIR": str(tmp_path / "data")})
+    return processes.isolated_environment(tmp_path, {"PLATFORM_DATA_DIR": str(tmp_path / "data")})
 
 
 @pytest.fixture

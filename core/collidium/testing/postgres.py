@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from collidium.testing.processes import end_with_parent, wait_until
 
-#: Superuser of the throwaway cluster; whoever reaches the socket is trusted.
+#: Superuser of the throwaway cluster; every client of the socket is trusted.
 USER = "app"
 
 _PROGRAMS = ("initdb", "postgres")
@@ -33,7 +33,7 @@ _SERVER_OPTIONS = {
     "listen_addresses": "",
     "max_connections": "200",
     "shared_buffers": "32MB",
-    # Nobody will ask for this data after a crash.
+    # This data is not needed after a crash.
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
@@ -44,7 +44,7 @@ _SERVER_OPTIONS = {
 class NoPostgres(RuntimeError):
     """PostgreSQL's programs are not on this machine.
 
-    The suite runs on PostgreSQL too, so it fails without it rather than testing less than it says.
+    The suite runs on PostgreSQL too, so it fails without it rather than testing less than it promises.
     """
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ class PostgresServer:
         return name
 
     def drop(self, database: str) -> None:
-        """Drop a database, throwing out whoever is still connected."""
+        """Drop a database, closing its connections."""
         self._execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
 
     @property
@@ -168,7 +168,7 @@ class PostgresServer:
         wait_until(lambda: _accepts_connections(self._data), self._process, 30, self._log)
 
     def stop(self) -> None:
-        """End it as an operator does who restarts it: whoever is connected is thrown out, in the middle."""
+        """End it as an operator does who restarts it: open connections are closed, in the middle."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait()
 
@@ -193,7 +193,7 @@ class PostgresServer:
         package = programs.parents[1]
         if package.name not in _WHEELS:
             raise RuntimeError(f"PostgreSQL runs as another user than root, who cannot reach {programs}")
-        # A wheel's programs find their libraries in a folder beside the package: copy both.
+        # A wheel's programs find their libraries in a folder next to the package: copy both.
         for folder in (package, package.with_name(f"{package.name}.libs")):
             shutil.copytree(folder, self.directory / "wheel" / folder.name, symlinks=True)
         return self.directory / "wheel" / programs.relative_to(package.parent)

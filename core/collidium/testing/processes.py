@@ -1,11 +1,13 @@
-"""Child processes that never outlive the tests that started them."""
+"""Child processes of tests: without settings, tokens and caches of the caller, and ended with the tests."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from signal import SIGKILL
 from time import monotonic
 from typing import Protocol
@@ -49,3 +51,28 @@ def wait_until(
         except subprocess.TimeoutExpired:
             continue
         raise RuntimeError(f"ended with exit code {code} before it was ready: {describe()}")
+
+
+#: Settings, tokens and caches of the person who runs the tests.
+_PRIVATE_PREFIXES = ("PLATFORM_", "HF_", "HUGGING", "XDG_", "COLLIDERML_", "PG")
+_PRIVATE_NAMES = frozenset({"ADMIN_TOKEN"})
+#: Loopback never goes through the caller's proxy.
+_LOOPBACK = "127.0.0.1,localhost,::1"
+
+
+def is_private(name: str) -> bool:
+    """Whether the environment variable may carry the caller's own settings into a test."""
+    upper = name.upper()
+    return upper in _PRIVATE_NAMES or upper.startswith(_PRIVATE_PREFIXES)
+
+
+def isolated_environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The caller's environment without anything private, with its home in ``home``, plus ``extra``."""
+    kept = {name: value for name, value in os.environ.items() if not is_private(name)}
+    return kept | {
+        "HOME": str(home),
+        "HF_HOME": str(home / "huggingface"),
+        "NO_PROXY": _LOOPBACK,
+        "no_proxy": _LOOPBACK,
+        **(extra or {}),
+    }

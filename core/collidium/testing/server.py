@@ -16,9 +16,8 @@ from typing import IO, Self
 
 import httpx
 
-from collidium.testing.environment import isolated_environment
 from collidium.testing.fork_server import fork_server
-from collidium.testing.processes import Process, end_with_parent, wait_until
+from collidium.testing.processes import Process, end_with_parent, isolated_environment, wait_until
 
 #: How a test calls the command: on the interpreter that runs the test.
 COLLIDIUM = (sys.executable, "-m", "collidium")
@@ -73,9 +72,9 @@ class ServerProcess:
     # -- life -----------------------------------------------------------------------------------------
 
     def start(self, *options: str, port: int = 0) -> None:
-        """Start it and return when ``/readyz`` says yes; ``options`` go to ``collidium serve``.
+        """Start it and return when it is ready; ``options`` go to ``collidium serve``.
 
-        Where ``port`` is given, the hub has no port of its own: the next one may be anybody's.
+        Where ``port`` is given, the hub has no port of its own: the next one may be taken.
         """
         command = [*self.program, "serve", "--port", str(port), *options]
         environment = ({"PLATFORM_HUB_PORT": "0"} if port else {}) | self.environment

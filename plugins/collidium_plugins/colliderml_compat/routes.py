@@ -9,36 +9,36 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, cast
 
-from pydantic import field_validator
-from quart import Blueprint, Response, current_app
-from quart_schema import validate_querystring
+from quart import Blueprint, Response, current_app, request
+from werkzeug.datastructures import MultiDict
 
 from collidium.api.answers import JSON, answer
-from collidium.api.authentication import caller, require_operator, signed_in
+from collidium.api.authentication import require_operator
 from collidium.api.benchmarks import received_submission
 from collidium.api.context import platform
-from collidium.api.schemas import RequestsQuery
-from collidium.api.simulations import listed
+from collidium.api.schemas import ChannelBody
+from collidium.api.simulations import ordered
 from collidium_plugins.colliderml_compat import names, operators
-from collidium_plugins.colliderml_compat.datasets import TaggedDatasets
 
 PREFIX: Final = "/compat/colliderml"
 
 
-class TheirRequestsQuery(RequestsQuery):
-    """Which of the caller's requests are listed."""
+class TheirOrder(ChannelBody):
+    """An order, by default without pileup."""
 
-    @field_validator("state", mode="before")
-    @classmethod
-    def _state_here(cls, state: object) -> object:
-        return names.STATES.get(state, state) if isinstance(state, str) else state
+    pileup: int = 0
 
 
-@signed_in
-@validate_querystring(TheirRequestsQuery)
-async def requests(query_args: TheirRequestsQuery) -> Response:
-    """The caller's simulation requests, newest first."""
-    return await listed(query_args, await caller())
+async def simulate() -> Response:
+    """Order simulated events."""
+    return await ordered(TheirOrder)
+
+
+async def datasets() -> Response:
+    """Names of the configs of public datasets with the platform's tag, as the client loads them."""
+    found = await platform().event_display.datasets()
+    configs = dict.fromkeys(entry.config for entry in found.entries if not entry.sample)
+    return Response(json.dumps(list(configs)), content_type=JSON)
 
 
 async def submit(task: str) -> Response:
@@ -62,9 +62,10 @@ ROUTES: Final = (
     Route("GET", "/healthz", "health.healthz"),
     Route("GET", "/v1/me", "accounts.me"),
     Route("GET", "/v1/me/transactions", "accounts.transactions"),
-    Route("POST", "/v1/simulate", "simulations.simulate", names.request_record),
-    Route("GET", "/v1/requests", requests, names.request_record),
+    Route("POST", "/v1/simulate", simulate, names.request_record),
+    Route("GET", "/v1/requests", "simulations.requests", names.request_record),
     Route("GET", "/v1/requests/<request_id>", "simulations.find", names.request_record),
+    Route("GET", "/v1/datasets", datasets),
     Route("GET", "/v1/benchmark/tasks", "benchmarks.tasks", names.task),
     Route("POST", "/v1/benchmark/<task>/submit", submit),
     Route("GET", "/v1/leaderboard/<task>", "leaderboards.leaderboard", names.place),
@@ -72,29 +73,28 @@ ROUTES: Final = (
     Route("POST", "/admin/ban", operators.ban),
     Route("POST", "/admin/freeze", operators.freeze),
     Route("GET", "/admin/usage", "admin.reports.usage", names.usage),
+    Route("GET", "/admin/analytics/channels", "admin.reports.channels", names.channel),
+    Route("GET", "/admin/analytics/daily", "admin.reports.daily", names.day),
+    Route("GET", "/admin/analytics/failures", "admin.reports.failures", names.failures),
 )
 
 
 def make_blueprint() -> Blueprint:
-    """The calls of the table, and the list of datasets, which alone remembers something."""
+    """The calls of the table."""
     blueprint = Blueprint("colliderml_compat", __name__, url_prefix=PREFIX)
     for number, route in enumerate(ROUTES):
         view = partial(_answer, route)
         blueprint.add_url_rule(route.path, f"route_{number}", view, methods=[route.method])
-    tagged = TaggedDatasets()
-
-    @blueprint.get("/v1/datasets")
-    async def datasets() -> Response:
-        settings = platform().settings
-        found = await tagged.names(settings.hub, settings.platform_tag)
-        return Response(json.dumps(found), content_type=JSON)
-
     return blueprint
 
 
 async def _answer(route: Route, **arguments: str) -> Response:
     if route.path.startswith("/admin/"):
         require_operator()  # as the platform's own: before anything of the request is read
+    query = request.args.items(multi=True)
+    request.args = MultiDict((name, names.query(name, value)) for name, value in query)
+    if "request_id" in arguments:  # which may be written as a UUID there
+        arguments["request_id"] = arguments["request_id"].replace("-", "")
     handler = current_app.view_functions[route.handler] if isinstance(route.handler, str) else route.handler
     response = cast(Response, await current_app.ensure_async(handler)(**arguments))
     if response.status_code != HTTPStatus.NOT_MODIFIED:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from collidium.contracts.tables import flatten, list_lengths, positions_in_event
 from collidium.datasets.schemas import ECAL_CODE, SAMPLING
 from collidium.errors import UnusableDataset
-from collidium_plugins.jet_finder.vectors import FourVectors, Integers
+from collidium_plugins.jet_finder.clustering import FourVectors, Integers
 
 #: Cells with less energy than this, GeV, are not clustered.
 MIN_ENERGY: Final = 0.02

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from collidium.contracts.tables import list_lengths
 from collidium.errors import UnusableDataset
+from collidium_plugins.jet_finder.clustering import FourVectors
 from collidium_plugins.jet_finder.deposits import flat_columns
-from collidium_plugins.jet_finder.vectors import FourVectors
 
 BOTTOM: Final = 5
 CHARM: Final = 4

@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from collidium.contracts.tables import nested, positions_in_event
 from collidium.datasets.schemas import SCHEMAS
-from collidium_plugins.jet_finder.clustering import anti_kt, towers
+from collidium_plugins.jet_finder.clustering import FourVectors, Integers, anti_kt, towers
 from collidium_plugins.jet_finder.deposits import deposits
 from collidium_plugins.jet_finder.flavour import Hadrons, heavy_hadrons, strongest
-from collidium_plugins.jet_finder.vectors import FourVectors, Integers
 
 #: Jets that are kept: transverse momentum, GeV, and absolute pseudorapidity, that of the tracker.
 MIN_PT: Final = 20.0

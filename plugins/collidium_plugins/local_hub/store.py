@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from collidium.files.data_directory import make_private
+from collidium.files.data_directory import make_private, make_private_file
 from collidium.files.held import sweep
 from collidium_plugins.local_hub.blobs import Blobs
 from collidium_plugins.local_hub.database import Database
@@ -19,10 +20,13 @@ class Store:
     A killed process leaves unfinished uploads and unreferenced contents: :meth:`tidy` removes them.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, quota_bytes: int = sys.maxsize) -> None:
+        """``quota_bytes`` is how much the repositories of one account may take."""
+        self.quota = quota_bytes
         make_private(directory.parent)
         make_private(directory)
         directory.chmod(0o700)
+        make_private_file(directory / "hub.sqlite3")
         self.database = Database(directory / "hub.sqlite3")
         self.blobs = Blobs(directory / "blobs", directory / "uploads")
         with self.database.writing() as db:

@@ -1,18 +1,20 @@
 """The pages for browsers: front page, event display, simulation form, leaderboard and model zoo.
 
-They are thin: whatever they show or do, they ask of the ``/v1`` endpoints as everybody does. Importing this
-imports nothing heavy.
+They are thin: whatever they show or do, they ask of the ``/v1`` endpoints as every client does. Importing
+this imports nothing heavy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from collidium import hookspecs
 
 if TYPE_CHECKING:
-    import click
     from quart import Blueprint
 
     from collidium.settings import Settings
@@ -27,6 +29,34 @@ def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:
 
 @hookspecs.hookimpl
 def collidium_commands() -> Sequence[click.Command]:
-    from collidium_plugins.webapps.command import web
-
     return [web]
+
+
+@click.command()
+@click.option("--backend", help="Address of the server that they call; default: PLATFORM_BACKEND.")
+@click.option("--host", help="Address to listen on; default: PLATFORM_HOST, else 127.0.0.1.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port; 0 takes a free one. Default: PLATFORM_PORT, else 8000.",
+)
+@click.option(
+    "--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for sessions and keys."
+)
+def web(backend: str | None, host: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Serve the pages for browsers apart from their server, until SIGTERM or Ctrl-C.
+
+    `collidium serve` has them as well, and needs nothing of this. Sessions are kept in
+    PLATFORM_DATABASE_URL, by default an SQLite file in the data directory. Give it a directory of its own
+    where a server runs on the same machine.
+    The server has to let them in: PLATFORM_CORS_ORIGINS with the address of the pages, and, where its own hub
+    signs people in, PLATFORM_OAUTH_REDIRECT_URIS with that address and /web/callback.
+
+    \b
+    collidium web --backend https://api.example.org --port 8080
+    """
+    from collidium import settings
+    from collidium_plugins.webapps.serving import run
+
+    given = {"host": host, "port": port, "data_dir": data_dir and data_dir.absolute()}
+    run(settings.load(**{name: value for name, value in given.items() if value is not None}), backend)

@@ -75,7 +75,7 @@ def _assets() -> dict[str, Asset]:
 
 @cache
 def _version() -> str:
-    """What tells these files from those of another release."""
+    """A version that these files share with no other release."""
     digests = "".join(f"{path} {asset.digest}\n" for path, asset in sorted(_assets().items()))
     return _MARK + hashlib.sha256(digests.encode()).hexdigest()[:16]
 

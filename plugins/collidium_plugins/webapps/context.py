@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ async def opened(app: Quart, settings: Settings, apart: Apart | None) -> AsyncIt
     hub_url = settings.hub_url or backend + _LOCAL_HUB
     async with AsyncExitStack() as stack:
         transport = over_http() if apart else in_process(app)
-        client = AsyncClient(backend, token="", admin_token="", way=transport)
+        client = AsyncClient(backend, token="", admin_token="", transport=transport)
         await stack.enter_async_context(client)
         provider = Provider(hub_url)
         stack.push_async_callback(provider.close)
@@ -82,7 +82,7 @@ async def opened(app: Quart, settings: Settings, apart: Apart | None) -> AsyncIt
             client.backend if apart else "",
             hub_url,
             sessions,
-            Client(provider, settings.oauth_client_id, secret, settings.oauth_scopes),
+            Client(provider, settings.oauth_client_id, secret),
         )
         stack.callback(app.extensions.pop, _EXTENSION)
         yield
@@ -147,6 +147,18 @@ def viewer() -> Session | None:
     """The session of the request, if the user is signed in."""
     session: Session | None = g.get("web_session")
     return session
+
+
+def scopes_for(action: str) -> Sequence[str]:
+    """What ``order`` or ``link`` needs of the hub in addition to a sign-in."""
+    settings = web().settings
+    return {"order": settings.oauth_order_scopes, "link": settings.oauth_link_scopes}.get(action, ())
+
+
+def may(action: str) -> bool:
+    """Whether the hub granted the session what the action needs."""
+    session = viewer()
+    return session is not None and session.scopes.issuperset(scopes_for(action))
 
 
 async def end_session() -> None:

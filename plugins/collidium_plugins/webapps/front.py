@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 #: How old the numbers may be.
 KEPT_SECONDS: Final = 5.0
-#: Datasets and models that are counted, beyond which the page says "more". Tasks whose leader is shown.
+#: Datasets and models that are counted, beyond which the page shows "more". Tasks whose leader is shown.
 COUNTED: Final = 100
 TASKS: Final = 20
 #: How long a part may take: the client's timeout does not apply in the same process.
@@ -79,6 +79,8 @@ async def _ask() -> Overview:
     reasons = [
         in_words(part) for part in (tasks, datasets, models, *leaders) if isinstance(part, CollidiumError)
     ]
+    if isinstance(datasets, Page) and datasets.warning:
+        reasons.append(datasets.warning)
     return Overview(
         tasks=None if isinstance(tasks, CollidiumError) else tasks.items,
         leaders=[leader for leader in leaders if isinstance(leader, Leader)],

@@ -9,11 +9,21 @@ from markupsafe import Markup
 from quart import Response, render_template, request
 
 from collidium import __version__
-from collidium.errors import CollidiumError
+from collidium.errors import (
+    CollidiumError,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    PaymentRequired,
+    TooManyRequests,
+    Unavailable,
+)
+from collidium.quantities import written
 from collidium_plugins.webapps import assets, context
-from collidium_plugins.webapps.quantities import written
 from collidium_plugins.webapps.sign_in import forms
 
+#: Errors of the backend that are shown on the page of a form; others have a page of their own.
+SHOWN_ON_FORMS: Final = (Conflict, Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable)
 #: The apps in the order of the navigation: address and name.
 NAVIGATION: Final = (
     ("/events", "Events"),
@@ -66,7 +76,7 @@ def refused(page: Response, error: CollidiumError) -> Response:
 
 
 def retry_after(error: CollidiumError | None) -> str:
-    """How long to wait, for people; empty where the backend did not say."""
+    """How long to wait, for people; empty without a Retry-After."""
     text = error.headers.get("Retry-After", "") if error else ""
     if not (text.isascii() and text.isdecimal()):
         return ""

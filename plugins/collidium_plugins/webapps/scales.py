@@ -1,4 +1,4 @@
-"""Scales of axes: where a value lies between both ends, and the round numbers that are written at it."""
+"""Scales of axes with their ticks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, floor, inf, log10
 from typing import Final
 
-from collidium_plugins.webapps.quantities import power_of_ten
+from collidium.quantities import power_of_ten
 
 #: Spans and numbers beyond these are drawn at the edge.
 _LARGEST: Final = 1e300

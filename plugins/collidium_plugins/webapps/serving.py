@@ -20,16 +20,16 @@ from collidium.runtime import logs
 from collidium.server.run import listen
 from collidium.server.worker import hypercorn_config, stop_requested
 from collidium.settings import Settings
-from collidium_plugins.webapps import errors, headers
+from collidium_plugins.webapps import errors
 from collidium_plugins.webapps.context import Apart
-from collidium_plugins.webapps.site import make_blueprints
+from collidium_plugins.webapps.site import make_blueprints, protect
 
 
 def run(settings: Settings, backend: str | None) -> None:
     """Serve until SIGTERM or SIGINT. Raises ConfigurationError when it cannot start."""
     address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
     logs.configure(settings.log_level, settings.log_format)
-    with listen(settings.host, settings.port) as listener:
+    with listen(settings.host, settings.port, settings.body_timeout_seconds) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         if settings.base_url == address:
             raise ConfigurationError(f"the pages at {address} would ask themselves: give --backend or --port")
@@ -59,7 +59,7 @@ def make_app(settings: Settings, apart: Apart) -> Quart:
     access_log.install(app)
     # Also for addresses of no blueprint.
     errors.install(app)
-    app.after_request(headers.protect)
+    app.after_request(protect)
     for blueprint in make_blueprints(settings, apart):
         app.register_blueprint(blueprint)
     return app

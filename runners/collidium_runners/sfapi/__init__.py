@@ -1,6 +1,6 @@
 """The runner on NERSC's Superfacility API: array jobs on Perlmutter, driven from outside by HTTP.
 
-Needs ``pip install collidium[sfapi]``, a Superfacility API client (made in Iris, with its private key in
+Needs ``pip install 'collidium[sfapi]'``, a Superfacility API client (made in Iris, with its private key in
 ``PLATFORM_SFAPI_KEY_FILE``) and a directory on the machine's file system. Every job is named
 ``collidium-<request_id>``, by which it is found again.
 """
@@ -18,7 +18,7 @@ from collidium_runners.sfapi.site import Site
 @hookimpl
 def collidium_runners(settings: Settings) -> list[Runner]:
     """The runner; raises ConfigurationError if it was chosen and lacks something."""
-    site = Site.from_settings(settings)
+    site = Site(settings)
     if settings.runner_name == SfapiRunner.name and (problems := site.problems()):
         raise ConfigurationError("; ".join(problems))
     return [SfapiRunner(site)]

@@ -7,14 +7,16 @@ import base64
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import httpx
 
 from collidium.contracts.runner import RunnerUnavailable
 from collidium_runners.outputs import Shard, require_room, shards
 from collidium_runners.sfapi.client import Client
-from collidium_runners.sfapi.machine import Machine
+
+if TYPE_CHECKING:
+    from collidium_runners.sfapi.connection import Machine
 
 #: Bytes that are asked for at once, and so held in memory for each file that is fetched.
 PIECE: Final = 4 * 1024**2

@@ -134,7 +134,7 @@ def named(rows: Iterable[Row], name: str) -> list[Row]:
 def by_job(rows: Iterable[Row]) -> dict[int, dict[int, TaskStatus]]:
     """The tasks of each job by their index.
 
-    A task of which there are several rows, because it was put back into the queue, is what its latest says.
+    Of several rows of a task, which was put back into the queue, the latest counts.
     Rows of a job's steps, and those that make no sense, are left out.
     """
     jobs: dict[int, dict[int, TaskStatus]] = {}
@@ -175,7 +175,7 @@ def _node_seconds(row: Row) -> float | None:
 
 def _reason(row: Row, state: JobState, data: str) -> str | None:
     if state == JobState.UNKNOWN:
-        return f"the batch system says {_known_once(data)!r}"
+        return f"the batch system reports {_known_once(data)!r}"
     if state == JobState.QUEUED:
         waiting = _text(row, "reason")
         return None if waiting in _NO_REASON else f"waiting: {waiting[:64]}"

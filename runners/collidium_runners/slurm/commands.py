@@ -14,8 +14,15 @@ from collidium.contracts.runner import RunnerUnavailable
 from collidium.runtime.subprocesses import signal_group
 from collidium.runtime.text import single_line
 from collidium_runners.batch.runner import submission_error
-from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
-from collidium_runners.slurm.parsing import SACCT_FORMAT, SQUEUE_FORMAT, sacct_tasks, squeue_tasks
+from collidium_runners.slurm.backend import (
+    SACCT_FORMAT,
+    SQUEUE_FORMAT,
+    ReportedTask,
+    SlurmBackend,
+    Submission,
+    sacct_tasks,
+    squeue_tasks,
+)
 
 #: Variables that sbatch passes from the server's environment to jobs: no secrets.
 _HANDED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "SLURM_CONF")

@@ -20,8 +20,7 @@ from collidium.errors import ConfigurationError
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.text import single_line
 from collidium_runners.batch.runner import submission_error
-from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
-from collidium_runners.slurm.parsing import rest_tasks
+from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission, rest_tasks
 
 #: Calls at one time.
 CONNECTIONS: Final = 8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from collidium.contracts.runner import (
@@ -15,30 +14,17 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
+from collidium.settings import Settings
 from collidium_runners import outputs
 from collidium_runners.batch.runner import BatchRunner, Handle
 from collidium_runners.batch.script import Allocation, minutes, parts, script
+from collidium_runners.batch.states import TaskStatus, job_status
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.folder import FolderState, RequestFolder
-from collidium_runners.slurm.status import combined_status, is_lost, reports_all_parts
 
 #: The tasks that Slurm reports of each job.
 ReportedTasks = dict[Handle, list[ReportedTask]]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The settings of jobs."""
-
-    command: PipelineCommand
-    #: An absolute path, the same on the server and on compute nodes.
-    directory: Path
-    allocation: Allocation
-    events_per_part: int
-    max_parts: int
-    #: Whether an operator set the directory, and so creates it; else it is created when needed.
-    directory_is_given: bool = False
 
 
 class SlurmRunner(BatchRunner):
@@ -46,16 +32,28 @@ class SlurmRunner(BatchRunner):
 
     name = "slurm"
 
-    def __init__(self, backend: SlurmBackend, plan: Plan) -> None:
+    def __init__(self, backend: SlurmBackend, settings: Settings) -> None:
+        """Raises ConfigurationError for a pipeline command that cannot be filled in."""
         super().__init__()
         self._backend = backend
-        self._plan = plan
+        self._settings = settings
+        self._command = PipelineCommand.parse(settings.pipeline_command)
+        #: The same path on the server and on compute nodes.
+        self._directory = (settings.slurm_directory or settings.data_dir / "slurm").absolute()
+        self._allocation = Allocation(
+            partition=settings.slurm_partition,
+            account=settings.slurm_account,
+            qos=settings.slurm_qos,
+            constraint=settings.slurm_constraint,
+            cpus=settings.slurm_cpus_per_part,
+            parts_per_node=settings.slurm_parts_per_node,
+        )
 
     async def submit(self, job: Job) -> str:
         name = job_name(job.request_id)
         folder = self._folder(job.request_id)
         async with self.submitting(job.request_id):
-            cut = parts(job, self._plan.events_per_part, self._plan.max_parts)
+            cut = parts(job, self._settings.slurm_events_per_part, self._settings.slurm_maximum_parts)
             count, first = await asyncio.to_thread(folder.claim_parts, len(cut))
             job_id = None if first else await self._known(folder, name)
             if job_id is None:
@@ -63,15 +61,14 @@ class SlurmRunner(BatchRunner):
         return str(Handle(job_id, count, job.request_id))
 
     async def _submit(self, job: Job, count: int, folder: RequestFolder) -> int:
-        plan = self._plan
-        # As it was cut when it was first submitted, whatever settings say by now.
+        # As it was cut when it was first submitted, whatever the settings are now.
         cut = parts(job, 1, count)
         submission = Submission(
             job_name(job.request_id),
-            script(job, cut, plan.command, plan.directory, plan.allocation),
+            script(job, cut, self._command, self._directory, self._allocation),
             count,
-            minutes(job, cut, plan.allocation.parts_per_node),
-            plan.allocation,
+            minutes(job, cut, self._allocation.parts_per_node),
+            self._allocation,
             folder.path,
         )
         try:
@@ -138,7 +135,7 @@ class SlurmRunner(BatchRunner):
     def _combine(
         self, seen: ReportedTasks, left: Mapping[Handle, FolderState]
     ) -> dict[Handle, JobStatus | RunnerError]:
-        per_node = self._plan.allocation.parts_per_node
+        per_node = self._allocation.parts_per_node
         nothing = FolderState(known=True)
         return {
             handle: combined_status(handle.parts, tasks, left.get(handle, nothing), per_node)
@@ -179,7 +176,8 @@ class SlurmRunner(BatchRunner):
         await self._backend.close()
 
     def _folder(self, request_id: str) -> RequestFolder:
-        return RequestFolder(self._plan.directory / request_id, self._plan.directory_is_given)
+        # An operator who sets the directory creates it; else it is created when needed.
+        return RequestFolder(self._directory / request_id, self._settings.slurm_directory is not None)
 
 
 def _by_handle(handles: Collection[Handle], tasks: Collection[ReportedTask]) -> ReportedTasks:
@@ -188,3 +186,47 @@ def _by_handle(handles: Collection[Handle], tasks: Collection[ReportedTask]) -> 
     for task in tasks:
         found.setdefault((task.job_id, task.job_name), []).append(task)
     return {handle: found.get((handle.job_id, job_name(handle.request_id)), []) for handle in handles}
+
+
+#: A controller forgets a task some minutes after its end (MinJobAge), and what was killed with its node could
+#: leave nothing.
+_LOST = "Slurm does not know it any more, and it left no result"
+
+
+def reports_all_parts(parts: int, seen: Collection[ReportedTask]) -> bool:
+    """Whether Slurm reports the task of every part."""
+    return len({task.index for task in seen} - {None}) >= parts
+
+
+def is_lost(parts: int, seen: Collection[ReportedTask], left: FolderState) -> bool:
+    """Whether neither the queue nor the folder has the state of some part."""
+    known = {task.index for task in seen}
+    return None not in known and len(known | left.records.keys()) < parts
+
+
+def combined_status(
+    parts: int, seen: Collection[ReportedTask], left: FolderState, parts_per_node: int
+) -> JobStatus | RunnerRefused:
+    """The job's status; RunnerRefused for an unknown job.
+
+    The first source with a state of a part decides: Slurm's report of this task; the task's own record;
+    Slurm's report of all remaining tasks. A part without a state has failed, or was cancelled if that was
+    requested.
+    """
+    if not seen and not left.known:
+        return RunnerRefused("Slurm does not know this job, and its folder is gone")
+    singly = {task.index: task for task in seen if task.index is not None}
+    others = next((task for task in seen if task.index is None), None)
+
+    def status(index: int) -> TaskStatus:
+        if index in singly:
+            return singly[index].status(index, parts_per_node)
+        if index in left.records:
+            return left.records[index].status(index, parts_per_node, cancelled=left.cancelled)
+        if others is not None:
+            return others.status(index, parts_per_node)
+        if left.cancelled:
+            return TaskStatus(index, JobState.CANCELLED, 0, "cancelled")
+        return TaskStatus(index, JobState.FAILED, None, _LOST)
+
+    return job_status([status(index) for index in range(parts)], parts)

@@ -1,13 +1,16 @@
-"""What runs the jobs of a spool: container engines, or the operating system. Everything here blocks."""
+"""What runs the jobs of a spool, which blocks, and the final status of a job with its reason as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from decimal import Decimal
+from signal import Signals
+from typing import Final, Protocol
 
-from collidium.contracts.runner import Job
-from collidium_runners.spool.spool import JobFolders
+from collidium.contracts.runner import Job, JobState, JobStatus
+from collidium.settings import GIBIBYTE
+from collidium_runners.spool.spool import CANCELLED, TOO_LONG, JobFolders
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +77,65 @@ class Engines(Protocol):
         ...
 
     def get(self, program: str) -> Engine:
-        """The engine that a job was given to, whatever the settings say by now."""
+        """The engine that a job was given to, whatever the settings are now."""
         ...
+
+
+#: Exit codes of what could not be started, and of what was killed.
+_NOT_STARTED: Final = frozenset({126, 127})
+_KILLED: Final = 137
+
+
+def node_hours(seconds: float) -> Decimal:
+    """Wall time on this machine, which counts as one node; never negative, as clocks may be set back."""
+    return Decimal(max(seconds, 0.0) / 3600).quantize(Decimal("0.001"))
+
+
+def ending(
+    run: Run,
+    stopped: str | None,
+    log: Sequence[str],
+    *,
+    tables: bool,
+    memory: int,
+    seconds: float,
+) -> JobStatus:
+    """What became of a job that is over.
+
+    ``stopped`` is why we stopped it, if we did; ``tables`` whether it wrote any; ``memory`` (bytes; 0:
+    any) and ``seconds`` are what it was allowed.
+    """
+    used = node_hours(run.finished - run.started)
+    if stopped == CANCELLED:
+        return JobStatus(JobState.CANCELLED, used, f"cancelled: {_code(run.exit_code)}")
+    if stopped == TOO_LONG:
+        return JobStatus(JobState.FAILED, used, f"it was stopped after its time limit of {seconds:.0f} s")
+    if run.exit_code == 0 and tables:
+        return JobStatus(JobState.COMPLETED, used)
+    return JobStatus(JobState.FAILED, used, with_last_line(_failure(run, memory), log))
+
+
+def _failure(run: Run, memory: int) -> str:
+    allowed = f": it may use {memory / GIBIBYTE:.3g} GiB" if memory else ""
+    if run.out_of_memory:
+        return f"its pipeline ran out of memory{allowed}"
+    if run.exit_code == 0:
+        return "its pipeline ended well but wrote no tables"
+    if run.exit_code == _KILLED:
+        return f"its pipeline was killed, most likely for want of memory{allowed}"
+    if run.exit_code in _NOT_STARTED:
+        return f"its pipeline cannot be started: {_code(run.exit_code)}"
+    failure = f"its pipeline failed: {_code(run.exit_code)}"
+    return f"{failure}, {run.doubt}" if run.doubt else failure
+
+
+def _code(code: int) -> str:
+    try:
+        return f"exit code {code} ({Signals(code - 128).name})"
+    except ValueError:
+        return f"exit code {code}"
+
+
+def with_last_line(reason: str, log: Sequence[str]) -> str:
+    """The reason, and what the job wrote last if it wrote anything."""
+    return f"{reason}; last line of its log: {log[-1]}" if log else reason

@@ -24,8 +24,7 @@ from collidium.contracts.runner import (
     RunnerUnavailable,
 )
 from collidium_runners.command import job_name
-from collidium_runners.spool.endings import ending, node_hours, with_last_line
-from collidium_runners.spool.engine import Engine, Engines, Run
+from collidium_runners.spool.engine import Engine, Engines, Run, ending, node_hours, with_last_line
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG, JobFolders, JobLimits, Spool, SpooledJob
 
 logger = logging.getLogger(__name__)
@@ -225,8 +224,8 @@ class SpooledJobs:
         return status
 
     def _forget_old_output(self) -> None:
-        """Delete expired output; the record of the job is kept."""
+        """Delete expired output; the record of the job is kept for longer."""
         for request_id in self._folders.with_output():
             entry = self.spool.find(request_id)
-            if entry and entry.status and self._clock() - entry.ended_at > self._limits.keep_seconds:
+            if entry is None or (entry.status and self._clock() - entry.ended_at > self._limits.keep_seconds):
                 self._folders.clear(request_id, keep_output=False)

@@ -8,7 +8,9 @@ other events of the mix.
 
 from __future__ import annotations
 
+import sys
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +20,8 @@ import pyarrow.compute as pc
 
 from collidium.contracts.tables import list_lengths
 from collidium.contracts.task import Tables
-from collidium_tasks.common import shipped
+from collidium_tasks.anomaly.card import CARD
+from collidium_tasks.common import shipped, whole_table
 
 Floats = npt.NDArray[np.float64]
 
@@ -110,7 +113,7 @@ def energy(tables: Tables) -> pa.Table:
     return deposits.select(["event_id"]).append_column("anomaly_score", pa.array(energies(deposits)))
 
 
-#: Features of events of the Standard Model; :mod:`~collidium_tasks.anomaly.reference` writes it.
+#: Features of events of the Standard Model; :func:`write` writes it.
 REFERENCE: Final = "standard_model.csv"
 _TREES: Final = 200
 _SEED: Final = 20
@@ -135,3 +138,30 @@ def reference() -> Floats:
     if header.split(",") != list(NAMES):
         raise ValueError(f"{REFERENCE} has other features: create it again")
     return np.array([row.split(",") for row in rows], np.float64)
+
+
+def features_of(directory: Path) -> Floats:
+    """Features of all events of a dataset in the hosted layout, shape (events, features)."""
+    return features({table: whole_table(directory, table) for table in CARD.inputs})
+
+
+def write(directories: list[Path]) -> None:
+    """Write the training features of the isolation forest, from datasets, next to this module.
+
+    ::
+
+        for channel in ttbar zmumu zee; do
+            collidium simulate --pipeline acts --channel $channel --events 400 --seed 271828 --output $channel
+        done
+        python -m collidium_tasks.anomaly.baselines ttbar zmumu zee
+
+    Events of a mix to be scored have another seed.
+    """
+    rows = [row for directory in directories for row in features_of(directory).tolist()]
+    lines = [",".join(NAMES), *(",".join(f"{value:.5g}" for value in row) for row in rows)]
+    path = Path(__file__).with_name(REFERENCE)
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    write([Path(argument) for argument in sys.argv[1:]])

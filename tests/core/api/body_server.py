@@ -4,11 +4,12 @@ import asyncio
 import re
 import socket
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
-from quart import Quart, request
+from quart import Quart, Response, request
 
 from collidium.api import bodies
 from collidium.errors import CollidiumError, Forbidden
@@ -27,6 +28,7 @@ def peak_kib() -> int:
 app = Quart("bodies", static_folder=None)
 app.config["MAX_CONTENT_LENGTH"] = 100_000
 app.config["BODY_TIMEOUT"] = 1
+app.config["RESPONSE_TIMEOUT"] = 0.5  # Quart's is a minute
 bodies.install(app)
 requests_seen = {"cancelled": 0}
 
@@ -84,6 +86,15 @@ async def ignore() -> dict[str, bool]:
 @app.post("/refuse")
 async def refuse() -> dict[str, bool]:
     raise Forbidden("not you")
+
+
+@app.get("/large")
+async def large() -> Response:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(64):
+            yield bytes(1024 * 1024)
+
+    return Response(pieces())
 
 
 @app.get("/seen")

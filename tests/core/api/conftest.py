@@ -24,6 +24,7 @@ EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
 #: The demo's eval events.
 FIRST, STOP = 3, 5
 
+METRICS_TOKEN = "scrape"  # noqa: S105 -- a test's
 
 OpenPlatform = Callable[..., AbstractContextManager[ServerProcess]]
 
@@ -54,7 +55,8 @@ def platform(
     open_platform: OpenPlatform, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerProcess]:
     """Such a server; the module's tests share it."""
-    with open_platform(tmp_path_factory.mktemp("server")) as server:
+    env = {"PLATFORM_METRICS_TOKEN": METRICS_TOKEN}
+    with open_platform(tmp_path_factory.mktemp("server"), env) as server:
         yield server
 
 

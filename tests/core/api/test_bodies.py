@@ -193,6 +193,18 @@ async def test_a_killed_server_leaves_a_file_that_the_next_start_sweeps(tmp_path
     next_server.end()
 
 
+# -- answers without a clock -----------------------------------------------------------------------------
+
+
+async def test_an_answer_lasts_as_long_as_it_is_read(client: httpx.AsyncClient) -> None:
+    size = 0
+    async with client.stream("GET", "/large") as answer:
+        async for piece in answer.aiter_bytes(MEBIBYTE):
+            size += len(piece)
+            await asyncio.sleep(0.02)  # the slowness that is tested
+    assert size == 64 * MEBIBYTE
+
+
 # -- answers before the end of a body -----------------------------------------------------------------------
 
 

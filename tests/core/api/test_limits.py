@@ -61,7 +61,8 @@ def test_several_server_processes_share_one_database(start_platform: StartServer
         f"{server.base_url}{SUBMIT}", content=parquet(oracle), headers=headers, trust_env=False
     )
     assert answer.json()["credits_earned"] == 100
-    counted = httpx.get(f"{server.base_url}/metrics", trust_env=False).text
+    headers = {"X-Admin-Token": server.admin_token}
+    counted = httpx.get(f"{server.base_url}/metrics", headers=headers, trust_env=False).text
     total = sum(
         float(line.rsplit(" ", 1)[1])
         for line in counted.splitlines()

@@ -15,7 +15,7 @@ from collidium import __version__
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import parquet, signed_in
+from .conftest import METRICS_TOKEN, files_below, parquet, signed_in
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,23 @@ def test_health_and_readiness(platform: ServerProcess) -> None:
     }
 
 
+def metrics_of(server: ServerProcess) -> str:
+    headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+    return httpx.get(f"{server.base_url}/metrics", headers=headers, trust_env=False).text
+
+
+@pytest.mark.parametrize("token", ["", "Bearer hub_other", METRICS_TOKEN])
+def test_metrics_need_their_token(platform: ServerProcess, token: str) -> None:
+    headers = {"Authorization": token} if token else {}
+    answer = httpx.get(f"{platform.base_url}/metrics", headers=headers, trust_env=False)
+    assert answer.status_code == 401
+    assert "python_info" in metrics_of(platform)
+
+
 def test_metrics_count_by_route_not_by_path(platform: ServerProcess) -> None:
     for n in range(5):
         httpx.get(f"{platform.base_url}/v1/submissions/{n}", trust_env=False)
-    text = httpx.get(f"{platform.base_url}/metrics", trust_env=False).text
+    text = metrics_of(platform)
     assert (
         'collidium_http_requests_total{method="GET",route="/v1/submissions/<submission_id>",status="404"} 5.0'
         in text
@@ -110,7 +123,7 @@ def test_a_hub_that_is_down_is_503_never_401(start_server: StartServer) -> None:
 def test_a_method_that_is_none_makes_no_series(platform: ServerProcess) -> None:
     for n in range(3):
         httpx.request(f"MADE-UP-{n}", f"{platform.base_url}/healthz", trust_env=False)
-    text = httpx.get(f"{platform.base_url}/metrics", trust_env=False).text
+    text = metrics_of(platform)
     assert "MADE-UP" not in text
     assert 'method="other"' in text
 
@@ -135,6 +148,16 @@ def test_two_lengths_of_a_body_are_refused(platform: ServerProcess) -> None:
         answer = b"".join(iter(lambda: client.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 400")
     assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_files_of_the_data_directory_are_private(
+    platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
+) -> None:
+    alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle)).raise_for_status()
+    alice.post("/v1/simulate", json={"channel": "single_muon", "events": 1, "pileup": 0}).raise_for_status()
+    files = files_below(platform.data_dir)
+    assert {"hub.sqlite3", "manifest.json"} <= {path.name for path in files}
+    assert [str(path) for path in files if path.stat().st_mode & 0o077] == []
 
 
 def test_a_path_cannot_forge_a_log_line(start_server: StartServer) -> None:

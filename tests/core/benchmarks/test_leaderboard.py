@@ -15,7 +15,8 @@ from toy_task import Toy
 from collidium import database
 from collidium.benchmarks.leaderboard import history, ranks
 from collidium.benchmarks.leaderboard.ranks import Edition, Fronts, Selection
-from collidium.benchmarks.models import Submission
+from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput
 from collidium.records import Place
 
@@ -96,6 +97,23 @@ def test_selected_places_have_the_ranks_that_they_have_among_all(
             expected = [place for place in everybody if wanted(place)]
             assert await all_pages(selection) == expected
             assert await all_pages(selection, on_front=True) == [place for place in expected if place.pareto]
+
+    asyncio.run(compare())
+
+
+def test_every_submission_without_rank_says_why(migrated_database_url: str) -> None:
+    async def compare() -> None:
+        async with database.connected(migrated_database_url):
+            rows = {row.id: row for row in await fill()}
+            await ListedTask.create(name=EDITION.task, truth_version=EDITION.truth_version)
+            ranked = {place.submission_id for place in await all_pages(Selection(), limit=100)}
+            listed = await reading.list_submissions(None, limit=100)  # type: ignore[arg-type]  # for one task
+            assert {sent.submission_id for sent in listed if sent.unranked is None} == ranked
+            for sent in listed:
+                if sent.unranked is not None:
+                    old = rows[sent.submission_id].truth_version == "other"
+                    why = "scored against an older truth, other" if old else "no score of the primary metric"
+                    assert sent.unranked == why
 
     asyncio.run(compare())
 

@@ -236,6 +236,20 @@ def test_interrupting_ends_with_130(isolated_environment: dict[str, str], tmp_pa
     assert process.returncode == 130
 
 
+def test_interrupting_imports_shows_no_traceback(
+    isolated_environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    process = subprocess.run(
+        [sys.executable, "-m", "collidium", "tasks"],
+        env=isolated_environment | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (process.returncode, process.stderr) == (130, "Interrupted.\n")
+
+
 def test_a_closed_output_is_no_failure(isolated_environment: dict[str, str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -248,4 +262,4 @@ def test_a_closed_output_is_no_failure(isolated_environment: dict[str, str]) -> 
         check=False,
     )
     os.close(writing)
-    assert process.stderr == ""
+    assert (process.returncode, process.stderr) == (0, "")

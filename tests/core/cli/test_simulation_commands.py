@@ -135,7 +135,7 @@ def test_what_is_there_is_listed(alice: Alice) -> None:
 
 def test_estimates(alice: Alice) -> None:
     parameters = ("--channel", "ttbar", "--events", "100", "--pileup", "40")
-    assert alice.data("estimate", *parameters) == alice.data("estimate", "--preset", "ttbar-standard")
+    assert alice.data("estimate", *parameters) == alice.data("estimate", "--preset", "ttbar-dev")
     shown = alice("estimate", *parameters).stdout
     assert "4.583" in shown
     unknown = alice("estimate", "--preset", "nothing")

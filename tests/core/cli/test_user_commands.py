@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import HfApi
 from tests.core.cli.conftest import RunCommand
 from tests.core.servers import benchmark_server, write_oracle
 
@@ -214,6 +215,51 @@ def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> 
         assert "column track_id" in done.stderr
         assert "for example" in done.stderr
         assert ("What to do: fix the file; `collidium check" in done.stderr) == (command == "submit")
+
+
+def test_problems_of_a_file_name_its_columns_once(alice: RunCommand, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.parquet"
+    pq.write_table(pa.table({"event_id": ["3"], "hit": [5], "track": [1]}), path)
+    done = alice("check", "tracking", str(path), COLUMNS="500")
+    assert done.stderr.splitlines()[:-1] == [
+        "Error: the predictions have 5 problems",
+        "  - column event_id: must hold integers, not string",
+        "  - column hit_id: is missing; the columns are event_id, hit_id, track_id",
+        "  - column track_id: is missing",
+        "  - column hit: is not asked for",
+        "  - column track: is not asked for",
+    ]
+    pq.write_table(pa.table({"event_id": [3], "hit_id": [5], "track_id": ["1"]}), path)
+    done = alice("check", "tracking", str(path))
+    assert done.stderr.startswith("Error: column track_id: must hold integers, not string\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("submit", "tracking_s"), {"tracking_small"}),
+        (("task", "show", "an"), {"anomaly"}),
+        (("estimate", "--preset", "higgs-portal-b"), {"higgs-portal-benchmark"}),
+        (("datasets", "tables", "alice/od"), {"alice/odd-ttbar"}),
+    ],
+)
+def test_shells_complete_names(
+    alice: RunCommand, server: ServerProcess, token: str, words: tuple[str, ...], wanted: set[str]
+) -> None:
+    if "datasets" in words:
+        card = b"---\ntags: [collidium]\n---\n"
+        api = HfApi(f"{server.base_url}/hub", token)
+        api.create_repo("alice/odd-ttbar", repo_type="dataset")
+        api.upload_file(
+            path_or_fileobj=card, path_in_repo="README.md", repo_id="alice/odd-ttbar", repo_type="dataset"
+        )
+    shell = {
+        "_COLLIDIUM_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(("collidium", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = alice(**shell)
+    assert {line.removeprefix("plain,") for line in done.stdout.splitlines() if "plain," in line} == wanted
 
 
 def test_the_same_problems_for_programs(alice: RunCommand, bad_file: Path) -> None:

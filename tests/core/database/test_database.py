@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.core import killed_migrations
@@ -21,6 +22,7 @@ from collidium.database import connections
 from collidium.errors import ConfigurationError
 from collidium.testing.databases import sqlite_url
 
+TRANSACTIONS = [database.transactional, database.transactional_at_once]
 MIGRATE = "import asyncio, sys; from collidium import database; asyncio.run(database.migrate(sys.argv[1]))"
 
 
@@ -78,8 +80,9 @@ async def test_no_model_was_changed_without_a_migration(connected: str) -> None:
     assert await MigrationAutodetector(apps, database.config(connected)["apps"]).changes() == []
 
 
-async def test_a_failed_transaction_leaves_nothing(connected: str) -> None:
-    @database.transactional
+@pytest.mark.parametrize("transaction", TRANSACTIONS)
+async def test_a_failed_transaction_leaves_nothing(connected: str, transaction: Any) -> None:
+    @transaction
     async def fail() -> None:
         await Account.create(hub_username="ghost")
         raise LookupError
@@ -89,8 +92,9 @@ async def test_a_failed_transaction_leaves_nothing(connected: str) -> None:
     assert not await Account.exists(hub_username="ghost")
 
 
-async def test_a_script_is_part_of_its_transaction(connected: str) -> None:
-    @database.transactional
+@pytest.mark.parametrize("transaction", TRANSACTIONS)
+async def test_a_script_is_part_of_its_transaction(connected: str, transaction: Any) -> None:
+    @transaction
     async def fail() -> None:
         client = database.connection()
         await client.execute_script("CREATE TABLE a (x TEXT); INSERT INTO a VALUES (';'); -- one; row")
@@ -105,12 +109,13 @@ async def test_a_script_is_part_of_its_transaction(connected: str) -> None:
         await database.rows_of("SELECT x FROM a")
 
 
-async def test_an_inner_transaction_is_the_outer_one(connected: str) -> None:
-    @database.transactional
+@pytest.mark.parametrize("transaction", TRANSACTIONS)
+async def test_an_inner_transaction_is_the_outer_one(connected: str, transaction: Any) -> None:
+    @transaction
     async def inner() -> None:
         await Account.create(hub_username="inner")
 
-    @database.transactional
+    @transaction
     async def outer() -> None:
         await inner()
         raise LookupError
@@ -120,8 +125,9 @@ async def test_an_inner_transaction_is_the_outer_one(connected: str) -> None:
     assert not await Account.exists(hub_username="inner")
 
 
-async def test_cancelled_callers_leave_no_lock_behind(connected: str) -> None:
-    @database.transactional
+@pytest.mark.parametrize("transaction", TRANSACTIONS)
+async def test_cancelled_callers_leave_no_lock_behind(connected: str, transaction: Any) -> None:
+    @transaction
     async def write(n: int) -> None:
         await Account.create(hub_username=f"user{n}")
 
@@ -133,6 +139,20 @@ async def test_cancelled_callers_leave_no_lock_behind(connected: str) -> None:
     async with asyncio.timeout(30):
         await write(99)
     assert await Account.exists(hub_username="user99")
+
+
+async def test_a_transaction_at_once_awaits_nothing_else(connected: str) -> None:
+    """On SQLite: it would hold the thread of the database. Nothing of it is left."""
+
+    @database.transactional_at_once
+    async def wait() -> None:
+        await Account.create(hub_username="ghost")
+        await asyncio.sleep(0)
+
+    if connected.startswith("sqlite"):
+        with pytest.raises(RuntimeError, match="nothing but the database"):
+            await wait()
+        assert not await Account.exists(hub_username="ghost")
 
 
 async def test_a_task_outliving_its_transaction_gets_its_own(connected: str) -> None:

@@ -19,7 +19,7 @@ from collidium.errors import UnusableDataset
 from collidium.event_display import phoenix
 from collidium.event_display.export import export
 from collidium.event_display.tables import shown
-from collidium.testing.environment import isolated_environment
+from collidium.testing.processes import isolated_environment
 from collidium.testing.server import run_command
 
 EVENT = 3

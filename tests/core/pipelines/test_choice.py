@@ -10,12 +10,12 @@ import pytest
 from tests.core.pipelines import stages
 from tests.podman import Podman
 
-from collidium.containers.engine import Engine
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
 from collidium.pipelines.choice import Choice, choose
 from collidium.pipelines.production import CannotSimulate, StageFailed
 from collidium.pipelines.simulating import RunOptions, simulate
+from collidium.runtime.containers import Engine
 
 TTBAR = Order("ttbar", 4, 0)
 ABSENT = "localhost/absent:1"

@@ -81,7 +81,7 @@ def test_values_out_of_bounds_are_counted_exactly(
 )
 def test_bounds_are_part_of_the_message(bounds: tuple[float, float], words: str) -> None:
     (problem,) = problems_of(bounded(*bounds), [-7, 2 * 10**6], pa.int64())
-    assert problem.detail == f"column value has values that are not {words}"
+    assert problem.detail == f"has values that are not {words}"
 
 
 def test_a_non_finite_value_is_one_problem() -> None:

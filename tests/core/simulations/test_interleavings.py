@@ -224,7 +224,7 @@ async def assert_books(world: World) -> None:
     assert refunds == {key: row.credits_refunded for key, row in rows.items() if row.credits_refunded}
     for row in rows.values():
         consumed = {
-            "completed": row.credits_charged,
+            "completed": min(row.node_hours, row.credits_charged),
             "cancelled": min(row.node_hours, row.credits_charged) if row.cancel_requested_at else Decimal(0),
         }.get(row.state, Decimal(0))
         if not row.step:

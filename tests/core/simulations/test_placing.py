@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from tests.core.simulations.conftest import (
@@ -21,6 +24,7 @@ from tests.core.simulations.conftest import (
 )
 from tests.core.simulations.scripted import Scripted
 from tests.waiting import eventually_async
+from tortoise.backends.sqlite.client import SqliteClient
 
 from collidium import accounts, operations, outbox, simulations
 from collidium.accounts import idempotency
@@ -62,6 +66,40 @@ async def test_an_order_is_charged_and_queued(open_platform: OpenPlatform) -> No
         (charge, _) = await accounts.entries(alice.id, limit=5)
         assert (charge.reason, charge.reference) == ("simulation_charge", placed.request_id)
         await assert_sound()
+
+
+async def test_an_order_takes_few_round_trips(
+    open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Beside BEGIN and COMMIT; on SQLite, where statements are not joined, all in one call of its thread."""
+    async with open_platform() as platform:
+        alice = await sign_up("alice")
+        with caplog.at_level(logging.DEBUG, "tortoise.db_client"):
+            await simulations.place(platform, alice, ORDER, replace(DELIVERY, idempotency_key="one"))
+        client = connection()
+        if isinstance(client, SqliteClient):
+            assert len(caplog.records) <= 11
+            assert await one_call(
+                client, simulations.place(platform, alice, replace(ORDER, seed=2), DELIVERY)
+            )
+        else:
+            assert len(caplog.records) <= 3
+
+
+async def one_call(client: SqliteClient, placing: Coroutine[Any, Any, object]) -> bool:
+    """Whether that needs the database's thread once."""
+    calls = 0
+    execute = client._connection._execute
+
+    async def counted(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return await execute(*arguments)
+
+    client._connection._execute = counted
+    await placing
+    client._connection._execute = execute
+    return calls == 1
 
 
 async def test_a_completed_request_answers_the_same_order_of_all(open_platform: OpenPlatform) -> None:

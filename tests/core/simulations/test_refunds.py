@@ -63,6 +63,27 @@ async def apply(seen: Refunds, window: Window, note: str | None = None) -> Refun
     return await refunds.refund(window, seen.digest, note, **OPERATOR)
 
 
+@pytest.mark.parametrize(
+    ("used", "refunded"),
+    [
+        (USED, COST - USED),
+        (Decimal(0), COST),
+        (COST, Decimal(0)),
+        (Decimal(9), Decimal(0)),
+        (None, Decimal(0)),
+    ],
+)
+async def test_completed_request_refunds_what_it_did_not_use(
+    platform: Platform, used: Decimal | None, refunded: Decimal
+) -> None:
+    request_id = await ended(platform, "alice", Ending(State.COMPLETED, used=used))
+    entries = await accounts.entries((await accounts.find("alice")).id, limit=10)
+    booked = [entry.delta for entry in entries if entry.reason == "simulation_refund"]
+    assert booked == ([refunded] if refunded else [])
+    assert (await simulations.find(request_id)).credits_refunded == refunded
+    await assert_sound()
+
+
 async def test_what_was_previewed_is_given_back_once(platform: Platform) -> None:
     spoilt = await ended(platform, "alice", SPOILT)
     await ended(platform, "alice", Ending(State.FAILED, "the node burnt"), seed=2)
@@ -73,11 +94,11 @@ async def test_what_was_previewed_is_given_back_once(platform: Platform) -> None
     assert (refund.request_id, refund.hub_username, refund.reason) == (spoilt, "alice", SPOILT.reason)
     assert (refund.credits_charged, refund.credits_refunded) == (COST, COST - USED)
     assert (refund.refund, seen.total, seen.applied) == (USED, USED, False)
-    assert await balance("alice") == GRANT - COST - USED
+    assert await balance("alice") == GRANT - USED - USED
 
     paid = await apply(seen, window, note="the hub was down")
     assert (paid.requests, paid.applied) == (seen.requests, True)
-    assert await balance("alice") == GRANT - COST
+    assert await balance("alice") == GRANT - USED
     request = await simulations.find(spoilt)
     assert (request.state, request.credits_refunded) == ("failed", COST)
     assert request.timeline[-1].reason == "an operator gave back 0.100 credits"
@@ -164,7 +185,7 @@ async def test_the_database_refuses_other_changes_of_what_has_ended(platform: Pl
     for state, amount in (
         (State.FAILED, Decimal("0.038")),
         (State.FAILED, COST + Decimal("0.001")),
-        (State.COMPLETED, Decimal("0.001")),
+        (State.COMPLETED, COST),
     ):
         with pytest.raises(BaseORMException):
             await change(state, amount)

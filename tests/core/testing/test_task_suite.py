@@ -97,5 +97,5 @@ def test_a_table_that_is_missing_is_an_error_of_the_caller() -> None:
 
 def test_without_hypothesis_nothing_is_half_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(ConfigurationError, match="pip install hypothesis"):
+    with pytest.raises(ConfigurationError, match=r"pip install 'collidium\[test\]'"):
         check_task(Good(), dataset())

@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("fastjet")
 
 from collidium_plugins.jet_finder import RADIUS
-from collidium_plugins.jet_finder.clustering import anti_kt
-from collidium_plugins.jet_finder.vectors import FourVectors
+from collidium_plugins.jet_finder.clustering import FourVectors, anti_kt
 
 Vector = tuple[float, float, float, float]
 
@@ -89,7 +88,7 @@ def test_nothing_is_printed() -> None:
     code = (
         "import numpy as np\n"
         "from collidium_plugins.jet_finder.clustering import anti_kt\n"
-        "from collidium_plugins.jet_finder.vectors import FourVectors\n"
+        "from collidium_plugins.jet_finder.clustering import FourVectors\n"
         "one = np.array([30.0])\n"
         "print(len(anti_kt(FourVectors(np.array([0]), one, 0 * one, 0 * one, one), 1, 20.0).event))\n"
     )

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from collidium.testing.environment import isolated_environment
-from collidium.testing.processes import end_with_parent
+from collidium.testing.processes import end_with_parent, isolated_environment
 from collidium.testing.server import COLLIDIUM
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from collidium.testing.environment import isolated_environment
+from collidium.testing.processes import isolated_environment
 from collidium.testing.server import run_command
 
 from .apart import Pages, free_port, served_apart

@@ -16,8 +16,7 @@ from tests.plugins.webapps.apart import Pages, served_apart
 from tests.plugins.webapps.conftest import SignIn
 
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.testing.browser import Watch
-from collidium.testing.page_checks import overflow, serious_findings
+from collidium.testing.browser import Watch, overflow, serious_findings
 from collidium.testing.server import ServerProcess
 
 PAGES = ("/", "/events", "/simulate", "/leaderboard/tracking", "/models")

@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 from tests.waiting import eventually
 
-from collidium.testing.browser import Watch
-from collidium.testing.page_checks import keyboard_gaps, layout_shift, overflow, serious_findings
+from collidium.testing.browser import Watch, keyboard_gaps, layout_shift, overflow, serious_findings
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from playwright.sync_api import Page, expect
 from tests.plugins.webapps.boards import fill, give_truth
 
 from collidium.client import Client, Place
+from collidium.quantities import written
 from collidium.testing.server import ServerProcess
-from collidium_plugins.webapps.leaderboard.board import ROWS
-from collidium_plugins.webapps.quantities import written
+from collidium_plugins.webapps.leaderboard import ROWS
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking_small import TrackingSmallTask
 

@@ -78,6 +78,19 @@ def test_the_hub_is_asked_with_everything_that_protects_the_way_back(visitor: Vi
     assert len(secrets) == 4
 
 
+def scopes(address: str) -> set[str]:
+    return set(parse_qs(urlsplit(address).query)["scope"][0].split())
+
+
+def test_the_hub_is_asked_for_what_the_action_needs(visitor: Visitor, token: Callable[[str], str]) -> None:
+    identity = {"openid", "profile"}
+    assert scopes(visitor.leave()) == scopes(visitor.leave(action="nonsense")) == identity
+    assert scopes(visitor.leave(action="order")) == identity | {"manage-repos"}
+    visitor.get(visitor.consent(visitor.leave(action="link"), token("worth")))
+    assert scopes(visitor.leave()) == identity | {"read-repos"}, "what was granted before is kept"
+    assert scopes(visitor.leave(action="order")) == identity | {"read-repos", "manage-repos"}
+
+
 def test_cookies_are_out_of_reach_of_scripts_and_of_other_sites(
     visitor: Visitor, token: Callable[[str], str]
 ) -> None:
@@ -340,7 +353,7 @@ def test_a_form_with_a_file_needs_the_secret_too(
 
 def test_the_way_out_is_no_link(visitor: Visitor, token: Callable[[str], str]) -> None:
     visitor.sign_in(token("worth"))
-    assert visitor.get("/web/sign-out").status_code == 404
+    assert visitor.get("/web/sign-out").status_code == 405
     assert visitor.is_signed_in
 
 

@@ -14,8 +14,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.waiting import eventually
 
-from collidium.testing.browser import Watch
-from collidium.testing.page_checks import overflow
+from collidium.testing.browser import Watch, overflow
 from collidium.testing.server import ServerProcess
 
 from .conftest import SignIn

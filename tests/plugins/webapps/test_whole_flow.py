@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +18,8 @@ from playwright.sync_api import Page, expect
 
 from collidium.testing.browser import Watch, sign_in
 from collidium.testing.server import ServerProcess
+
+from .visiting import Visitor
 
 #: Milliseconds that two events may take through all four stages, on a machine that does other things, too.
 SIMULATION = 240_000
@@ -35,7 +38,7 @@ def test_somebody_orders_events_looks_at_them_competes_and_leaves(
     page: Page, watch: Watch, furnished: Furnished, tmp_path: Path
 ) -> None:
     sign_in(page, furnished.tokens["emmy"])
-    order_events(page)
+    order_events(page, furnished.tokens["emmy"])
     look_at_the_first(page)
     watch.allow("status of 422")
     compete(page, tmp_path)
@@ -43,13 +46,31 @@ def test_somebody_orders_events_looks_at_them_competes_and_leaves(
     leave(page)
 
 
-def order_events(page: Page) -> None:
-    """Choose, see the price, order, and watch until the events are there."""
+def test_ordering_asks_for_what_publishing_needs(web: ServerProcess, furnished: Furnished) -> None:
+    typed = {"channel": "ttbar", "events": "3", "pileup": "0", "seed": "7"}
+    with Visitor(web.base_url) as emmy:
+        emmy.sign_in(furnished.tokens["emmy"])
+        emmy.headers["Referer"] = f"{web.base_url}/simulate"
+        asked = emmy.fill_in("/simulate", **typed)
+        assert (asked.status_code, urlsplit(asked.headers["Location"]).path) == (303, "/web/sign-in")
+        hub = emmy.get(asked.headers["Location"]).headers["Location"]
+        assert "manage-repos" in parse_qs(urlsplit(hub).query)["scope"][0].split()
+        back = emmy.get(emmy.consent(hub, furnished.tokens["emmy"])).headers["Location"]
+        assert 'name="events" inputmode="numeric" required step="1" min="1" max="100000" value="3"' in (
+            emmy.get(back).text
+        )
+
+
+def order_events(page: Page, token: str) -> None:
+    """Choose, see the price, order, let the platform publish, and watch until the events are there."""
     page.get_by_role("link", name="Simulate").click()
     page.get_by_label("Channel").select_option("ttbar")
     page.get_by_role("spinbutton", name="Events").fill("2")
     page.get_by_role("spinbutton", name="Pileup").fill("0")
     expect(page.locator("#price")).to_contain_text("credit")
+    page.get_by_role("button", name="Order").click()
+    page.get_by_label("token").fill(token)
+    page.get_by_role("button", name="Allow", exact=True).click()
     page.get_by_role("button", name="Order").click()
     expect(page.get_by_role("heading", name="2 events of ttbar")).to_be_visible()
     expect(page.get_by_role("link", name="See its first event")).to_be_visible(timeout=SIMULATION)

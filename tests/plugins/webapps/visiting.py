@@ -13,7 +13,9 @@ class Visitor(httpx.Client):
     """Somebody's browser: it keeps cookies, and shows what it is given."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(base_url=address, timeout=60, trust_env=False)
+        super().__init__(
+            base_url=address, timeout=60, trust_env=False, headers={"Accept": "text/html,*/*;q=0.8"}
+        )
 
     @property
     def origin(self) -> str:
@@ -26,9 +28,9 @@ class Visitor(httpx.Client):
 
     # -- signing in -----------------------------------------------------------------------------------
 
-    def leave(self, next_page: str = "/") -> str:
-        """Begin a sign-in; the hub's address to which it leads."""
-        answer = self.get("/web/sign-in", params={"next": next_page})
+    def leave(self, next_page: str = "/", action: str = "") -> str:
+        """Begin a sign-in for an action; the hub's address to which it leads."""
+        answer = self.get("/web/sign-in", params={"next": next_page, "for": action})
         assert answer.status_code == 303, answer.text
         return answer.headers["Location"]
 

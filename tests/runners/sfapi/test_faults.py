@@ -328,5 +328,5 @@ async def test_an_unknown_state_is_followed_and_logged(
     with caplog.at_level(logging.WARNING):
         status = await runner.poll(handle(strange.id))
     assert status.state == JobState.UNKNOWN
-    assert status.reason == "the batch system says 'TELEPORTING'"
+    assert status.reason == "the batch system reports 'TELEPORTING'"
     assert "TELEPORTING" in caplog.text

@@ -126,7 +126,7 @@ def test_a_chosen_runner_says_everything_that_it_lacks(
     with pytest.raises(ConfigurationError) as caught:
         collidium_runners(lacking)
     for data in (
-        "pip install collidium[sfapi]",
+        "pip install 'collidium[sfapi]'",
         "PLATFORM_SFAPI_CLIENT_ID is not set",
         "PLATFORM_SFAPI_KEY_FILE is not set",
         "PLATFORM_SFAPI_DIRECTORY is not set",
@@ -152,7 +152,7 @@ async def test_a_library_that_is_missing_is_named(
     api: Superfacility, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sfapi_client", None)
-    runner = SfapiRunner(Site.from_settings(configured(api)))
+    runner = SfapiRunner(Site(configured(api)))
     with unavailable("not set up", operators=r"pip install collidium\[sfapi\]"):
         await runner.submit(job())
 

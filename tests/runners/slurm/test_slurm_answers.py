@@ -10,11 +10,10 @@ from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, Runne
 from collidium.runtime.text import single_line
 from collidium_runners.batch.runner import submission_error
 from collidium_runners.batch.states import TaskRecord
-from collidium_runners.slurm.backend import ReportedTask
+from collidium_runners.slurm.backend import ReportedTask, rest_tasks, sacct_tasks, seconds, squeue_tasks
 from collidium_runners.slurm.commands import environment
 from collidium_runners.slurm.folder import FolderState
-from collidium_runners.slurm.parsing import rest_tasks, sacct_tasks, seconds, squeue_tasks
-from collidium_runners.slurm.status import combined_status, is_lost, reports_all_parts
+from collidium_runners.slurm.runner import combined_status, is_lost, reports_all_parts
 
 NAME = "collidium-r1"
 

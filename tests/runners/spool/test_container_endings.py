@@ -6,11 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from collidium.containers.engine import _containers, _is_missing, container_of
 from collidium.contracts.runner import JobState, RunnerUnavailable
-from collidium_runners.container.pipelines import run_of
-from collidium_runners.spool.endings import ending
-from collidium_runners.spool.engine import Run
+from collidium.runtime.containers import _containers, _is_missing, container_of
+from collidium_runners.container import run_of
+from collidium_runners.spool.engine import Run, ending
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG
 
 GIBIBYTE = 1024**3

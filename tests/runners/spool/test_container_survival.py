@@ -17,8 +17,8 @@ from tests.runners.spool.conftest import MakeImage, MakeRunner, Order, Release
 from tests.waiting import eventually, until
 
 from collidium import settings
-from collidium.containers.engine import Engine, Engines
 from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, RunnerUnavailable
+from collidium.runtime.containers import Engine, Engines
 from collidium_runners.container import container_runner
 from collidium_runners.spool.spool import CANCELLED, Spool, SpooledJob
 

@@ -131,14 +131,14 @@ def test_a_baseline_times_each_event_and_nothing_else() -> None:
     hits = pa.table(
         {"event_id": pa.array([3, 4, 5], pa.uint32())} | {name: [[1.0], [2.0, 3.0], []] for name in "xyz"}
     )
-    timed = Timed(naive.reconstruct, lambda: 2.0 ** next(ticks))({"tracker_hits": hits})
-    assert timed.drop_columns(["seconds"]).equals(naive.reconstruct({"tracker_hits": hits}))
+    timed = Timed(naive, lambda: 2.0 ** next(ticks))({"tracker_hits": hits})
+    assert timed.drop_columns(["seconds"]).equals(naive({"tracker_hits": hits}))
     assert timed["seconds"].to_pylist() == [2 - 1, 8 - 4, 8 - 4]
-    nothing = Timed(naive.reconstruct)({"tracker_hits": hits.slice(0, 0)})
+    nothing = Timed(naive)({"tracker_hits": hits.slice(0, 0)})
     assert (nothing.num_rows, nothing.column_names) == (0, list(TASK.card.column_names))
 
 
 def test_times_below_the_clock_resolution_are_the_minimum() -> None:
     hits = pa.table({"event_id": pa.array([3], pa.uint32())} | {name: [[1.0]] for name in "xyz"})
-    timed = Timed(naive.reconstruct, lambda: 5.0)({"tracker_hits": hits})
+    timed = Timed(naive, lambda: 5.0)({"tracker_hits": hits})
     assert timed["seconds"].to_pylist() == [1e-9]

@@ -7,7 +7,7 @@ from functools import partial
 from textual.widgets import Input
 
 from collidium.errors import CollidiumError
-from collidium_tui.services import services
+from collidium_tui.session import console_of
 from collidium_tui.widgets.form import Field, Form, needed
 
 
@@ -34,11 +34,11 @@ class Login(Form):
             self.show_problems(problems)
         else:
             self.show_problems(["Asking the server…"])
-            services(self).act(partial(self._try, values["token"]))
+            console_of(self).act(partial(self._try, values["token"]))
 
     async def _try(self, token: str) -> None:
         try:
-            await services(self).session.sign_in(token)
+            await console_of(self).session.sign_in(token)
         except CollidiumError as error:
             # The field is masked: a second attempt would be appended to the first.
             self.query_one(Input).select_all()

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 #: The label of each -> module:class, in the order of their keys.
 SCREENS: Final = {
     "Overview": "collidium_tui.screens.overview:OverviewScreen",
-    "Usage": "collidium_tui.screens.usage:UsageScreen",
+    "Usage": "collidium_tui.screens.analytics:UsageScreen",
     "Analytics": "collidium_tui.screens.analytics:AnalyticsScreen",
-    "Requests": "collidium_tui.screens.requests.listing:RequestsScreen",
-    "Accounts": "collidium_tui.screens.accounts.listing:AccountsScreen",
-    "Benchmarks": "collidium_tui.screens.benchmarks.listing:BenchmarksScreen",
+    "Requests": "collidium_tui.screens.requests:RequestsScreen",
+    "Accounts": "collidium_tui.screens.accounts:AccountsScreen",
+    "Benchmarks": "collidium_tui.screens.benchmarks:BenchmarksScreen",
     "Audit": "collidium_tui.screens.audit:AuditScreen",
-    "Incident": "collidium_tui.screens.incident.checklist:IncidentScreen",
+    "Incident": "collidium_tui.screens.incident:IncidentScreen",
 }
 
 Maker = Callable[[], Screen[Any]]
@@ -51,8 +51,6 @@ def or_broken(label: str, make: Maker) -> Maker:
         try:
             return make()
         except Exception as error:
-            from collidium_tui.screens import BrokenScreen
-
             return BrokenScreen(label, error)
 
     return made

@@ -11,8 +11,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.widgets.text import counted, formatted, plain
-from collidium_tui.widgets.times import Times, duration
+from collidium_tui.widgets.text import Times, counted, duration, formatted, plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Overview
@@ -62,7 +61,7 @@ QUEUE_OLD: Final = timedelta(hours=6)
 #: Parts of the month's node-hours and of the requests that ended, in percent.
 MONTH_NEARLY_USED: Final = 90
 MANY_FAIL: Final = 10
-#: Fewer requests say nothing about a rate.
+#: Fewer requests give no meaningful rate.
 ENOUGH_ENDED: Final = 10
 #: Width of the bar of the month.
 BAR: Final = 24

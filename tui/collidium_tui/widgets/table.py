@@ -1,26 +1,28 @@
-"""A table of records: pages from the server, a cursor that stays on its row, copy, sorting and CSV."""
+"""A table of records: pages from the server, a cursor that stays on its row, copy, sorting, CSV files."""
 
 from __future__ import annotations
 
 import asyncio
+import csv
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import DataTable
 
-from collidium_tui.services import services
-from collidium_tui.widgets.csv_file import write_csv
+from collidium_tui.session import console_of
 from collidium_tui.widgets.text import cell, counted
 
 if TYPE_CHECKING:
     from collidium.client import Page
+
 
 Row = TypeVar("Row")
 
@@ -198,7 +200,7 @@ class Table(DataTable[Text], Generic[Row]):
     def _cell(self, column: Column[Row], row: Row) -> Text:
         if column.show is not None:
             return column.show(row)
-        text = cell(column.value(row), services(self).times)
+        text = cell(column.value(row), console_of(self).times)
         text.justify = "right" if column.right else "left"
         return text
 
@@ -234,3 +236,43 @@ class Table(DataTable[Text], Generic[Row]):
             return counted(len(self.records), self.of)
         turns = [*(["p: previous"] if len(self._cursors) > 1 else []), *(["n: next"] if self._next else [])]
         return f"page {len(self._cursors)} of {self.of} ({', '.join(turns)})"
+
+
+#: What a spreadsheet takes for the beginning of a formula, in any script.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 -- meant
+
+
+def write_csv(directory: Path, stem: str, titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+    """Write a new file ``<stem>.csv``, with a number where that is taken; returns its path.
+
+    Times are in UTC, numbers exact. Text that a spreadsheet would take for a formula gets an apostrophe in
+    front. Raises OSError, and leaves nothing behind then.
+    """
+    path, file = _new_file(directory, stem)
+    try:
+        with file:
+            writer = csv.writer(file)
+            writer.writerow([_exported(title) for title in titles])
+            writer.writerows([_exported(value) for value in row] for row in rows)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _new_file(directory: Path, stem: str) -> tuple[Path, IO[str]]:
+    for number in count(1):
+        path = directory / (f"{stem}.csv" if number == 1 else f"{stem}-{number}.csv")
+        try:
+            return path, path.open("x", newline="", encoding="utf-8", errors="backslashreplace")
+        except FileExistsError:
+            continue
+    raise AssertionError("numbers do not end")
+
+
+def _exported(value: Any) -> object:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return "" if value is None else value

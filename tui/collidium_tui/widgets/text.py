@@ -1,17 +1,16 @@
-"""Untrusted text on the screen: never taken for markup, and without control characters."""
+"""Values as text: untrusted text without markup and control characters, times in the zone that is chosen."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Final
 
 from rich.text import Text
 from textual.content import Content
-
-from collidium_tui.widgets.times import Times
 
 #: What may be typed or pasted into a field: no control character, which the field would hand to the terminal.
 TYPED: Final = r"[^\x00-\x1f\x7f-\x9f]*"
@@ -58,3 +57,65 @@ def formatted(value: Any, times: Times) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}"
     return str(value)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Times:
+    """Times in one zone; ``now`` is the clock, ``zone`` the local zone (None: the machine's)."""
+
+    def __init__(
+        self, now: Callable[[], datetime] = _now, zone: tzinfo | None = None, utc: bool = False
+    ) -> None:
+        self.now = now
+        self.utc = utc
+        self._zone = zone
+
+    def show(self, at: datetime | None) -> str:
+        """Day and time to the second; empty for None."""
+        return "" if at is None else f"{self._here(at):%Y-%m-%d %H:%M:%S}"
+
+    def time(self, at: datetime) -> str:
+        """The time of day."""
+        return f"{self._here(at):%H:%M:%S}"
+
+    def brief(self, at: datetime) -> str:
+        """For narrow columns: the time of day where it is today, else month and day with it."""
+        here = self._here(at)
+        today = here.date() == self._here(self.now()).date()
+        return f"{here:%H:%M:%S}" if today else f"{here:%m-%d %H:%M}"
+
+    def read(self, typed: str) -> datetime:
+        """A time that was typed in the zone that is shown, or with one of its own.
+
+        Raises ValueError that says what is wrong.
+        """
+        try:
+            at = datetime.fromisoformat(typed.strip())
+        except ValueError:
+            raise ValueError("is a day and a time like 2026-01-31 17:05") from None
+        # A typing error otherwise, and no zone leads out of what a datetime holds.
+        if not 2000 <= at.year < 2100:
+            raise ValueError("is a time of this century")
+        if at.tzinfo is None and (zone := UTC if self.utc else self._zone):
+            at = at.replace(tzinfo=zone)
+        return at.astimezone(UTC)
+
+    @property
+    def zone(self) -> str:
+        """What the zone is called."""
+        return self._here(self.now()).tzname() or "local time"
+
+    def _here(self, at: datetime) -> datetime:
+        return at.astimezone(UTC if self.utc else self._zone)
+
+
+def duration(length: timedelta) -> str:
+    """How long, in the largest unit of which there are two: ``12 s``, ``3 min``, ``5 h``, ``2 d``."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -150,9 +150,11 @@ class Body(QuartBody):
         """Wait until the last byte has come, for so many seconds at most; whether it has."""
         if self._ended.is_set() or self._stalled:
             return self._ended.is_set()
+        before = self._received
         try:
             async with asyncio.timeout(seconds):
                 await self._ended.wait()
         except TimeoutError:
+            self._stalled = bool(seconds) and self._received == before
             return False
         return True

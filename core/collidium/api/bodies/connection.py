@@ -85,8 +85,8 @@ class Answer:
     async def _begin(self, message: HTTPResponseStartEvent) -> None:
         body = self._request.body
         body.discard()
-        patience = body.patience if message["status"] < 400 else LINGER_SECONDS * body.is_small
-        if not await body.ended(patience) and self._request.http_version < "2":
+        patience = LINGER_SECONDS if body.is_small else body.patience if message["status"] < 400 else 0
+        if not await body.ended(patience):
             message["headers"] = [*message["headers"], (b"connection", b"close")]
 
 
@@ -127,7 +127,8 @@ def install(app: quart.Quart) -> None:
     """Give ``app`` bodies that wait.
 
     ``app.config`` then means: ``MAX_CONTENT_LENGTH`` the largest body unless the handler says otherwise,
-    ``BODY_TIMEOUT`` the seconds that a body may stand still.
+    ``BODY_TIMEOUT`` the seconds that a body may stand still. No clock ends a response while it is read.
     """
+    app.config["RESPONSE_TIMEOUT"] = None
     app.request_class = Request
     app.asgi_http_class = Connection

@@ -10,7 +10,7 @@ from tortoise.expressions import Q
 
 from collidium import records
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.models import Submission
+from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import NotFound, UnknownCursor
@@ -27,7 +27,8 @@ async def find(submission_id: str) -> records.Submission:
     """The submission of that id; raises NotFound."""
     row = await row_of(submission_id)
     truth = await truth_versions.find(row.task, row.truth_version)
-    return view(row, truth, await scorings.earlier(row))
+    unranked = _why_unranked(row, await tasklist.find_row(row.task))
+    return view(row, truth, await scorings.earlier(row), unranked)
 
 
 async def row_of(submission_id: str) -> Submission:
@@ -62,7 +63,16 @@ async def list_submissions(
         query = query.filter(account_id=account_id)
     if unverified:
         query = query.filter(task__in=_self_reporting(platform), verified_at__isnull=True)
-    return [view(row) for row in await query.order_by("-submitted_at", "-id").limit(limit)]
+    rows = await query.order_by("-submitted_at", "-id").limit(limit)
+    tasks = await ListedTask.in_bulk({row.task for row in rows}, "name")
+    return [view(row, unranked=_why_unranked(row, tasks.get(row.task))) for row in rows]
+
+
+def _why_unranked(row: Submission, task: ListedTask | None) -> str | None:
+    """Return why a submission is not on today's leaderboard; None if it is."""
+    if task is None or row.truth_version != task.truth_version:
+        return f"scored against an older truth, {row.truth_version}"
+    return "no score of the primary metric" if row.rank_score is None else None
 
 
 async def _after(submission_id: str) -> Q:
@@ -89,7 +99,10 @@ def _self_reporting(platform: Platform) -> list[str]:
 
 
 def view(
-    row: Submission, truth: TruthRecord | None = None, earlier: Sequence[records.EarlierScores] = ()
+    row: Submission,
+    truth: TruthRecord | None = None,
+    earlier: Sequence[records.EarlierScores] = (),
+    unranked: str | None = None,
 ) -> records.Submission:
     """Return the public record of a row."""
     return records.Submission.of(
@@ -99,6 +112,7 @@ def view(
         dataset=truth.dataset if truth else None,
         dataset_revision=truth.revision if truth else None,
         earlier_scores=tuple(earlier),
+        unranked=unranked,
     )
 
 

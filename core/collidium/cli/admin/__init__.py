@@ -5,7 +5,10 @@ from __future__ import annotations
 import click
 
 from collidium.cli.admin.actions import ban, freeze, grant, refund, unban, unfreeze
-from collidium.cli.admin.reports import audit, channels, daily, failures, requests, usage
+from collidium.cli.context import client
+from collidium.cli.options import json_option, limit_option
+from collidium.cli.output import ColumnSpec, note, print_items, show_items, show_record
+from collidium.cli.requests import show_requests, state_option
 
 
 @click.group()
@@ -16,18 +19,120 @@ def admin() -> None:
     """
 
 
-for command in (
-    usage,
-    channels,
-    daily,
-    failures,
-    requests,
-    freeze,
-    unfreeze,
-    grant,
-    ban,
-    unban,
-    refund,
-    audit,
-):
+for command in (freeze, unfreeze, grant, ban, unban, refund):
     admin.add_command(command)
+
+
+month_option = click.option("--month", metavar="YYYY-MM", help="Month in UTC; default: this one.")
+
+
+@admin.command()
+@limit_option("accounts", default=50)
+@json_option
+def usage(limit: int, as_json: bool) -> None:
+    """Show the node-hours of this month and the accounts that used most of them.
+
+    \b
+    collidium admin usage
+    """
+    with client() as server:
+        found = server.admin_usage(limit=limit)
+    month = {"month": found.month, "node-hours": found.total_node_hours, "requests": found.total_requests}
+    show_record(found, month, as_json=as_json)
+    if not as_json:
+        columns = {"account": "hub_username", "node-hours": "node_hours", "requests": "requests"}
+        print_items(found.users, columns, title="Accounts")
+
+
+@admin.command()
+@month_option
+@json_option
+def channels(month: str | None, as_json: bool) -> None:
+    """Show what was ordered of each channel in a month.
+
+    \b
+    collidium admin channels
+    collidium admin channels --month 2026-10
+    """
+    with client() as server:
+        found = server.admin_channels(month=month).items
+    columns = {"channel": "channel", "requests": "requests", "node-hours": "node_hours"}
+    show_items(found, columns, as_json=as_json)
+
+
+@admin.command()
+@click.option(
+    "--days", type=click.IntRange(1, 3660), default=30, show_default=True, help="Days, today included."
+)
+@json_option
+def daily(days: int, as_json: bool) -> None:
+    """Show what was ordered on each of the last days.
+
+    \b
+    collidium admin daily --days 7
+    """
+    with client() as server:
+        found = server.admin_daily(days=days).items
+    columns = {"day": "date", "requests": "requests", "node-hours": "node_hours"}
+    show_items(found, columns, as_json=as_json)
+
+
+@admin.command()
+@month_option
+@json_option
+def failures(month: str | None, as_json: bool) -> None:
+    """Show how many of the requests that ended in a month failed.
+
+    \b
+    collidium admin failures
+    """
+    with client() as server:
+        found = server.admin_failures(month=month)
+    rate = f"{found.failure_rate:.1f} %"
+    rows = {"month": found.month, "failed": found.failed, "ended": found.finished, "failure rate": rate}
+    show_record(found, rows, as_json=as_json)
+
+
+@admin.command()
+@state_option
+@click.option("--user", metavar="NAME", help="Only requests of this account.")
+@click.option("--channel", help="Only requests of this channel.")
+@limit_option("requests")
+@json_option
+def requests(state: str | None, user: str | None, channel: str | None, limit: int, as_json: bool) -> None:
+    """List the simulation requests of all accounts, newest first.
+
+    \b
+    collidium admin requests --state failed
+    """
+    with client() as server:
+        page = server.admin_requests(state=state, user=user, channel=channel, limit=limit)
+    show_requests(page.items, accounts=True, as_json=as_json)
+    _note_more(page.next_cursor, limit, as_json=as_json)
+
+
+@admin.command()
+@limit_option("actions")
+@json_option
+def audit(limit: int, as_json: bool) -> None:
+    """List what operators did, newest first.
+
+    \b
+    collidium admin audit --limit 50
+    """
+    with client() as server:
+        page = server.admin_audit(limit=limit)
+    columns: dict[str, ColumnSpec] = {
+        "when": "at",
+        "who": "actor",
+        "action": "action",
+        "target": "target",
+        "details": lambda entry: [f"{name}: {value}" for name, value in entry.details.items()],
+    }
+    show_items(page.items, columns, as_json=as_json)
+    _note_more(page.next_cursor, limit, as_json=as_json)
+
+
+def _note_more(next_cursor: str | None, limit: int, *, as_json: bool) -> None:
+    if next_cursor is not None and not as_json:
+        note(f"There are more than {limit}.")

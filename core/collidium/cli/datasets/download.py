@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from collidium.cli.datasets.source import config_option, hub_options, locate_source, source_argument
-from collidium.cli.options import DIRECTORY, EVENTS, FILE, json_option
+from collidium.cli.options import (
+    DIRECTORY,
+    EVENTS,
+    FILE,
+    config_option,
+    hub_options,
+    json_option,
+    locate_source,
+    source_argument,
+)
 from collidium.cli.output import note, print_json
 from collidium.cli.progress import progress_bar
 

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidium.cli.context import check_environment
-from collidium.cli.datasets.source import config_option, hub_options, locate_source, source_argument
-from collidium.cli.options import json_option, limit_option
+from collidium.cli.options import (
+    config_option,
+    hub_options,
+    json_option,
+    limit_option,
+    locate_source,
+    source_argument,
+)
 from collidium.cli.output import (
     ColumnSpec,
     moment,

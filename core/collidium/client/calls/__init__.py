@@ -1,114 +1,22 @@
 """The server's calls, described once: both clients send these and nothing else.
 
-A function here says what is sent and how the answer is read; it does no I/O. How a call travels is the
-transports' business.
+A method here describes what is sent and how the response is read; it does no I/O. The transports send it.
 """
 
-from collidium.client.calls.accounts import me, transactions
-from collidium.client.calls.benchmarks import (
-    Links,
-    check,
-    leaderboard,
-    leaderboard_history,
-    set_links,
-    submission,
-    submissions,
-    submit,
-    task,
-    tasks,
-)
-from collidium.client.calls.call import PARQUET, Call, Credential
-from collidium.client.calls.datasets import datasets, event
-from collidium.client.calls.models import models
-from collidium.client.calls.operation import (
-    admin_account,
-    admin_accounts,
-    admin_audit,
-    admin_ban,
-    admin_cancel,
-    admin_channels,
-    admin_close_phase,
-    admin_daily,
-    admin_failures,
-    admin_freeze,
-    admin_grant,
-    admin_output,
-    admin_overview,
-    admin_refunds,
-    admin_request,
-    admin_requests,
-    admin_submissions,
-    admin_tasks,
-    admin_transactions,
-    admin_usage,
-    admin_verify,
-    health,
-    openapi,
-    ready,
-)
-from collidium.client.calls.simulations import (
-    cancel,
-    estimate,
-    limits,
-    presets,
-    request,
-    requests,
-    simulate,
-)
-from collidium.client.calls.webhooks import remove_webhook, set_webhook, webhook, webhook_deliveries
+from __future__ import annotations
 
-__all__ = [
-    "PARQUET",
-    "Call",
-    "Credential",
-    "Links",
-    "admin_account",
-    "admin_accounts",
-    "admin_audit",
-    "admin_ban",
-    "admin_cancel",
-    "admin_channels",
-    "admin_close_phase",
-    "admin_daily",
-    "admin_failures",
-    "admin_freeze",
-    "admin_grant",
-    "admin_output",
-    "admin_overview",
-    "admin_refunds",
-    "admin_request",
-    "admin_requests",
-    "admin_submissions",
-    "admin_tasks",
-    "admin_transactions",
-    "admin_usage",
-    "admin_verify",
-    "cancel",
-    "check",
-    "datasets",
-    "estimate",
-    "event",
-    "health",
-    "leaderboard",
-    "leaderboard_history",
-    "limits",
-    "me",
-    "models",
-    "openapi",
-    "presets",
-    "ready",
-    "remove_webhook",
-    "request",
-    "requests",
-    "set_links",
-    "set_webhook",
-    "simulate",
-    "submission",
-    "submissions",
-    "submit",
-    "task",
-    "tasks",
-    "transactions",
-    "webhook",
-    "webhook_deliveries",
-]
+from collidium.client.calls.accounts import AccountCalls
+from collidium.client.calls.benchmarks import BenchmarkCalls, Links
+from collidium.client.calls.datasets import DatasetCalls, EventData
+from collidium.client.calls.operators import OperatorCalls
+from collidium.client.calls.simulations import SimulationCalls
+
+__all__ = ["Calls", "EventData", "Links"]
+
+
+class Calls(AccountCalls, SimulationCalls, BenchmarkCalls, DatasetCalls, OperatorCalls):
+    """All calls of a client.
+
+    Each action of operators is done once for its ``idempotency_key``. Without one it gets a key of its own,
+    and is sent again when the connection breaks.
+    """

@@ -1,20 +1,24 @@
-"""A call: what is sent, and how the answer is read."""
+"""A call: what is sent, and how the response is read; and methods of both clients made from calls."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, overload
 from urllib.parse import quote
 
 from collidium.client.answers import Answer
 from collidium.errors import InvalidInput, NotFound
 
+Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 PARQUET = "application/vnd.apache.parquet"
 #: The header under which a server does a thing only once.
@@ -38,7 +42,7 @@ class Call(Generic[Result]):
     path: str
     read: Callable[[Answer], Result]
     credential: Credential = Credential.TOKEN
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str | int | bool] = field(default_factory=dict)
     json: Mapping[str, object] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     #: A file to send as the body.
@@ -50,14 +54,9 @@ class Call(Generic[Result]):
         return self.method == "GET" or IDEMPOTENCY_KEY in self.headers
 
 
-def paging(limit: int | None, cursor: str | None) -> dict[str, str]:
-    query = {} if limit is None else {"limit": str(limit)}
-    return query if cursor is None else {**query, "cursor": cursor}
-
-
-def filtered(limit: int | None, cursor: str | None, **filters: str | None) -> dict[str, str]:
-    """The query of a list of which only a part is asked for."""
-    return paging(limit, cursor) | {name: value for name, value in filters.items() if value is not None}
+def given(**values: Any) -> dict[str, Any]:
+    """Those that are not None: a query or a body in which a missing one stands for the server's default."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def keyed(key: str | None) -> dict[str, str]:
@@ -76,3 +75,48 @@ def segment(name: str) -> str:
     if segment in {"", ".", ".."}:
         raise NotFound(f"not a name: {name!r}")
     return segment
+
+
+# -- methods of the clients ---------------------------------------------------------------------------
+
+
+class Blocking:
+    """The base of a client whose methods return results."""
+
+
+class Awaitable:
+    """The base of a client whose methods are coroutines."""
+
+
+class endpoint(Generic[Parameters, Result]):  # noqa: N801 -- a decorator
+    """Make a method of both clients, with these parameters, from a function that describes a call."""
+
+    def __init__(self, describe: Callable[Concatenate[Any, Parameters], Call[Result]]) -> None:
+        def send(self: Any, *arguments: Parameters.args, **named: Parameters.kwargs) -> Any:
+            return self._transport.send(describe(self, *arguments, **named))
+
+        async def send_async(self: Any, *arguments: Parameters.args, **named: Parameters.kwargs) -> Any:
+            return await self._transport.send(describe(self, *arguments, **named))
+
+        self._blocking, self._awaitable = _described(send, describe), _described(send_async, describe)
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, client: Blocking, owner: type) -> Callable[Parameters, Result]: ...
+    @overload
+    def __get__(
+        self, client: Awaitable, owner: type
+    ) -> Callable[Parameters, Coroutine[Any, Any, Result]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        method: Any = self._awaitable if issubclass(owner, Awaitable) else self._blocking
+        return method.__get__(client, owner)
+
+
+def _described(method: Method, call: Callable[..., Any]) -> Method:
+    """Give a method the name, the docstring and the signature that ``help`` shows."""
+    signature = inspect.signature(call)
+    result = str(signature.return_annotation).removeprefix("Call[").removesuffix("]")
+    functools.update_wrapper(method, call)
+    vars(method)["__signature__"] = signature.replace(return_annotation=result)
+    return method

@@ -1,42 +1,88 @@
-"""Calls about datasets and single events of them."""
+"""Calls about datasets, single events of them, and models on the hub."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from collidium.client.answers import Answer, content, listed
-from collidium.client.calls.call import Call, Credential, paging, segment
-from collidium.client.events import EventData
-from collidium.records import DatasetEntry, Page
+from collidium.client.calls.call import Call, Credential, endpoint, given, segment
+from collidium.records import DatasetEntry, HubModel, Page
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def datasets(
-    *, repo: str | None = None, limit: int | None = None, cursor: str | None = None
-) -> Call[Page[DatasetEntry]]:
-    """A page of the public datasets that may be looked at, the latest first, by their configs."""
-    query = ({} if repo is None else {"repo": repo}) | paging(limit, cursor)
-    return Call("GET", "/v1/datasets", listed(DatasetEntry), Credential.NONE, query=query)
+@dataclass(frozen=True, slots=True)
+class EventData:
+    """An event as it was sent."""
+
+    content: bytes = field(repr=False)
+    media_type: str
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Its tables by their names, a row for each hit, cell, particle, track or jet.
+
+        The metadata of each table's schema has its dataset. Raises ValueError for an event that was asked
+        for in another format.
+        """
+        # It needs pyarrow, which programs that pass the bytes on do not.
+        from collidium.event_display import tables as stream
+
+        return stream.read(self.content)
 
 
-def event(
-    config: str,
-    event_id: int,
-    *,
-    repo: str | None = None,
-    tables: Sequence[str] | None = None,
-    revision: str | None = None,
-    file_format: Literal["arrow", "phoenix"] = "arrow",
-) -> Call[EventData]:
-    """One event of a dataset; ``.tables()`` gives its tables.
+class DatasetCalls:
+    """Calls about datasets, single events of them, and models on the hub."""
 
-    ``repo`` may be left out where only one dataset has that config, ``tables`` for all. What made the
-    hits of an event that a task is scored on is not sent.
-    """
-    wanted = {"repo": repo, "tables": ",".join(tables or ()), "revision": revision}
-    query = {name: text for name, text in wanted.items() if text} | {"format": file_format}
-    where = f"/v1/datasets/{segment(config)}/events/{event_id}"
-    return Call("GET", where, _event, Credential.NONE, query=query, headers={"Accept": "*/*"})
+    @endpoint
+    def datasets(
+        self, *, repo: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[DatasetEntry]]:
+        """A page of the public datasets that may be looked at, the latest first, by their configs."""
+        query = given(repo=repo, limit=limit, cursor=cursor)
+        return Call("GET", "/v1/datasets", listed(DatasetEntry), Credential.NONE, query=query)
+
+    @endpoint
+    def event(
+        self,
+        config: str,
+        event_id: int,
+        *,
+        repo: str | None = None,
+        tables: Sequence[str] | None = None,
+        revision: str | None = None,
+        file_format: Literal["arrow", "phoenix"] = "arrow",
+    ) -> Call[EventData]:
+        """One event of a dataset; ``.tables()`` gives its tables.
+
+        ``repo`` may be left out where only one dataset has that config, ``tables`` for all. What made the
+        hits of an event that a task is scored on is not sent.
+        """
+        wanted = given(repo=repo, tables=",".join(tables or ()) or None, revision=revision)
+        query = wanted | {"format": file_format}
+        where = f"/v1/datasets/{segment(config)}/events/{event_id}"
+        return Call("GET", where, _event, Credential.NONE, query=query, headers={"Accept": "*/*"})
+
+    @endpoint
+    def models(
+        self,
+        *,
+        search: str = "",
+        tag: str = "",
+        task: str = "",
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Call[Page[HubModel]]:
+        """A page of the models on the hub that carry the platform's tag, the latest first.
+
+        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` their benchmark task.
+        A page may be shorter than ``limit`` and still have a next one.
+        """
+        wanted = given(search=search or None, tag=tag or None, task=task or None)
+        query = wanted | given(limit=limit, cursor=cursor)
+        return Call("GET", "/v1/models", listed(HubModel), Credential.NONE, query=query)
 
 
 def _event(answer: Answer) -> EventData:

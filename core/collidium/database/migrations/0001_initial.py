@@ -221,6 +221,7 @@ class Migration(migrations.Migration):
             indexes=[
                 Index(fields=["state", "next_attempt_at", "id"]),
                 Index(fields=["account_id", "id"]),
+                Index(fields=["event_id"]),
                 Index(fields=["state", "account_id", "host", "next_attempt_at", "id"]),
             ],
         ),
@@ -407,6 +408,7 @@ class Migration(migrations.Migration):
                 "digest": fields.CharField(primary_key=True, max_length=64),
                 "redirect_uri": fields.TextField(),
                 "return_to": fields.TextField(),
+                "scopes": fields.TextField(default=""),
                 "ends_at": fields.DatetimeField(),
             },
         ),
@@ -428,6 +430,7 @@ class Migration(migrations.Migration):
                 "digest": fields.CharField(primary_key=True, max_length=64),
                 "hub_username": fields.CharField(max_length=96),
                 "token": fields.TextField(),
+                "scopes": fields.TextField(default=""),
                 "begun_at": fields.DatetimeField(),
                 "seen_at": fields.DatetimeField(),
                 "ends_at": fields.DatetimeField(),

@@ -77,7 +77,7 @@ class Suite:
 
     def __init__(self, subject: Subject, checks: Sequence[Check]) -> None:
         if find_spec("hypothesis") is None:
-            raise ConfigurationError("checking a task needs hypothesis: pip install hypothesis")
+            raise ConfigurationError("checking a task needs hypothesis: pip install 'collidium[test]'")
         self.subject = subject
         self.checks = tuple(checks)
         self._outcomes: dict[str, Outcome] = {}

@@ -7,7 +7,7 @@ CERN-LHCC-2020-007). The hard scatter is spread alike.
 
 A collision is taken from a pool of :data:`POOL` distinct ones. Each time it is turned by another angle around
 the beams, and half of the time end for end (by 180 degrees around an axis across the beams), which is as
-good as new: the protons are alike and nothing else tells directions apart. What stays is that the same
+good as new: the protons are alike and nothing else distinguishes directions. What stays is that the same
 multiplicity and shape come back, on average ``events * pileup / POOL`` times in a run.
 """
 

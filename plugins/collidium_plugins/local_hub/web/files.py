@@ -179,7 +179,6 @@ def _download(path: Path, size: int, requested: range | None, headers: dict[str,
     response.headers["Content-Length"] = str(len(part))
     if requested:
         response.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
-    response.timeout = None  # a slow line may take its time
     return response
 
 

@@ -1,15 +1,118 @@
-"""The leaderboards, and a page for each submission on them."""
+"""``/leaderboard/<task>``: who leads a task, how its best came about, and what is traded."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
-from collidium_plugins.webapps.context import Route
-from collidium_plugins.webapps.leaderboard import board, provenance
+from quart import Response, request
+from werkzeug.datastructures import MultiDict
 
-ROUTES: Final[list[Route]] = [
-    ("GET", "", board.first),
-    ("GET", "/<task>", board.show),
-    ("GET", "/submissions/<submission_id>", provenance.show),
-    ("POST", "/submissions/<submission_id>", provenance.set_links),
-]
+from collidium.client import Submission, TaskCard
+from collidium.errors import NotFound
+from collidium_plugins.webapps.context import Route, backend
+from collidium_plugins.webapps.leaderboard import drawings
+from collidium_plugins.webapps.leaderboard.drawings import Drawing
+from collidium_plugins.webapps.rendering import render, see_other, with_query
+
+#: Places on a page.
+ROWS: Final = 50
+#: The last steps of a history, and the best places in a plot of two metrics, that are drawn.
+STEPS: Final = 50
+PLACES: Final = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Which places are asked for; the empty text: any."""
+
+    user: str = ""
+    model: str = ""
+    pareto: bool = False
+    cursor: str = ""
+
+    @classmethod
+    def of(cls, query: MultiDict[str, str]) -> Picked:
+        """What stands in the address."""
+        user, model, cursor = (query.get(name, "").strip() for name in ("user", "model", "cursor"))
+        return cls(user, model, query.get("pareto") == "1", cursor)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether places are left out, other than those of other pages."""
+        return bool(self.user or self.model or self.pareto)
+
+    def address(self, task: str, cursor: str = "") -> str:
+        """Where these places are, from ``cursor`` on."""
+        pareto = "1" if self.pareto else None
+        return with_query(
+            f"/leaderboard/{task}", user=self.user, model=self.model, pareto=pareto, cursor=cursor
+        )
+
+
+def address_of_place(submission: Submission, rank: int) -> str:
+    """Where a submission stands: among all on the first page, beyond it among those of its account."""
+    user = None if rank <= ROWS else submission.hub_username
+    return with_query(f"/leaderboard/{submission.task}", user=user) + f"#s-{submission.submission_id}"
+
+
+async def first() -> Response:
+    """``GET /leaderboard``: the first task that takes submissions, else the first."""
+    cards = (await backend().tasks()).items
+    if not cards:
+        return await render("no-leaderboards.html")
+    card = next((card for card in cards if card.accepts_submissions), cards[0])
+    return see_other(f"/leaderboard/{card.name}")
+
+
+async def show(task: str) -> Response:
+    """``GET /leaderboard/<task>``"""
+    cards = (await backend().tasks()).items
+    card = next((card for card in cards if card.name == task), None)
+    if card is None:
+        raise NotFound(f"there is no task {task[:100]!r}; the leaderboards there are stand in the navigation")
+    picked = Picked.of(request.args)
+    places = await backend().leaderboard(
+        card.name,
+        limit=ROWS,
+        cursor=picked.cursor or None,
+        pareto=picked.pareto,
+        user=picked.user or None,
+        model_repo=picked.model or None,
+    )
+    is_start = not picked.is_part and not picked.cursor
+    return await render(
+        "leaderboard.html",
+        cards=cards,
+        card=card,
+        places=places.items,
+        picked=picked,
+        next=places.next_cursor and picked.address(card.name, places.next_cursor),
+        first=picked.cursor and picked.address(card.name),
+        drawings=await _drawings(card) if is_start and places.items else [],
+    )
+
+
+async def _drawings(card: TaskCard) -> Sequence[Drawing]:
+    """Plots of the whole leaderboard."""
+    server, now = backend(), datetime.now(UTC)
+    histories = await asyncio.gather(
+        *(server.leaderboard_history(card.name, metric.name, limit=STEPS) for metric in card.metrics)
+    )
+    found = [
+        drawings.history(metric, steps.items, now)
+        for metric, steps in zip(card.metrics, histories, strict=True)
+        if steps.items
+    ]
+    if card.pareto is None:
+        return found
+    front, best = await asyncio.gather(
+        server.leaderboard(card.name, limit=PLACES, pareto=True), server.leaderboard(card.name, limit=PLACES)
+    )
+    return [drawings.front(card, front.items, best.items), *found]
+
+
+ROUTES: Final[list[Route]] = [("GET", "", first), ("GET", "/<task>", show)]

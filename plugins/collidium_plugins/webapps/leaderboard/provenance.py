@@ -9,28 +9,14 @@ from quart import Response, request
 
 from collidium.client import Place, Submission, TaskCard
 from collidium.client.calls import Links
-from collidium.errors import (
-    CollidiumError,
-    Forbidden,
-    InvalidInput,
-    NotFound,
-    TooManyRequests,
-    Unavailable,
-)
-from collidium_plugins.webapps.context import backend, backend_as_user, origin, web
-from collidium_plugins.webapps.leaderboard.board import address_of_place
-from collidium_plugins.webapps.rendering import refused, render, retry_after, see_other
+from collidium.errors import CollidiumError, NotFound
+from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, web
+from collidium_plugins.webapps.leaderboard import address_of_place
+from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, retry_after, see_other
 
-#: What links may be refused for, so that the page of the submission is the right place to tell it.
-_REFUSALS: Final = (Forbidden, InvalidInput, TooManyRequests, Unavailable)
 _LINKS: Final = ("model_repo", "code_url", "paper_url")
 #: Places of its account among which a submission's own is looked for.
 _LOOKED_AT: Final = 1000
-
-
-async def show(submission_id: str) -> Response:
-    """``GET /leaderboard/submissions/<submission_id>``"""
-    return await _page(submission_id)
 
 
 async def set_links(submission_id: str) -> Response:
@@ -40,18 +26,20 @@ async def set_links(submission_id: str) -> Response:
     links = Links(**{name: link or None for name, link in typed.items()})  # type: ignore[typeddict-item]  # by these names
     try:
         await backend_as_user().set_links(submission_id, **links)
-    except _REFUSALS as refusal:
-        return refused(await _page(submission_id, typed, refusal), refusal)
+    except SHOWN_ON_FORMS as refusal:
+        return refused(await show(submission_id, typed, refusal), refusal)
     return see_other(f"/leaderboard/submissions/{submission_id}")
 
 
-async def _page(
+async def show(
     submission_id: str, typed: Mapping[str, str] | None = None, refusal: CollidiumError | None = None
 ) -> Response:
+    """``GET /leaderboard/submissions/<submission_id>``; with links as ``typed``, if they were refused."""
     submission = await backend().submission(submission_id)
     card = await _card(submission)
     return await render(
         "submission.html",
+        may_link=may("link"),
         submission=submission,
         card=card,
         place=await _place(submission),
@@ -90,3 +78,9 @@ def _commands(submission: Submission) -> str:
             f"collidium submit {submission.task} predictions.parquet{model}",
         )
     )
+
+
+ROUTES: Final[list[Route]] = [
+    ("GET", "/submissions/<submission_id>", show),
+    ("POST", "/submissions/<submission_id>", set_links),
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -29,10 +29,11 @@ LEEWAY_SECONDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A token to act with, and the seconds for which it is valid, if the hub said."""
+    """A token to act with, and the seconds for which it is valid, if known."""
 
     token: str = field(repr=False)
     expires_in: float | None
+    scopes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,6 @@ class Client:
     provider: Provider
     client_id: str
     secret: str | None = field(repr=False)
-    scopes: Sequence[str]
 
     async def authorization_url(self, sign_in: PendingSignIn) -> str:
         """The hub's address at which the user agrees to the sign-in. Raises Unavailable and UpstreamError."""
@@ -52,7 +52,7 @@ class Client:
             self.client_id,
             "code",
             redirect_uri=sign_in.redirect_uri,
-            scope=list(dict.fromkeys(("openid", *self.scopes))),
+            scope=list(dict.fromkeys(("openid", *sign_in.scopes))),
             state=sign_in.state,
             nonce=sign_in.nonce,
             code_challenge=create_s256_code_challenge(sign_in.verifier),
@@ -76,7 +76,7 @@ class Client:
         status, answer = await self.provider.token(body, headers)
         if status != 200:
             raise _refusal(answer)
-        grant = _grant(answer)
+        grant = _grant(answer, sign_in.scopes)
         await self._check(answer.get("id_token"), sign_in, grant)
         return grant
 
@@ -104,10 +104,10 @@ class Client:
 
 def denial(error: str, description: str) -> BadRequest | Forbidden | UpstreamError:
     """The error that the hub sent instead of a code (RFC 6749, 4.1.2.1)."""
-    said = f": {description[:LONGEST_ERROR]}" if description else ""
+    reason = f": {description[:LONGEST_ERROR]}" if description else ""
     if error == "access_denied":
-        return Forbidden(f"you were not signed in: access was denied at the hub{said}")
-    return UpstreamError(f"the hub did not sign you in ({error[:LONGEST_ERROR]}){said}")
+        return Forbidden(f"you were not signed in: access was denied at the hub{reason}")
+    return UpstreamError(f"the hub did not sign you in ({error[:LONGEST_ERROR]}){reason}")
 
 
 def _refusal(answer: Mapping[str, Any]) -> BadRequest | UpstreamError:
@@ -117,14 +117,16 @@ def _refusal(answer: Mapping[str, Any]) -> BadRequest | UpstreamError:
     return UpstreamError(f"the hub gave no token ({str(answer.get('error'))[:LONGEST_ERROR]})")
 
 
-def _grant(answer: Mapping[str, Any]) -> Grant:
+def _grant(answer: Mapping[str, Any], asked: tuple[str, ...]) -> Grant:
     token, kind = answer.get("access_token"), answer.get("token_type")
     if not isinstance(token, str) or not token or str(kind).lower() != "bearer":
         raise UpstreamError("the hub's answer holds no bearer token")
+    granted = answer.get("scope")  # left out where it is what was asked for (RFC 6749, 5.1)
+    scopes = tuple(granted.split()) if isinstance(granted, str) else asked
     seconds = answer.get("expires_in")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
-        return Grant(token, None)
-    return Grant(token, float(seconds))
+        return Grant(token, None, scopes)
+    return Grant(token, float(seconds), scopes)
 
 
 # -- id tokens ----------------------------------------------------------------------------------------

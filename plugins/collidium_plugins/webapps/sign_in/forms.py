@@ -31,7 +31,7 @@ _LOCAL: Final = re.compile(r"/(?!/)[!-\[\]-~]*")
 
 async def find_session() -> None:
     """Find the session of the request, if there is one. Raises Forbidden for another site's request."""
-    # A page has many of these, which are the same for everybody.
+    # A page has many of these, which are the same for all users.
     if request.path.startswith(_STATIC):
         return
     key = browsers.read_cookie(context.web().settings, browsers.SESSION)

@@ -25,10 +25,18 @@ async def _count_attempt(kind: str) -> None:
 
 
 async def sign_in() -> Response:
-    """``GET /web/sign-in?next=``: on to the hub, and from there back to the page ``next``."""
+    """``GET /web/sign-in?next=&for=``: on to the hub, and from there back to the page ``next``.
+
+    The hub is asked for what the action ``for`` needs, and for what the session has already.
+    """
     await _count_attempt("sign-in")
-    web = context.web()
-    pending = await sessions.begin(context.origin() + CALLBACK, forms.local(request.args.get("next", "")))
+    web, viewer = context.web(), context.viewer()
+    scopes = {*web.settings.oauth_scopes, *context.scopes_for(request.args.get("for", ""))}
+    pending = await sessions.begin(
+        context.origin() + CALLBACK,
+        forms.local(request.args.get("next", "")),
+        sorted(scopes | viewer.scopes if viewer else scopes),
+    )
     response = see_other(context.address_for_browsers(await web.sign_in.authorization_url(pending)))
     browsers.set_cookie(web.settings, response, browsers.SIGN_IN, pending.key, sessions.PENDING_SECONDS)
     return response
@@ -51,7 +59,7 @@ async def callback() -> Response:
     # As any first call does, it signs the account up; and it raises for a banned one.
     account = await context.backend().acting_as(grant.token).me()
     await context.end_session()
-    session = await web.sessions.begin(account.hub_username, grant.token, grant.expires_in)
+    session = await web.sessions.begin(account.hub_username, grant.token, grant.expires_in, grant.scopes)
     g.web_session = session
     response = see_other(pending.return_to)
     browsers.delete_cookie(web.settings, response, browsers.SIGN_IN)

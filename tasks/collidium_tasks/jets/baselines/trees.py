@@ -5,23 +5,26 @@ They are trained on jets that come with the package, simulated with a seed of th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import Tables
-from collidium_tasks.common import shipped
+from collidium_tasks.common import shipped, whole_table
 from collidium_tasks.jets.baselines import predictions
 from collidium_tasks.jets.baselines.features import NAMES, Features, features
 from collidium_tasks.jets.truth import BOTTOM, CHARM
 
-#: Features and flavours of jets; :mod:`~collidium_tasks.jets.baselines.training` writes it.
+#: Features and flavours of jets; :func:`main` writes it.
 TRAINING: Final = "training.parquet"
 _SETTINGS: Final[Mapping[str, Any]] = {
     "max_iter": 120,
@@ -67,3 +70,28 @@ def training() -> tuple[Features, npt.NDArray[np.uint8]]:
         raise ValueError(f"{TRAINING} has other features: create it again")
     columns = [np.asarray(table.column(name)) for name in NAMES]
     return np.stack(columns, axis=1), np.asarray(table.column("flavour"))
+
+
+def training_table(tables: Tables) -> pa.Table:
+    """Features and flavours of the jets of tables ``jets`` and ``tracks``."""
+    made = features(tables)
+    columns = {name: pa.array(made[:, place]) for place, name in enumerate(NAMES)}
+    return pa.table({**columns, "flavour": pc.list_flatten(tables["jets"].column("flavour"))})
+
+
+def main(directory: Path) -> None:
+    """Write the training jets, those of a dataset in the hosted layout, next to this module.
+
+    ::
+
+        collidium simulate --pipeline acts --channel ttbar --events 1200 --seed 271828 --output training
+        python -m collidium_tasks.jets.baselines.trees training
+
+    Events to be scored have another seed.
+    """
+    tables = {name: whole_table(directory, name) for name in ("jets", "tracks")}
+    pq.write_table(training_table(tables), Path(__file__).with_name(TRAINING), compression="zstd")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

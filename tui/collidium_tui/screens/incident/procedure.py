@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from collidium_tui.widgets.text import counted
-from collidium_tui.widgets.times import Times, duration
+from collidium_tui.widgets.text import Times, counted, duration
 
 if TYPE_CHECKING:
     from collidium.client import AuditEntry

@@ -17,8 +17,7 @@ from collidium_tui.screens.incident.procedure import Incident
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, needed
 from collidium_tui.widgets.table import Column, Table
-from collidium_tui.widgets.text import counted, plain
-from collidium_tui.widgets.times import Times
+from collidium_tui.widgets.text import Times, counted, plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Refund, Refunds

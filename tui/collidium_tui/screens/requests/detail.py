@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from rich.table import Table as Grid
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -14,9 +15,9 @@ from textual.widgets import Static
 from collidium.client import Moment, OperatedRequest, OutputFile, Page
 from collidium_tui.screens.lists import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
-from collidium_tui.screens.requests import record
-from collidium_tui.widgets.ask import Question
+from collidium_tui.widgets.form import Question
 from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.text import Times, cell, counted, formatted
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, SimulationRequest
@@ -77,7 +78,7 @@ class RequestScreen(OpenedScreen[ListData[OperatedRequest]], ListsScreen[Operate
         return request, await client.admin_output(self.request_id)
 
     def show_head(self, head: OperatedRequest) -> None:
-        self.query_one("#record", Static).update(record.record(head, self.times))
+        self.query_one("#record", Static).update(record(head, self.times))
 
     def action_cancel(self) -> None:
         if self.data is not None:
@@ -109,7 +110,7 @@ async def cancel(screen: ConsoleScreen[Any], request: SimulationRequest) -> None
 def _question(request: SimulationRequest) -> Question:
     return Question(
         f"Cancel request {request.request_id}",
-        f"{record.order(request)}; ordered by {request.hub_username}, {record.state(request)}.\n\n"
+        f"{order(request)}; ordered by {request.hub_username}, {state(request)}.\n\n"
         f"Its job is stopped and makes no dataset. The unused part of the "
         f"{request.credits_charged:,} credits is refunded to {request.hub_username}. "
         "The timeline and the audit log record that an operator cancelled it.",
@@ -119,3 +120,91 @@ def _question(request: SimulationRequest) -> Question:
 
 def _ended(request: SimulationRequest) -> str:
     return "been cancelled" if request.state == "cancelled" else request.state
+
+
+#: The next step of the follower, in words.
+_STEPS: Final = {
+    "submit": "hand it to the runner",
+    "follow": "poll the runner",
+    "collect": "fetch its output from the runner",
+    "publish": "publish its dataset on the hub",
+}
+
+
+def record(request: OperatedRequest, times: Times) -> Grid:
+    """Names and values, one or more lines each; missing values have none."""
+    lines = {
+        "request": request.request_id,
+        "account": request.hub_username,
+        "order": order(request) + (", private" if request.private else ""),
+        "state": _state(request, times),
+        "reason": request.reason,
+        "credits": _credits(request, times),
+        "node-hours": _node_hours(request, times),
+        "job": _job(request),
+        "next": _next(request, times),
+        "output": _output(request),
+        "files": _files(request),
+    }
+    grid = Grid.grid("name", "value", padding=(0, 2, 0, 0))
+    for name, value in lines.items():
+        if value:
+            text = cell(value, times)
+            text.no_wrap, text.overflow = False, "fold"
+            grid.add_row(name, text)
+    return grid
+
+
+def _state(request: OperatedRequest, times: Times) -> str:
+    since = request.finished_at or request.started_at
+    ordered = f"{state(request)}, ordered {times.show(request.created_at)}"
+    return f"{ordered}, since {times.show(since)}" if since is not None else ordered
+
+
+def _credits(request: OperatedRequest, times: Times) -> str:
+    charged, refunded = request.credits_charged, request.credits_refunded
+    return f"{formatted(charged, times)} charged, {formatted(refunded, times)} refunded"
+
+
+def _node_hours(request: OperatedRequest, times: Times) -> str:
+    estimated = f"{formatted(request.estimated_node_hours, times)} estimated"
+    return f"{formatted(request.node_hours, times)} used, {estimated}" if request.has_ended else estimated
+
+
+def _job(request: OperatedRequest) -> str:
+    handle = request.runner_handle or "none yet"
+    return f"{handle} at runner {request.runner} (pipeline {request.pipeline_version})"
+
+
+def _next(request: OperatedRequest, times: Times) -> str:
+    if not request.step:
+        return ""
+    due = f" at {times.brief(request.due_at)}" if request.due_at is not None else ""
+    failed = f"; failed {counted(request.attempts, 'times')}" if request.attempts else ""
+    return _STEPS.get(request.step, request.step) + due + failed
+
+
+def _output(request: OperatedRequest) -> str:
+    if request.output_hub_repo is None:
+        return ""
+    return request.output_hub_repo + (" (mock: no events)" if request.output_is_mock else "")
+
+
+def _files(request: OperatedRequest) -> str:
+    """The endpoint of its files, once there may be some."""
+    collected = request.step == "publish" or (request.state == "completed" and not request.output_is_mock)
+    return f"GET /admin/requests/{request.request_id}/output" if collected else ""
+
+
+STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
+
+
+def state(request: SimulationRequest) -> str:
+    """Its state, or that it is being cancelled."""
+    return "cancelling" if request.cancel_requested and not request.has_ended else request.state
+
+
+def order(request: SimulationRequest) -> str:
+    """What was ordered."""
+    events = counted(request.events, "events")
+    return f"{events} of {request.channel} at pileup {request.pileup}, seed {request.seed}"

@@ -7,7 +7,7 @@ const LAST = 30000;
 class LivePart {
   constructor(part) {
     this.part = part;
-    this.told = document.querySelector("[data-live-told]");
+    this.announcer = document.querySelector("[data-live-announcement]");
     this.trouble = document.querySelector("[data-live-trouble]");
     this.etag = null;
     this.pause = FIRST;
@@ -53,11 +53,11 @@ class LivePart {
     if (!fresh) throw new Error("not a part of this page");
     this.etag = etag;
     if (fresh.outerHTML === this.part.outerHTML) return;
-    const said = this.part.dataset.told;
+    const announced = this.part.dataset.announcement;
     keepPlace(this.part, fresh);
     this.part = fresh;
     this.pause = FIRST;
-    if (said !== fresh.dataset.told) this.told.textContent = fresh.dataset.told;
+    if (announced !== fresh.dataset.announcement) this.announcer.textContent = fresh.dataset.announcement;
   }
 
   sayEnded() {

@@ -1,9 +1,9 @@
-// The form's price as its knobs are turned, sliders beside its numbers, and one order for however many clicks.
+// The form's price as its parameters change, sliders next to its numbers, and one order for however many clicks.
 
 import { inCredits } from "./credits.js";
 
 const PAUSE = 200;
-const KNOBS = ["channel", "events", "pileup"];
+const PARAMETERS = ["channel", "events", "pileup"];
 const form = document.getElementById("order-form");
 if (form) {
   prepareSliders(form);
@@ -21,25 +21,25 @@ function preparePrice(form) {
   let asked = null;
 
   form.addEventListener("input", (event) => {
-    if (!KNOBS.includes(event.target.name)) return;
+    if (!PARAMETERS.includes(event.target.name)) return;
     clearTimeout(timer);
     timer = setTimeout(ask, PAUSE);
   });
 
   async function ask() {
     asked?.abort();
-    // Out of the ranges that the server told there is no price to be asked for.
-    const knobs = KNOBS.map((name) => form.elements[name]);
-    const wrong = knobs.filter((knob) => !knob.checkValidity());
-    if (wrong.length) return showFaults(wrong.map((knob) => ({ field: knob.name, detail: knob.validationMessage })));
+    // Out of the ranges that the server returned there is no price to be asked for.
+    const parameters = PARAMETERS.map((name) => form.elements[name]);
+    const wrong = parameters.filter((parameter) => !parameter.checkValidity());
+    if (wrong.length) return showFaults(wrong.map((parameter) => ({ field: parameter.name, detail: parameter.validationMessage })));
     asked = new AbortController();
-    const query = new URLSearchParams(knobs.map((knob) => [knob.name, knob.value]));
+    const query = new URLSearchParams(parameters.map((parameter) => [parameter.name, parameter.value]));
     try {
       const base = document.body.dataset.api;
       const answer = await fetch(`${base}/v1/estimate?${query}`, { signal: asked.signal });
-      const told = await answer.json();
-      if (answer.ok) show(told.credits);
-      else if (answer.status === 422) showFaults(told.errors ?? []);
+      const body = await answer.json();
+      if (answer.ok) show(body.credits);
+      else if (answer.status === 422) showFaults(body.errors ?? []);
       else throw new Error(`status ${answer.status}`);
       trouble.textContent = "";
     } catch (error) {
@@ -60,13 +60,13 @@ function preparePrice(form) {
 
   function showNoPrice() {
     price.textContent = "—";
-    for (const told of form.querySelectorAll("[data-when]")) told.hidden = true;
+    for (const hint of form.querySelectorAll("[data-when]")) hint.hidden = true;
   }
 
   function showFaults(faults) {
-    const told = new Map(faults.map((fault) => [fault.field, fault.detail]));
-    for (const name of KNOBS) {
-      const fault = told.get(name) ?? "";
+    const details = new Map(faults.map((fault) => [fault.field, fault.detail]));
+    for (const name of PARAMETERS) {
+      const fault = details.get(name) ?? "";
       form.querySelector(`[data-fault="${name}"]`).textContent = fault;
       if (fault) form.elements[name].setAttribute("aria-invalid", "true");
       else form.elements[name].removeAttribute("aria-invalid");

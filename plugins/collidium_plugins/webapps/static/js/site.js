@@ -7,10 +7,10 @@ const NAMES = { "": "as the system", light: "light", dark: "dark" };
 
 function prepareThemeSwitch(button) {
   const root = document.documentElement;
-  const tell = () => {
-    const told = `Colours: ${NAMES[root.dataset.theme ?? ""]}`;
-    button.setAttribute("aria-label", told);
-    button.title = told;
+  const label = () => {
+    const text = `Colours: ${NAMES[root.dataset.theme ?? ""]}`;
+    button.setAttribute("aria-label", text);
+    button.title = text;
   };
   button.addEventListener("click", () => {
     const next = THEMES[(THEMES.indexOf(root.dataset.theme ?? "") + 1) % THEMES.length];
@@ -22,9 +22,9 @@ function prepareThemeSwitch(button) {
     } catch {
       // It holds for this page alone.
     }
-    tell();
+    label();
   });
-  tell();
+  label();
 }
 
 function prepareMenu(menu) {

@@ -49,7 +49,7 @@ function prepare(form) {
   }
 }
 
-// A hint that saves the way; what is taken is the server's to say.
+// A hint that saves the way; what is taken is decided by the server.
 async function troubleWith(file, largest) {
   if (largest && file.size > largest) {
     return `${file.name} has ${inBytes(file.size)}; at most ${inBytes(largest)} are taken for this task.`;
@@ -81,7 +81,7 @@ function send(form, file, action, view) {
   const done = new Promise((resolve) => {
     request.onload = () => resolve(answered(form, request, action, view));
     request.onerror = () => resolve(view.refused({ detail: NOTHING_SENT }, action));
-    request.onabort = () => resolve(view.tell("Stopped. Nothing was kept."));
+    request.onabort = () => resolve(view.report("Stopped. Nothing was kept."));
   });
   view.sent(0, file.size);
   request.send(IS_HERE ? file : fields(form, action));
@@ -97,15 +97,15 @@ function fields(form, action) {
 function answered(form, request, action, view) {
   if (request.status === 401) return view.sessionHasEnded();
   if (!IS_HERE) return answeredByPage(request, action, view);
-  let told;
+  let body;
   try {
-    told = JSON.parse(request.responseText);
+    body = JSON.parse(request.responseText);
   } catch {
     return view.refused({ detail: `The platform answered ${request.status}, and nothing that this page knows.` }, action);
   }
-  if (request.status !== 200) return view.refused(told, action, request.getResponseHeader("Retry-After"));
-  if (action === "check") return view.checked(told);
-  const receipt = new URLSearchParams({ receipt: told.submission_id, ...(told.deduplicated ? { again: "1" } : {}) });
+  if (request.status !== 200) return view.refused(body, action, request.getResponseHeader("Retry-After"));
+  if (action === "check") return view.checked(body);
+  const receipt = new URLSearchParams({ receipt: body.submission_id, ...(body.deduplicated ? { again: "1" } : {}) });
   location.assign(`/leaderboard/${encodeURIComponent(form.dataset.task)}/submit?${receipt}`);
 }
 
@@ -129,11 +129,11 @@ class View {
   }
 
   clear() {
-    this.tell("");
+    this.report("");
     this.outcome.replaceChildren();
   }
 
-  tell(text) {
+  report(text) {
     this.progress.hidden = true;
     this.state.textContent = text;
   }
@@ -163,13 +163,13 @@ class View {
     this.state.textContent = action === "check" ? "Sent; it is being checked." : "Sent; it is being scored.";
   }
 
-  checked(told) {
-    const rows = told.rows.toLocaleString("en");
-    this.notice("good", "Good to submit", `The file has no problems in its ${rows} rows. Nothing was kept.`, told.warnings);
+  checked(body) {
+    const rows = body.rows.toLocaleString("en");
+    this.notice("good", "Good to submit", `The file has no problems in its ${rows} rows. Nothing was kept.`, body.warnings);
   }
 
   refused(problem, action, retryAfter = null) {
-    const detail = problem.detail ?? "The platform did not say why.";
+    const detail = problem.detail ?? "The platform gave no reason.";
     const isRepeated = problem.errors?.length && detail.includes(problem.errors[0].detail);
     const text = isRepeated ? "What is wrong with it:" : detail[0].toUpperCase() + detail.slice(1);
     const ofCheck = problem.errors?.length ? "The file has problems" : "Nothing was checked";
@@ -186,7 +186,7 @@ class View {
   }
 
   show(box) {
-    this.tell("");
+    this.report("");
     this.outcome.replaceChildren(box);
   }
 
@@ -200,12 +200,12 @@ class View {
 
 // Every problem of a file, as the template problems.html shows them, too.
 function listed(problems) {
-  const list = made("ul", ...problems.map((problem) => made("li", ...told(problem))));
+  const list = made("ul", ...problems.map((problem) => made("li", ...described(problem))));
   list.className = "problems";
   return list;
 }
 
-function told({ field, column, event_id: event, detail, count, examples }) {
+function described({ field, column, event_id: event, detail, count, examples }) {
   const isNamed = [`${column} `, `column ${column} `].some((name) => detail.startsWith(name));
   const places = [field, column && !isNamed && `column ${column}`, Number.isInteger(event) && `event ${event}`].filter(Boolean);
   const parts = [...(places.length ? [made("strong", places.join(", ")), ": "] : []), detail];

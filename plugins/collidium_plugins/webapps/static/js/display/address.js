@@ -26,8 +26,8 @@ export class Address {
   /** Write what is shown; `push`: as a step that one can go back from. */
   write(source, view, push) {
     const address = `/events?${new URLSearchParams(source)}`;
-    const told = format(view);
-    const full = told ? `${address}#${told}` : address;
+    const fragment = format(view);
+    const full = fragment ? `${address}#${fragment}` : address;
     if (full === location.pathname + location.search + location.hash) return;
     history[push ? "pushState" : "replaceState"](null, "", full);
   }

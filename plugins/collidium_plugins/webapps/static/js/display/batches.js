@@ -1,5 +1,5 @@
 // Everything of a kind in one draw call: buffers that are written once for an event. What is shown, and in which
-// colour, is written again when somebody changes it; no frame writes anything.
+// colour, is written again when it changes; no frame writes anything.
 
 import {
   BufferAttribute,

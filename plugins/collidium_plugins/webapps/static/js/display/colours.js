@@ -1,4 +1,4 @@
-// Colours that people who see colours differently can tell apart, on dark and on light ground.
+// Colours that colour-blind users can distinguish, on dark and on light ground.
 
 // Nine for hits, as the Open Data Detector has nine parts, chosen together with those of towers (INK) by a search for
 // the largest least distance in OKLab, also as protanopes, deuteranopes and tritanopes see them. Each stands out from

@@ -1,13 +1,13 @@
-// The panel in which somebody's predictions are compared with the truth of the event that is shown.
+// The panel in which a file's predictions are compared with the truth of the event that is shown.
 
 import { compare } from "./comparison.js";
-import { element, fact, told } from "./elements.js";
+import { element, fact, formatted } from "./elements.js";
 import { tracksIn, UnusableFile } from "./predictions.js";
 import { isWithheld } from "./tables.js";
 
 const $ = (id) => document.getElementById(id);
 const HINT = $("compare-hint")?.textContent;
-const UNTOLD = "This event tells no true particles, so there is nothing to compare with.";
+const NO_TRUTH = "This event has no true particles, so there is nothing to compare with.";
 
 export class ComparePanel {
   #source = null;
@@ -36,12 +36,12 @@ export class ComparePanel {
   load(source, event, hits) {
     this.#source = source;
     this.#hits = hits;
-    this.#refused = isWithheld(event) ? scored(source.event) : hits.particle ? "" : UNTOLD;
+    this.#refused = isWithheld(event) ? scored(source.event) : hits.particle ? "" : NO_TRUTH;
     $("compare-hint").textContent = this.#refused || HINT;
     $("predictions").disabled = Boolean(this.#refused);
     $("predictions").value = "";
     $("comparison").replaceChildren();
-    this.#tell("");
+    this.#report("");
   }
 
   /** No event, and so nothing to compare with. */
@@ -53,7 +53,7 @@ export class ComparePanel {
   async #read(file) {
     const hits = this.#hits;
     if (!hits) return;
-    this.#tell("");
+    this.#report("");
     const { event } = this.#source;
     try {
       if (this.#refused) throw new UnusableFile(this.#refused);
@@ -63,11 +63,11 @@ export class ComparePanel {
       $("comparison").replaceChildren(...nodes(comparison.facts));
       this.#compared(comparison);
     } catch (error) {
-      this.#tell(error instanceof UnusableFile ? error.message : `The file cannot be read: ${error.message}`);
+      this.#report(error instanceof UnusableFile ? error.message : `The file cannot be read: ${error.message}`);
     }
   }
 
-  #tell(problem) {
+  #report(problem) {
     $("compare-problem").textContent = problem;
     $("compare-problem").hidden = !problem;
   }
@@ -81,7 +81,7 @@ function nodes(facts) {
   const rows = [
     ["submitted tracks", facts.tracks],
     ["hits in a track, on average", facts.hitsPerTrack],
-    ["purity, on average", `${told(100 * facts.purity, 3)} %`],
+    ["purity, on average", `${formatted(100 * facts.purity, 3)} %`],
     ["tracks of one particle alone", facts.pure],
     ["particles with several tracks", facts.several],
     ["hits in a track of their particle", facts.own],

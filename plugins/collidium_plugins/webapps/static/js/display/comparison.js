@@ -1,4 +1,4 @@
-// Plain facts of a submission's tracks beside the truth of one event. They are no scores: those are the server's.
+// Plain facts of a submission's tracks next to the truth of one event. They are no scores: those are the server's.
 
 export const OWN = 0;
 export const OTHER = 1;

@@ -1,6 +1,6 @@
-// What is beside the picture: it shows the view's state and asks for changes.
+// What is next to the picture: it shows the view's state and asks for changes.
 
-import { element, told } from "./elements.js";
+import { element, formatted } from "./elements.js";
 import { tally } from "./filters.js";
 import { LAYERS, VIEWS } from "./view_state.js";
 
@@ -88,7 +88,7 @@ export class Controls {
     $("layers").replaceChildren(...LAYERS.filter(has).map((name) => check(name, NAMES[name])));
     const volumes = objects.hits.values.volume ? [...tally(objects.hits.values.volume)] : [];
     $("volumes").replaceChildren(
-      ...volumes.map(([volume, hits]) => check(String(volume), detector.volumes[volume] ?? `volume ${volume}`, told(hits))),
+      ...volumes.map(([volume, hits]) => check(String(volume), detector.volumes[volume] ?? `volume ${volume}`, formatted(hits))),
     );
     $("volumes").parentElement.hidden = !volumes.length;
     const time = objects.hits.values.time;
@@ -104,7 +104,7 @@ export class Controls {
   }
 
   /** Show the state of `view`; `counts` are {shown, all} by layer. */
-  tell(view, ground, counts) {
+  update(view, ground, counts) {
     for (const name of VIEWS) $("views").querySelector(`[data-view="${name}"]`).setAttribute("aria-pressed", String(name === view.view));
     $("colour").value = view.colour;
     $("ground").setAttribute("aria-pressed", String(ground === "light"));
@@ -133,10 +133,10 @@ function check(value, name, count = "") {
 }
 
 function counted({ shown, all }) {
-  return shown === all ? told(all) : `${shown} of ${all}`;
+  return shown === all ? formatted(all) : `${shown} of ${all}`;
 }
 
-/** Set a control, but for one in which somebody is typing. */
+/** Set a control, but for one in which the user is typing. */
 function settle(input, value) {
   if (document.activeElement !== input || input.type === "range") input.value = value;
 }

@@ -212,7 +212,7 @@ export class Display {
       this.#list();
     }
     if ("colour" in changes || "ground" in changes) this.#paint();
-    this.#tell();
+    this.#showState();
     if (step) this.#remember(true);
   }
 
@@ -258,7 +258,7 @@ export class Display {
     $("keys").showModal();
   }
 
-  /** A movement has ended: the address tells where one looks from. */
+  /** A movement has ended: the address holds the point of view. */
   settled(step = false) {
     this.view = { ...this.view, camera: step ? this.view.camera : this.stage.cameras.place };
     this.#remember(step);
@@ -268,7 +268,7 @@ export class Display {
     this.#address.write(this.#source, this.view, step);
   }
 
-  /** Draw and tell the view; `anew`: from the place that it names, or the usual one. */
+  /** Draw the view and its state; `anew`: from the point that it names, or the default one. */
   #refresh(anew) {
     if (!this.#objects) return;
     this.#allowed();
@@ -279,7 +279,7 @@ export class Display {
     this.#filter();
     this.#paint();
     this.#list();
-    this.#tell();
+    this.#showState();
   }
 
   /** A view may ask for what this event does not have. */
@@ -305,31 +305,31 @@ export class Display {
 
   #paint() {
     const { ground, stage } = this;
-    const told = { ground, detector: this.#detector, comparison: this.#comparison };
-    const { layers, legend } = paint(this.#objects, this.view.colour, told);
+    const options = { ground, detector: this.#detector, comparison: this.#comparison };
+    const { layers, legend } = paint(this.#objects, this.view.colour, options);
     stage.ground = ground;
     layers.forEach((colours, name) => stage.paint(name, colours));
     $("legend").replaceChildren(...legendNodes(legend, ground), ...objectKeys(this.#objects, ground));
   }
 
-  /** What stands beside the picture, and upon it. */
-  #tell() {
-    this.#controls.tell(this.view, this.ground, this.#counts);
-    this.#tellPick();
-    this.#tellCounts();
+  /** What is next to the picture, and upon it. */
+  #showState() {
+    this.#controls.update(this.view, this.ground, this.#counts);
+    this.#showPick();
+    this.#showCounts();
     this.#listing.mark(this.view.pick);
     this.stage.invalidate();
   }
 
-  #tellCounts() {
-    const told = KINDS.map((name) => ({ name, ...this.#counts.get(name) }))
+  #showCounts() {
+    const counts = KINDS.map((name) => ({ name, ...this.#counts.get(name) }))
       .filter(({ name, all }) => all && !this.view.hidden.has(name))
       .map(({ name, shown, all }) => `${shown} of ${all} ${name}`);
     const { config, event } = this.#source;
-    $("summary").textContent = `Event ${event} of ${config}: ${told.join(", ") || "nothing"} shown.`;
+    $("summary").textContent = `Event ${event} of ${config}: ${counts.join(", ") || "nothing"} shown.`;
     const hint = $("cut-hint");
     hint.hidden = this.#objects.hits.values.pt !== null || this.view.pt === 0;
-    hint.textContent = "The event does not tell whose hits these are: the cut is on tracks and jets alone.";
+    hint.textContent = "The event has no particles of these hits: the cut is on tracks and jets alone.";
   }
 
   /** The line keeps its place while it says nothing, so that nothing moves. */
@@ -365,7 +365,7 @@ export class Display {
     return layers.filter(({ layer }) => !this.view.hidden.has(layer)).map((one) => ({ ...one, shown: this.#shown.get(one.layer) }));
   }
 
-  #tellPick() {
+  #showPick() {
     const { pick } = this.view;
     const found = pick && describe(this.#event, this.#objects, pick);
     this.#marks = marksOf(this.#event, this.#objects, this.#axes, found ? pick : null);

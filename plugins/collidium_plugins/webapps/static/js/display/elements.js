@@ -33,7 +33,7 @@ export function symbol(name) {
 }
 
 /** A number as people read it: four digits that count, a true minus. */
-export function told(value, digits = 4) {
+export function formatted(value, digits = 4) {
   const number = typeof value === "bigint" ? value : Number(value);
   if (typeof number === "bigint" || Number.isInteger(number)) return String(number).replace("-", "−");
   return Number.isFinite(number) ? String(Number(number.toPrecision(digits))).replace("-", "−") : "–";
@@ -41,6 +41,6 @@ export function told(value, digits = 4) {
 
 /** A name and its value with its unit, for a list of facts. */
 export function fact(name, value, unit = "") {
-  const text = typeof value === "string" ? value : told(value);
+  const text = typeof value === "string" ? value : formatted(value);
   return [element("dt", {}, ...symbol(name)), element("dd", {}, unit ? `${text} ${unit}` : text)];
 }

@@ -6,7 +6,7 @@ import { column, rows } from "./tables.js";
 // Hits nearer to the perigee say too little of a curvature, mm; fewer of them nothing.
 const LEAST_CHORD = 200;
 const LEAST_HITS = 20;
-// Where neither the event nor its tracks tell, tesla.
+// Without a value from the event or its tracks, tesla.
 const USUAL = 2;
 
 /** Tesla along z: as the event says, else as its tracks show, else `known` or what is usual. */
@@ -16,7 +16,7 @@ export function fieldOf(event, known) {
 
 /**
  * The median over hits of tracks. A circle through the perigee along φ, and through a hit that lies d∥ along that
- * direction and d⊥ beside it, has the curvature 2 d⊥ / (d∥² + d⊥²); with p_T and charge that is a field.
+ * direction and d⊥ across it, has the curvature 2 d⊥ / (d∥² + d⊥²); with p_T and charge that is a field.
  */
 function measured(event) {
   const of = (name) => column(event, "tracks", name);
@@ -32,10 +32,10 @@ function measured(event) {
       const hit = rowOf.get(Number(id));
       if (hit === undefined) continue;
       const along = x[hit] * cos + y[hit] * sin;
-      const beside = y[hit] * cos - x[hit] * sin - d0[track];
-      const chord = Math.hypot(along, beside);
+      const across = y[hit] * cos - x[hit] * sin - d0[track];
+      const chord = Math.hypot(along, across);
       const momentum = Math.sin(theta[track]) / qop[track]; // p_T over charge
-      if (chord > LEAST_CHORD) fields.push(((-2 * beside) / chord ** 2) * (momentum / GEV_PER_TESLA_MM));
+      if (chord > LEAST_CHORD) fields.push(((-2 * across) / chord ** 2) * (momentum / GEV_PER_TESLA_MM));
     }
   }
   if (fields.length < LEAST_HITS) return null;

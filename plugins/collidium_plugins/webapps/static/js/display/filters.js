@@ -2,7 +2,7 @@
 
 /**
  * 1 for each row that passes, 0 for others. `values` has arrays pt (GeV; below 0: not known), eta, time (ns) and
- * volume, or null where the event does not tell; what is not told cannot be asked for, and passes. An object whose
+ * volume, or null where the event has none; a missing one cannot be filtered by, and passes. An object whose
  * own p_T is not known while others' are passes only where none is asked.
  */
 export function passing(count, values, view) {

@@ -173,8 +173,8 @@ export class FlatStage {
   }
 }
 
-function layer(told) {
-  return { visible: true, shown: [], colours: [], ...told };
+function layer(options) {
+  return { visible: true, shown: [], colours: [], ...options };
 }
 
 function draw(context, project, one) {

@@ -4,7 +4,7 @@
 export const GEV_PER_TESLA_MM = 0.299792458e-3;
 
 /**
- * A helix from a perigee as the tables tell it: d0 and z0 (mm), phi and theta (rad), qop (1/GeV).
+ * A helix from a perigee as the tables have it: d0 and z0 (mm), phi and theta (rad), qop (1/GeV).
  * The perigee is the point nearest to the beam line; d0 is positive on its left, seen along the momentum.
  */
 export function fromPerigee({ d0, z0, phi, theta, qop }, field) {

@@ -12,7 +12,7 @@ export function direction(eta, phi) {
   return { x: Math.cos(phi) / Math.cosh(eta), y: Math.sin(phi) / Math.cosh(eta), z: Math.tanh(eta) };
 }
 
-/** p_T of every particle (GeV), from its own column or its momentum; null where the event tells neither. */
+/** p_T of every particle (GeV), from its own column or its momentum; null where the event has neither. */
 export function particlePt(event) {
   const pt = column(event, "particles", "pt");
   if (pt) return pt;
@@ -21,7 +21,7 @@ export function particlePt(event) {
   return px && py ? Float32Array.from(px, (value, row) => Math.hypot(value, py[row])) : null;
 }
 
-/** For every hit the row of its particle in `particles`, -1 for none; null where either is not told. */
+/** For every hit the row of its particle in `particles`, -1 for none; null where either is missing. */
 export function particleOfHits(event) {
   const owners = column(event, "tracker_hits", "particle_id");
   const known = column(event, "particles", "particle_id");

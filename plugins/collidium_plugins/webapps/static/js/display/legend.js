@@ -1,7 +1,7 @@
-// What the colours mean, beside the picture.
+// What the colours mean, next to the picture.
 
 import { INK, sequential } from "./colours.js";
-import { element, told } from "./elements.js";
+import { element, formatted } from "./elements.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -43,8 +43,8 @@ function scale({ low, high, unit, logarithmic }, ground) {
   for (let step = 0; step < 64; step += 1) {
     svg.append(drawn("rect", { x: 2 * step, y: 0, width: 2.1, height: 8, fill: `rgb(${sequential(step / 63, ground)})` }));
   }
-  const words = `${told(high, 3)} ${unit}${logarithmic ? " (logarithmic)" : ""}`;
-  return [key(told(low, 3), svg, words)];
+  const words = `${formatted(high, 3)} ${unit}${logarithmic ? " (logarithmic)" : ""}`;
+  return [key(formatted(low, 3), svg, words)];
 }
 
 function drawn(name, attributes) {

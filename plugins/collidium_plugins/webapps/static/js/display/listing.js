@@ -1,6 +1,6 @@
 // A list of what is shown, from which one chooses without a pointer.
 
-import { element, symbol, told } from "./elements.js";
+import { element, symbol, formatted } from "./elements.js";
 
 const PAGE = 50;
 const KINDS = {
@@ -10,14 +10,14 @@ const KINDS = {
   tower: { layer: "towers", heads: ["transverse energy", "eta", "phi"], of: ({ towers }, row) => [towers.bins[row].transverse, towers.bins[row].eta, towers.bins[row].phi] },
 };
 
-/** The table `table` of a page, filled with one kind of objects, the largest first; `choose` is told what is chosen. */
+/** The table `table` of a page, filled with one kind of objects, the largest first; `choose` is called with what is chosen. */
 export class Listing {
   #table;
   #more;
   #choose;
   #rows = [];
   #length = PAGE;
-  #told = null;
+  #shown = null;
 
   constructor(table, more, choose) {
     this.#table = table;
@@ -33,8 +33,8 @@ export class Listing {
   /** List the objects of `kind` that `shown` (by layer) lets through. */
   fill(kind, objects, shown, pick) {
     const { layer, of } = KINDS[kind];
-    if (this.#told?.kind !== kind) this.#length = PAGE;
-    this.#told = { kind, objects, pick };
+    if (this.#shown?.kind !== kind) this.#length = PAGE;
+    this.#shown = { kind, objects, pick };
     this.#rows = Array.from(shown.get(layer).keys())
       .filter((row) => shown.get(layer)[row])
       .map((row) => ({ row, values: of(objects, row) }))
@@ -44,17 +44,17 @@ export class Listing {
 
   /** Mark `pick`, if it is in the list. */
   mark(pick) {
-    if (!this.#told) return;
-    this.#told.pick = pick;
+    if (!this.#shown) return;
+    this.#shown.pick = pick;
     for (const row of this.#table.tBodies[0].rows) {
-      const chosen = pick?.kind === this.#told.kind && String(pick.row) === row.dataset.row;
+      const chosen = pick?.kind === this.#shown.kind && String(pick.row) === row.dataset.row;
       row.classList.toggle("mine", chosen);
       row.querySelector("button").setAttribute("aria-pressed", String(chosen));
     }
   }
 
   #draw() {
-    const { kind, pick } = this.#told;
+    const { kind, pick } = this.#shown;
     const heads = KINDS[kind].heads.map((name) => element("th", { scope: "col", class: "num" }, ...symbol(name)));
     this.#table.tHead.replaceChildren(element("tr", {}, element("th", { scope: "col" }, "No."), ...heads));
     this.#table.tBodies[0].replaceChildren(...this.#rows.slice(0, this.#length).map((one) => this.#line(kind, one)));
@@ -65,7 +65,7 @@ export class Listing {
   #line(kind, { row, values }) {
     const button = element("button", { type: "button", class: "bare", "aria-label": `Choose ${kind} ${row}` }, String(row));
     button.addEventListener("click", () => this.#choose({ kind, row }));
-    const cells = values.map((value) => element("td", { class: "num" }, told(value, 3)));
+    const cells = values.map((value) => element("td", { class: "num" }, formatted(value, 3)));
     return element("tr", { "data-row": row }, element("td", {}, button), ...cells);
   }
 

@@ -20,7 +20,7 @@ export function addressOf(api, { repo, config, event }, format = "") {
   return `${api}/v1/datasets/${encodeURIComponent(config)}/events/${event}${query}`;
 }
 
-/** The tables of the event at `address`; `progress(bytes, total)` is told as they come. Throws NoEvent. */
+/** The tables of the event at `address`; `progress(bytes, total)` is called as they come. Throws NoEvent. */
 export async function fetchEvent(address, { progress, signal }) {
   const response = await asked(address, signal);
   if (!response.ok) throw await refused(response);

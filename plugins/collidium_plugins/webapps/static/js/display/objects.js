@@ -1,5 +1,5 @@
 // What an event holds, as arrays that can be drawn, filtered, listed and picked. A kind of objects is
-// {count, values: {pt, eta, time, volume}, …}; what the event does not tell is null.
+// {count, values: {pt, eta, time, volume}, …}; what the event does not have is null.
 
 import { fromPerigee, fromVertex, trace } from "./helix.js";
 import { chargeOf, eta, lookUp, particleOfHits, particlePt } from "./kinematics.js";
@@ -42,7 +42,7 @@ function hitsOf(event, particlePt, owner) {
   return { count, position, values, layer: layersOf(of("volume_id"), of("layer_id")), particle: owner, id: of("hit_id") };
 }
 
-/** Layers numbered from 0 in the order of volumes; null where hits do not tell them. */
+/** Layers numbered from 0 in the order of volumes; null where hits have none. */
 function layersOf(volume, layer) {
   if (!volume || !layer) return null;
   const code = Array.from(volume, (value, hit) => value * 65536 + layer[hit]);
@@ -53,8 +53,8 @@ function layersOf(volume, layer) {
 function tracksOf(event, { field, tracker }) {
   const of = (name) => column(event, "tracks", name);
   const [d0, z0, phi, theta, qop] = ["d0", "z0", "phi", "theta", "qop"].map(of);
-  const told = d0 && z0 && phi && theta && qop;
-  const count = told ? rows(event, "tracks") : 0;
+  const complete = d0 && z0 && phi && theta && qop;
+  const count = complete ? rows(event, "tracks") : 0;
   const each = (valueOf) => Float32Array.from({ length: count }, (_, track) => valueOf(track));
   const pt = each((track) => Math.sin(theta[track]) / Math.abs(qop[track]));
   const lines = Array.from({ length: count }, (_, track) =>

@@ -18,7 +18,7 @@ function inSpace({ kind, r, z }) {
   return r.map((radius) => ring(radius, middle(z)));
 }
 
-/** Both halves of a layer as r–z shows them, where y above and below the beam is told by the sign. */
+/** Both halves of a layer as r–z shows them, where y above and below the beam is given by the sign. */
 function inRz({ kind, r, z }) {
   return [-1, 1].map((half) =>
     kind === "barrel"

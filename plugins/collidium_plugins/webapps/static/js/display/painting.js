@@ -1,4 +1,4 @@
-// Colours for everything, by what they are to tell.
+// Colours for everything, by what they show.
 
 import { INK, qualitative } from "./colours.js";
 import { tally } from "./filters.js";
@@ -48,19 +48,19 @@ const HITS = {
     comparison && byKind(comparison.kinds, { ground, keys: [0, 1, 2, 3], nameOf: (kind) => MATCHES[kind] }),
 };
 
-/** Particles of one colour are told apart by where they are: there are more of them than colours. */
+/** Particles of one colour are distinguished by where they are: there are more of them than colours. */
 function byParticle(particle, ground) {
   const colours = byKind(particle, { ground, keys: [...tally(particle).keys()].filter((row) => row >= 0), nameOf: String });
   const entries = [
     { name: "a colour for each particle; colours repeat", colour: qualitative(0, ground) },
-    { name: "noise, or no particle told", colour: INK[ground].unknown },
+    { name: "noise, or no known particle", colour: INK[ground].unknown },
   ];
   return { ...colours, legend: { kind: "list", entries, more: 0 } };
 }
 
 function lines({ count, values }, colour, ground, otherwise) {
-  const told = colour === "pt" && count > 0;
-  return told ? byNumber(values.pt, { ground, unit: "GeV", logarithmic: true }) : plain(count, otherwise);
+  const coloured = colour === "pt" && count > 0;
+  return coloured ? byNumber(values.pt, { ground, unit: "GeV", logarithmic: true }) : plain(count, otherwise);
 }
 
 function towers({ bins }, ground) {

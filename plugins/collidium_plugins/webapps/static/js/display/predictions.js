@@ -7,7 +7,7 @@ const COLUMNS = ["event_id", "hit_id", "track_id"];
 const MOST_ROWS = 20_000_000;
 const READABLE = ["UNCOMPRESSED", "SNAPPY", "ZSTD"];
 
-/** What is wrong with a file, in words for whoever chose it. */
+/** What is wrong with a file, in words for the user. */
 export class UnusableFile extends Error {}
 
 /** A Map from hit id to track id (numbers) of event `eventId` in `file`. Throws UnusableFile. */
@@ -51,8 +51,8 @@ function mayHold(metadata, eventId) {
     const rows = Number(group.num_rows);
     const place = { begin, rows };
     begin += rows;
-    const told = group.columns.find(({ meta_data }) => meta_data.path_in_schema[0] === "event_id").meta_data.statistics;
-    const [low, high] = [told?.min_value ?? told?.min, told?.max_value ?? told?.max];
+    const range = group.columns.find(({ meta_data }) => meta_data.path_in_schema[0] === "event_id").meta_data.statistics;
+    const [low, high] = [range?.min_value ?? range?.min, range?.max_value ?? range?.max];
     const outside = low !== undefined && high !== undefined && (eventId < BigInt(low) || eventId > BigInt(high));
     return outside ? [] : [place];
   });

@@ -4,15 +4,15 @@ import { COLOURS_APART, INK, qualitative, rgb, sequential } from "./colours.js";
 
 /**
  * `numbers` in colours of a scale. Returns {colours: Uint8Array (rows × 3), legend}; the legend is
- * {kind: "scale", low, high, unit, logarithmic}. What is not finite, or not told (below 0), is grey.
+ * {kind: "scale", low, high, unit, logarithmic}. What is not finite, or missing (below 0), is grey.
  */
 export function byNumber(numbers, { ground, unit, logarithmic = false }) {
   const scaled = logarithmic ? Math.log10 : (value) => value;
-  const told = (value) => Number.isFinite(value) && (!logarithmic || value > 0);
-  const [low, high] = range(numbers, told);
+  const known = (value) => Number.isFinite(value) && (!logarithmic || value > 0);
+  const [low, high] = range(numbers, known);
   const [from, to] = [scaled(low), scaled(high)];
   const colours = painted(numbers.length, (row) =>
-    told(numbers[row])
+    known(numbers[row])
       ? sequential(to > from ? (scaled(numbers[row]) - from) / (to - from) : 0.5, ground)
       : rgb(INK[ground].unknown),
   );
@@ -42,10 +42,10 @@ function painted(count, colourOf) {
   return colours;
 }
 
-function range(numbers, told) {
+function range(numbers, known) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of numbers) {
-    if (!told(value)) continue;
+    if (!known(value)) continue;
     if (value < low) low = value;
     if (value > high) high = value;
   }

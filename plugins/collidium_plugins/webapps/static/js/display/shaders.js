@@ -37,7 +37,7 @@ void main() {
 }`,
 };
 
-// A line is a strip of two triangles between two points, as wide on the screen as it is told.
+// A line is a strip of two triangles between two points, of a given width on the screen.
 export const LINES = {
   vertex: /* glsl */ `${PLACED}
 in vec3 from;

@@ -26,9 +26,9 @@ class Corners {
     }
   }
 
-  quad([a, b, c, d], told) {
-    this.triangle([a, b, c], told);
-    this.triangle([a, c, d], told);
+  quad([a, b, c, d], options) {
+    this.triangle([a, b, c], options);
+    this.triangle([a, c, d], options);
   }
 }
 
@@ -64,12 +64,12 @@ function tower(corners, { kind, eta, phi }, begin, end, object) {
   const square = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([a, b]) => direction(eta + a * wide, phi + b * high));
   const base = square.map((along) => times(along, begin));
   const tip = kind === "em" ? square.map((along) => times(along, end)) : Array(4).fill(times(direction(eta, phi), end));
-  const told = { side: sideOf(Math.sin(phi)), object };
+  const options = { side: sideOf(Math.sin(phi)), object };
   for (let face = 0; face < 4; face += 1) {
     const next = (face + 1) % 4;
-    corners.quad([base[face], base[next], tip[next], tip[face]], { ...told, shade: 0.7 + 0.1 * face });
+    corners.quad([base[face], base[next], tip[next], tip[face]], { ...options, shade: 0.7 + 0.1 * face });
   }
-  if (kind === "em") corners.quad(tip, { ...told, shade: 1 });
+  if (kind === "em") corners.quad(tip, { ...options, shade: 1 });
 }
 
 /** Jets as cones from the origin to the calorimeter, and their axes. */

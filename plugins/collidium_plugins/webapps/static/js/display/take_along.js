@@ -12,20 +12,20 @@ export function offerDownloads(api, source) {
   Object.assign($("phoenix"), { href: addressOf(api, source, "phoenix"), download: `${name}.json` });
 }
 
-/** Save what the canvases show; `revision` is the dataset's, where it is told. */
+/** Save what the canvases show; `revision` is the dataset's, if it is known. */
 export async function savePicture({ below, above }, source, revision, ground) {
   const from = [source.repo, revision?.slice(0, 12)].filter(Boolean).join(" @ ");
   const lines = [`Event ${source.event} of ${source.config}`, `${from} · ${location.host} · Collidium`];
   save(await picture(below, above, lines, ground), `${nameOf(source)}.png`);
-  tell("The picture was saved.");
+  announce("The picture was saved.");
 }
 
 export async function copyLink() {
   try {
     await navigator.clipboard.writeText(location.href);
-    tell("The link is on the clipboard.");
+    announce("The link is on the clipboard.");
   } catch {
-    tell("The browser does not let the page copy; the address bar has the link.");
+    announce("The browser does not let the page copy; the address bar has the link.");
   }
 }
 
@@ -33,6 +33,6 @@ function nameOf({ config, event }) {
   return `${config}-event-${event}`;
 }
 
-function tell(text) {
+function announce(text) {
   $("taken").textContent = text;
 }

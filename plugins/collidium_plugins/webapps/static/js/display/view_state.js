@@ -23,38 +23,38 @@ export function usual() {
 
 /** The view that `text` (with or without #) tells; what makes no sense is as usual. */
 export function parse(text) {
-  const told = new URLSearchParams(text.replace(/^#/, ""));
+  const given = new URLSearchParams(text.replace(/^#/, ""));
   const view = usual();
-  view.view = oneOf(VIEWS, told.get("view"), view.view);
-  view.colour = oneOf(COLOURS, told.get("colour"), view.colour);
-  view.ground = oneOf(["dark", "light"], told.get("ground"), "");
-  view.pt = number(told.get("pt"), { least: 0 }) ?? 0;
-  view.eta = number(told.get("eta"), { least: 0 });
-  view.time = span(told.get("time"));
-  if (told.has("hide")) view.hidden = new Set(listed(told.get("hide")).filter((name) => LAYERS.includes(name)));
-  view.off = new Set(listed(told.get("off")).map(Number).filter((volume) => Number.isInteger(volume) && volume >= 0));
-  view.pick = picked(told.get("pick"));
-  view.camera = numbers(told.get("camera"), 7);
+  view.view = oneOf(VIEWS, given.get("view"), view.view);
+  view.colour = oneOf(COLOURS, given.get("colour"), view.colour);
+  view.ground = oneOf(["dark", "light"], given.get("ground"), "");
+  view.pt = number(given.get("pt"), { least: 0 }) ?? 0;
+  view.eta = number(given.get("eta"), { least: 0 });
+  view.time = span(given.get("time"));
+  if (given.has("hide")) view.hidden = new Set(listed(given.get("hide")).filter((name) => LAYERS.includes(name)));
+  view.off = new Set(listed(given.get("off")).map(Number).filter((volume) => Number.isInteger(volume) && volume >= 0));
+  view.pick = picked(given.get("pick"));
+  view.camera = numbers(given.get("camera"), 7);
   return view;
 }
 
 /** The text of a view; what is as usual is left out. */
 export function format(view) {
   const plain = usual();
-  const told = new URLSearchParams();
+  const query = new URLSearchParams();
   for (const name of ["view", "colour", "ground", "pt", "eta"]) {
-    if (view[name] !== plain[name]) told.set(name, String(view[name]));
+    if (view[name] !== plain[name]) query.set(name, String(view[name]));
   }
-  if (view.time) told.set("time", view.time.map((end) => (end === null ? "" : short(end))).join(","));
-  if ([...view.hidden].sort().join() !== [...plain.hidden].join()) told.set("hide", [...view.hidden].sort().join(","));
-  if (view.off.size) told.set("off", [...view.off].sort((a, b) => a - b).join(","));
-  if (view.pick) told.set("pick", `${view.pick.kind}:${view.pick.row}`);
-  if (view.camera) told.set("camera", view.camera.map(short).join(","));
-  return told.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+  if (view.time) query.set("time", view.time.map((end) => (end === null ? "" : short(end))).join(","));
+  if ([...view.hidden].sort().join() !== [...plain.hidden].join()) query.set("hide", [...view.hidden].sort().join(","));
+  if (view.off.size) query.set("off", [...view.off].sort((a, b) => a - b).join(","));
+  if (view.pick) query.set("pick", `${view.pick.kind}:${view.pick.row}`);
+  if (view.camera) query.set("camera", view.camera.map(short).join(","));
+  return query.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
 }
 
-function oneOf(choices, told, otherwise) {
-  return choices.includes(told) ? told : otherwise;
+function oneOf(choices, value, otherwise) {
+  return choices.includes(value) ? value : otherwise;
 }
 
 function listed(text) {

@@ -1,0 +1,228 @@
+"""``collidium simulate``: events from this machine, or ordered from a server with ``--remote``."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from collidium.cli.context import client
+from collidium.cli.options import DIRECTORY, DURATION, json_option, key_option, preset_option
+from collidium.cli.output import cell, note, print_json, print_record
+from collidium.cli.progress import duration_text, stage_progress, status_line
+from collidium.cli.requests import show, state_text
+
+if TYPE_CHECKING:
+    from collidium.client import Client, SimulationRequest
+    from collidium.order import Order
+    from collidium.pipelines.simulating import RunOptions, Simulated
+
+#: Values of ``--runtime``.
+RUNTIMES: Final = ("auto", "docker", "podman", "none")
+#: Signals that end the command as the keyboard's does.
+_ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+
+#: Options of one of the two modes alone: the parameter and the option.
+_REMOTE = {
+    "private": "--private",
+    "webhook_url": "--webhook-url",
+    "wait": "--wait",
+    "idempotency_key": "--idempotency-key",
+}
+_LOCAL = {
+    "first_event": "--first-event",
+    "pipeline": "--pipeline",
+    "runtime": "--runtime",
+    "processes": "--processes",
+    "time_limit": "--time-limit",
+    "output": "--output",
+    "flat": "--flat",
+}
+
+
+@click.command()
+@preset_option
+@click.option("--channel", help="Physics process, for example ttbar.")
+@click.option("--events", type=int, help="Number of hard-scatter events.")
+@click.option("--pileup", type=int, help="Soft interactions overlaid per event.")
+@click.option("--seed", type=int, help="Seed of the random parameters; default: 42.")
+@click.option(
+    "--output",
+    type=DIRECTORY,
+    metavar="DIR",
+    help="Directory of the dataset; default: ./<channel>_pu<pileup>.",
+)
+@click.option("--pipeline", metavar="NAME", help="odd, acts, or a plugin's; default: auto.")
+@click.option("--runtime", type=click.Choice(RUNTIMES), help="Container runtime; default: auto.")
+@click.option("--processes", type=click.IntRange(1, 256), help="Processes; default: one per CPU, at most 8.")
+@click.option("--time-limit", type=DURATION, metavar="TIME", help="Stop after, for example, 90s, 30m or 2h.")
+@click.option("--first-event", type=int, metavar="ID", help="Id of the first event; default: 0.")
+@click.option("--flat", is_flag=True, help="Put the tables directly into DIR, without a card.")
+@click.option("--remote", "at_server", is_flag=True, help="Order from the server, and pay with credits.")
+@click.option("--private", is_flag=True, help="With --remote: make the output's repository private.")
+@click.option("--webhook-url", metavar="URL", help="With --remote: address to notify of the end.")
+@click.option(
+    "--wait", is_flag=True, help="With --remote: wait for the events; ends with 1 unless completed."
+)
+@key_option
+@json_option
+@click.pass_context
+def simulate(
+    ctx: click.Context,
+    preset: str | None,
+    channel: str | None,
+    events: int | None,
+    pileup: int | None,
+    seed: int | None,
+    output: Path | None,
+    pipeline: str | None,
+    runtime: str | None,
+    processes: int | None,
+    time_limit: float | None,
+    first_event: int | None,
+    flat: bool,
+    at_server: bool,
+    private: bool,
+    webhook_url: str | None,
+    wait: bool,
+    idempotency_key: str | None,
+    as_json: bool,
+) -> None:
+    """Simulate events on this machine, or order them from the server with --remote.
+
+    After Ctrl-C, a time limit or a failure, the same command resumes after the last finished stage. The
+    production pipeline is used where docker or podman has its image, else the built-in one. `collidium
+    estimate` shows the cost of an order.
+
+    \b
+    collidium simulate --preset ttbar-quick
+    collidium simulate --channel zmumu --events 1000 --pileup 40 --output zmumu
+    collidium simulate --remote --preset ttbar-quick --wait
+    """
+    _reject_options_of_other_mode(ctx, at_server)
+    _check_usage(preset, channel, events, pileup)
+    if at_server:
+        order = {"channel": channel, "events": events, "pileup": pileup, "seed": seed, "preset": preset}
+        delivery = {"private": private, "webhook_url": webhook_url, "idempotency_key": idempotency_key}
+        ctx.exit(_order(wait, as_json, **order, **delivery))
+    from collidium.order import DEFAULT_SEED, order_of
+    from collidium.pipelines.simulating import RunOptions
+
+    local_order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed)
+    options = RunOptions(pipeline or "auto", runtime or "auto", processes, time_limit, flat)
+    _simulate(local_order, output or Path(local_order.config), options, first_event or 0, as_json)
+
+
+def _reject_options_of_other_mode(ctx: click.Context, at_server: bool) -> None:
+    others = _LOCAL if at_server else _REMOTE
+    given = [typed for name, typed in others.items() if ctx.params[name] not in (None, False)]
+    if given:
+        reason = "is for simulations on this machine: not with" if at_server else "needs"
+        raise click.UsageError(f"{given[0]} {reason} --remote")
+
+
+def _check_usage(preset: str | None, channel: str | None, events: int | None, pileup: int | None) -> None:
+    parameters = {"--channel": channel, "--events": events, "--pileup": pileup}
+    if preset is not None:
+        given = [name for name, value in parameters.items() if value is not None]
+        if given:
+            raise click.UsageError(f"a preset stands for channel, events and pileup: not with {given[0]}")
+    elif missing := [name for name, value in parameters.items() if value is None]:
+        raise click.UsageError(f"give {', '.join(missing)}, or --preset")
+
+
+# -- on this machine ----------------------------------------------------------------------------------
+
+
+def _simulate(order: Order, directory: Path, options: RunOptions, first_event: int, as_json: bool) -> None:
+    """Simulate events into a directory and show the result."""
+    from collidium import settings
+    from collidium.pipelines import simulating
+    from collidium.pipelines.choice import installed
+
+    get = installed(settings.load().plugins_blocked).get
+    with _ended_by_signals(directory), stage_progress() as progress:
+        made = simulating.simulate(
+            order, directory, options, get=get, report=progress, note=note, first_event=first_event
+        )
+    print_json(made) if as_json else _show_dataset(made, directory)
+
+
+@contextmanager
+def _ended_by_signals(directory: Path) -> Iterator[None]:
+    """End the running stage with the command, and show how to resume."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in _ENDING}
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        note(f"Stopped; finished stages are kept in {directory}: the same command resumes from there.")
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _show_dataset(made: Simulated, directory: Path) -> None:
+    last = made.first_event + made.events - 1
+    print_record(
+        {
+            "dataset": directory,
+            "config": made.config,
+            "events": f"{made.events} (ids {made.first_event} to {last}), seed {made.seed}",
+            "pipeline": f"{made.pipeline}, version {made.pipeline_version}",
+            "tables": ", ".join(made.tables),
+            "size": f"{made.size_bytes / 1e6:.1f} MB",
+        }
+    )
+    if made.made_before:
+        note("These events existed already.")
+    else:
+        note(f"Simulated in {duration_text(made.seconds)}.")
+
+
+# -- on a server --------------------------------------------------------------------------------------
+
+
+def _order(wait: bool, as_json: bool, **order: Any) -> int:
+    """Order events, wait for them if ``wait``, and return the exit code.
+
+    The same order again returns the cached events and costs nothing.
+    """
+    with client() as server:
+        request = server.simulate(**order)
+        if wait and not request.has_ended:
+            paid = cell(request.credits_charged)
+            note(f"Request {request.request_id} is {request.state}; {paid} credits were charged.")
+            request = _waited(server, request)
+    if as_json:
+        print_json(request)
+    else:
+        show(request)
+        if request.cached:
+            note("These events were made before; they cost nothing.")
+        if not request.has_ended:
+            note(f"`collidium status {request.request_id}` shows its progress.")
+    return 1 if wait and request.state != "completed" else 0
+
+
+def _waited(server: Client, request: SimulationRequest) -> SimulationRequest:
+    with status_line() as update:
+
+        def on_change(seen: SimulationRequest) -> None:
+            reason = f": {seen.reason}" if seen.reason else ""
+            update(f"{state_text(seen)}{reason}")
+
+        try:
+            return server.wait(request.request_id, on_change=on_change)
+        except KeyboardInterrupt:
+            note(f"The request continues: collidium status {request.request_id}")
+            raise

@@ -1,0 +1,249 @@
+"""Calls of operators, and of those who look after a server."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+from collidium import __version__
+from collidium.client.answers import PROBLEM, Answer, listed, readiness, single
+from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
+from collidium.errors import InvalidInput, NotFound, UpstreamError
+from collidium.records import (
+    Account,
+    AuditEntry,
+    Banned,
+    ChannelUsage,
+    Closed,
+    DayUsage,
+    Failures,
+    Frozen,
+    Granted,
+    Health,
+    OperatedRequest,
+    OutputFile,
+    Overview,
+    Page,
+    Readiness,
+    Refunds,
+    SimulationRequest,
+    Submission,
+    TaskStatus,
+    Transaction,
+    Usage,
+)
+
+
+class OperatorCalls:
+    """Calls of operators, and of those who look after a server."""
+
+    @endpoint
+    def admin_grant(
+        self, hub_username: str, delta: Decimal, reason: str, *, idempotency_key: str | None = None
+    ) -> Call[Granted]:
+        """Give credits to an account, or take them when ``delta`` is negative."""
+        if not delta.is_finite() or not isfinite(delta):
+            raise InvalidInput(f"{delta} is no amount of credits")
+        # As a float the number keeps its three places up to far beyond any balance.
+        body = {"hub_username": hub_username, "delta": float(delta), "reason": reason}
+        headers = keyed(idempotency_key)
+        return Call("POST", "/admin/grant", single(Granted), Credential.ADMIN, json=body, headers=headers)
+
+    @endpoint
+    def admin_overview(self) -> Call[Overview]:
+        """The platform at one look. Raises UpstreamError where the server is too old to report it."""
+        return Call("GET", "/admin/overview", _overview, Credential.ADMIN)
+
+    @endpoint
+    def admin_ban(
+        self,
+        hub_username: str,
+        banned: bool = True,
+        *,
+        note: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Banned]:
+        """Ban an account, or end its ban; the audit log keeps ``note``."""
+        body = given(hub_username=hub_username, banned=banned, note=note)
+        headers = keyed(idempotency_key)
+        return Call("POST", "/admin/ban", single(Banned), Credential.ADMIN, json=body, headers=headers)
+
+    @endpoint
+    def admin_freeze(
+        self, frozen: bool = True, *, note: str | None = None, idempotency_key: str | None = None
+    ) -> Call[Frozen]:
+        """Reject new simulation requests, or accept them again; the audit log keeps ``note``."""
+        query, headers = given(frozen=frozen, note=note), keyed(idempotency_key)
+        return Call("POST", "/admin/freeze", single(Frozen), Credential.ADMIN, query=query, headers=headers)
+
+    @endpoint
+    def admin_audit(self, *, limit: int | None = None, cursor: str | None = None) -> Call[Page[AuditEntry]]:
+        """A page of what operators did, newest first."""
+        query = given(limit=limit, cursor=cursor)
+        return Call("GET", "/admin/audit", listed(AuditEntry), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_account(self, hub_username: str) -> Call[Account]:
+        """Any account."""
+        return Call("GET", f"/admin/accounts/{segment(hub_username)}", single(Account), Credential.ADMIN)
+
+    @endpoint
+    def admin_accounts(
+        self,
+        *,
+        search: str = "",
+        banned: bool | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Call[Page[Account]]:
+        """A page of accounts whose name contains ``search``; ``sort``: newest (default), name or credits."""
+        query = given(search=search or None, banned=banned, sort=sort, limit=limit, cursor=cursor)
+        return Call("GET", "/admin/accounts", listed(Account), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_transactions(
+        self, hub_username: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[Transaction]]:
+        """A page of any account's ledger, newest first."""
+        where = f"/admin/accounts/{segment(hub_username)}/transactions"
+        return Call(
+            "GET", where, listed(Transaction), Credential.ADMIN, query=given(limit=limit, cursor=cursor)
+        )
+
+    @endpoint
+    def health(self) -> Call[Health]:
+        """Whether the server runs."""
+        return Call("GET", "/healthz", single(Health), Credential.NONE)
+
+    @endpoint
+    def openapi(self) -> Call[dict[str, Any]]:
+        """The server's OpenAPI document."""
+        return Call("GET", "/openapi.json", single(dict[str, Any]), Credential.NONE)
+
+    @endpoint
+    def ready(self) -> Call[Readiness]:
+        """Whether the server can do its work, and what is missing."""
+        return Call("GET", "/readyz", readiness, Credential.NONE)
+
+    @endpoint
+    def admin_requests(
+        self,
+        *,
+        state: str | None = None,
+        user: str | None = None,
+        channel: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Call[Page[SimulationRequest]]:
+        """A page of all accounts' simulation requests, newest first."""
+        query = given(state=state, user=user, channel=channel, limit=limit, cursor=cursor)
+        return Call("GET", "/admin/requests", listed(SimulationRequest), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_request(self, request_id: str) -> Call[OperatedRequest]:
+        """A simulation request of any account, with its job at the runner and what is done next for it."""
+        where = f"/admin/requests/{segment(request_id)}"
+        return Call("GET", where, single(OperatedRequest), Credential.ADMIN)
+
+    @endpoint
+    def admin_output(self, request_id: str) -> Call[Page[OutputFile]]:
+        """The files of a request's output that the server keeps: none before its job has completed."""
+        where = f"/admin/requests/{segment(request_id)}/output"
+        return Call("GET", where, listed(OutputFile), Credential.ADMIN)
+
+    @endpoint
+    def admin_cancel(self, request_id: str, *, idempotency_key: str | None = None) -> Call[SimulationRequest]:
+        """Cancel a simulation request of any account."""
+        where, headers = f"/admin/requests/{segment(request_id)}/cancel", keyed(idempotency_key)
+        return Call("POST", where, single(SimulationRequest), Credential.ADMIN, headers=headers)
+
+    @endpoint
+    def admin_refunds(
+        self,
+        begin: datetime,
+        end: datetime,
+        *,
+        apply: bool = False,
+        digest: str | None = None,
+        note: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Refunds]:
+        """What is still charged for requests that failed from ``begin`` until before ``end``.
+
+        A preview, unless ``apply``: then it is given back, if it still is what the preview with that
+        ``digest`` showed; Conflict if not.
+        """
+        period = {"from": begin.isoformat(), "to": end.isoformat()}
+        body = period | given(apply=apply, digest=digest, note=note)
+        headers = keyed(idempotency_key) if apply else {}
+        return Call("POST", "/admin/refunds", single(Refunds), Credential.ADMIN, json=body, headers=headers)
+
+    @endpoint
+    def admin_tasks(self) -> Call[Page[TaskStatus]]:
+        """The tasks that are installed or listed, and why one takes no submissions."""
+        return Call("GET", "/admin/tasks", listed(TaskStatus), Credential.ADMIN)
+
+    @endpoint
+    def admin_submissions(
+        self,
+        *,
+        task: str | None = None,
+        user: str | None = None,
+        unverified: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Call[Page[Submission]]:
+        """A page of all submissions, newest first; ``unverified``: self-reported and not verified."""
+        query = given(task=task, user=user, unverified=unverified or None, limit=limit, cursor=cursor)
+        return Call("GET", "/admin/submissions", listed(Submission), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_verify(self, submission_id: str, *, idempotency_key: str | None = None) -> Call[Submission]:
+        """Accept the self-reported scores of a submission: from then on they earn credits."""
+        where = f"/admin/submissions/{segment(submission_id)}/verify"
+        return Call("POST", where, single(Submission), Credential.ADMIN, headers=keyed(idempotency_key))
+
+    @endpoint
+    def admin_close_phase(self, task: str, *, idempotency_key: str | None = None) -> Call[Closed]:
+        """End a task's public phase: scores on the events that were held back count, and are paid."""
+        where = f"/admin/benchmark/{segment(task)}/close"
+        return Call("POST", where, single(Closed), Credential.ADMIN, headers=keyed(idempotency_key))
+
+    @endpoint
+    def admin_usage(self, *, limit: int | None = None) -> Call[Usage]:
+        """This month, and the accounts that used most of it."""
+        return Call("GET", "/admin/usage", single(Usage), Credential.ADMIN, query=given(limit=limit))
+
+    @endpoint
+    def admin_channels(self, *, month: str | None = None) -> Call[Page[ChannelUsage]]:
+        """What was ordered of each channel in a month (``YYYY-MM``), this one by default."""
+        query = given(month=month)
+        return Call("GET", "/admin/analytics/channels", listed(ChannelUsage), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_daily(self, *, days: int | None = None) -> Call[Page[DayUsage]]:
+        """What was ordered on each of the last days, oldest first."""
+        query = given(days=days)
+        return Call("GET", "/admin/analytics/daily", listed(DayUsage), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_failures(self, *, month: str | None = None) -> Call[Failures]:
+        """How the requests ended that ended in a month (``YYYY-MM``), this one by default."""
+        query = given(month=month)
+        return Call("GET", "/admin/analytics/failures", single(Failures), Credential.ADMIN, query=query)
+
+
+def _overview(answer: Answer) -> Overview:
+    try:
+        return single(Overview)(answer)
+    except NotFound:
+        if answer.media_type != PROBLEM:
+            raise
+        # The console asks this first, and only an old server does not know it.
+        raise UpstreamError(
+            f"{answer.backend} runs a collidium that is older than this program ({__version__}) and does not "
+            "report all that it shows: update the server"
+        ) from None

@@ -1,1 +1,0 @@
-"""Container engines of this machine: for stages of local simulations, and for the container runner."""

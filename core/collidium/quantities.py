@@ -1,0 +1,55 @@
+"""Measured numbers for people, with the digits that their error leaves."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Final
+
+#: Significant digits of a standard error, and of a number that has none.
+ERROR_DIGITS: Final = 2
+DIGITS: Final = 4
+#: Powers of ten between which a number is written out.
+_WRITTEN_OUT: Final = range(-4, 9)
+
+_MINUS: Final = "\N{MINUS SIGN}"
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def written(value: float | None, error: float | None = None) -> str:
+    """``0.91234, 0.0042`` is ``0.9123 ± 0.0042``: the error to two digits, the value to the same place.
+
+    A number without an error has four digits, a whole one all of its own. None is a dash. What is very large
+    or small has a power of ten behind it.
+    """
+    if value is None:
+        return "—"
+    number, deviation = Decimal(repr(float(value))), Decimal(repr(float(error))) if error else None
+    power = max(number.adjusted() if number else -400, deviation.adjusted() if deviation else -400)
+    if power == -400:
+        return "0"
+    if power in _WRITTEN_OUT:
+        return _pair(number, deviation, "{} ± {}")
+    scaled = number.scaleb(-power), None if deviation is None else deviation.scaleb(-power)
+    return f"{_pair(*scaled, '({} ± {})')}\N{MULTIPLICATION SIGN}{power_of_ten(power)}"
+
+
+def power_of_ten(power: int) -> str:
+    """``10⁻³``"""
+    return f"10{str(power).translate(_RAISED)}"
+
+
+def _pair(value: Decimal, error: Decimal | None, form: str) -> str:
+    if error is None:
+        if value == value.to_integral_value():
+            return _rounded(value, 0)
+        return _rounded(value, value.adjusted() - DIGITS + 1)
+    place = error.adjusted() - ERROR_DIGITS + 1
+    place = error.quantize(Decimal(1).scaleb(place)).adjusted() - ERROR_DIGITS + 1  # 0.0999 is 0.10
+    return form.format(_rounded(value, place), _rounded(error, place))
+
+
+def _rounded(value: Decimal, place: int) -> str:
+    """Rounded to a power of ten, with separators."""
+    # More digits than a double has say nothing.
+    exact = value.quantize(Decimal(1).scaleb(max(place, -17)), rounding=ROUND_HALF_EVEN)
+    return f"{exact:,f}".replace("-", _MINUS)

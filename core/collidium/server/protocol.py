@@ -1,0 +1,74 @@
+"""HTTP/1.1 as Hypercorn speaks it here: no HTTP/2 without TLS, and errors of the parser have a body."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+import h11
+import hypercorn.asyncio.run
+import hypercorn.protocol
+from hypercorn.asyncio.tcp_server import TCPServer
+from hypercorn.events import Closed, Event
+from hypercorn.protocol.h11 import H11Protocol
+
+from collidium.api import problems
+
+_VERSIONS: Final = frozenset({b"1.0", b"1.1"})
+
+
+class Connection(TCPServer):
+    """A connection that the system may end without a traceback, as it does when the client reads nothing."""
+
+    async def protocol_send(self, event: Event) -> None:
+        try:
+            await super().protocol_send(event)
+        except OSError:
+            await self.protocol.handle(Closed())
+
+    async def _close(self) -> None:
+        with suppress(OSError):
+            await super()._close()
+
+
+class Protocol(H11Protocol):
+    """HTTP/1.1 on a connection; what it overrides has no setting in Hypercorn."""
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        """Upgrade to nothing: an ``Upgrade: h2c`` may be ignored (RFC 9110, section 7.8)."""
+
+    async def _create_stream(self, request: h11.Request) -> None:
+        if request.http_version in _VERSIONS:
+            await super()._create_stream(request)
+        else:  # the preface of HTTP/2 reads as a request
+            await self._send_error_response(505)
+            await self.send(Closed())
+
+    async def _send_error_response(self, status_code: int) -> None:
+        body = problems.document(status_code, _DETAILS.get(status_code, "the request cannot be read"))
+        headers = [
+            (b"content-type", problems.MEDIA_TYPE.encode()),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+            *self.config.response_headers("h11"),
+        ]
+        for event in (
+            h11.Response(status_code=status_code, headers=headers),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            await self._send_h11_event(event)
+
+
+_DETAILS: Final = {
+    400: "the request is not HTTP/1.1",
+    431: "the headers of the request are too long",
+    501: "the request's Transfer-Encoding is not supported; send chunked or a Content-Length",
+    505: "send HTTP/1.1; HTTP/2 is not spoken here",
+}
+
+
+def install() -> None:
+    """Make Hypercorn speak it in this process. Idempotent."""
+    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined]
+    hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined]

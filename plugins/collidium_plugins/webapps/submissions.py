@@ -1,0 +1,169 @@
+"""The viewer's submissions: ``/leaderboard/<task>/submit`` and ``/leaderboard/mine``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from quart import Response, current_app, request
+
+from collidium.api import browsers
+from collidium.api.bodies import ReceivedFile, receive_to_file
+from collidium.api.in_flight import InFlight
+from collidium.client import Checked, Submission, TaskCard
+from collidium.errors import CollidiumError, InvalidInput, Unavailable
+from collidium_plugins.webapps import context
+from collidium_plugins.webapps.context import Route
+from collidium_plugins.webapps.leaderboard import address_of_place
+from collidium_plugins.webapps.rendering import (
+    SHOWN_ON_FORMS,
+    refused,
+    render,
+    retry_after,
+    see_other,
+    with_query,
+)
+from collidium_plugins.webapps.sign_in import forms
+
+#: Submissions on a page.
+PAGE: Final = 25
+#: Places of an account that are looked at in each task, its best ones.
+PLACES: Final = 1000
+
+
+async def show_mine() -> Response:
+    """``GET /leaderboard/mine?task=&cursor=``"""
+    session = context.signed_in()
+    task, cursor = request.args.get("task") or None, request.args.get("cursor") or None
+    page, cards = await asyncio.gather(
+        context.backend_as_user().submissions(task=task, limit=PAGE, cursor=cursor),
+        context.backend().tasks(),
+    )
+    listed = {card.name: card for card in cards}
+    here = {submission.task for submission in page} & set(listed)
+    return await render(
+        "my-submissions.html",
+        submissions=page,
+        cards=listed,
+        ranks=await ranks_of(session.hub_username, here),
+        task=task,
+        first=cursor and with_query("/leaderboard/mine", task=task),
+        next=page.next_cursor and with_query("/leaderboard/mine", task=task, cursor=page.next_cursor),
+    )
+
+
+async def ranks_of(hub_username: str, tasks: Iterable[str]) -> Mapping[str, int]:
+    """The ranks of an account's submissions to these tasks, by their ids; older truths have none."""
+    server = context.backend()
+    boards = await asyncio.gather(
+        *(server.leaderboard(task, user=hub_username, limit=PLACES) for task in tasks)
+    )
+    return {place.submission_id: place.rank for board in boards for place in board}
+
+
+_IN_FLIGHT: Final = "collidium.webapps.uploads"
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A submission of the viewer's, and its rank if it has one; ``again``: the same file was sent before."""
+
+    submission: Submission
+    rank: int | None
+    again: bool
+
+
+async def show_form(task: str) -> Response:
+    """``GET /leaderboard/<task>/submit``; with ``receipt`` (and ``again``) after a submission"""
+    card = await context.backend().task(task)
+    submission_id = request.args.get("receipt")
+    if submission_id is None:
+        return await _page(card)
+    scored = await _scored(submission_id)
+    if scored is None or scored.submission.task != card.name:
+        return see_other(f"/leaderboard/submissions/{submission_id}")
+    return await _page(card, scored=scored)
+
+
+@forms.reads_its_form
+async def send(task: str) -> Response:
+    """``POST /leaderboard/<task>/submit``: a form with the file, ``model_repo`` and the ``action``
+
+    For browsers without scripts and pages apart from their server; other scripts send the file to ``/v1``.
+    """
+    # Asked before a byte is received: a banned account, or one without a valid token, sends nothing.
+    sender = (await context.backend_as_user().me()).hub_username
+    card = await context.backend().task(task)
+    if card.largest_file_bytes is None:
+        raise Unavailable("the task has no truth yet, so it takes no predictions")
+    action = ""
+    try:
+        settings = context.web().settings
+        # As the backend has it for files that come there: it sees these only when they are on the disk.
+        with _in_flight().one_more(sender, settings.evaluations_in_flight):
+            async with receive_to_file(request, settings.uploads, card.largest_file_bytes) as file:
+                action = file.fields.get("action", "")
+                return await _taken(card, file)
+    except SHOWN_ON_FORMS as refusal:
+        return refused(await _page(card, refusal=refusal, action=action), refusal)
+
+
+def _in_flight() -> InFlight:
+    kept: InFlight = current_app.extensions.setdefault(_IN_FLIGHT, InFlight())
+    return kept
+
+
+async def _taken(card: TaskCard, file: ReceivedFile) -> Response:
+    browsers.require_secret(context.signed_in().key, file.fields.get(forms.FIELD, ""))
+    if not file.size_bytes:
+        raise InvalidInput("no file was chosen")
+    model_repo = file.fields.get("model_repo", "").strip()
+    if file.fields.get("action") == "check":
+        checked = await context.backend_as_user().check(card.name, file.path)
+        return await _page(card, checked=checked, model_repo=model_repo)
+    receipt = await context.backend_as_user().submit(card.name, file.path, model_repo or None)
+    again = {"again": "1"} if receipt.deduplicated else {}
+    query = urlencode({"receipt": receipt.submission_id, **again})
+    return see_other(f"/leaderboard/{card.name}/submit?{query}")
+
+
+async def _scored(submission_id: str) -> Scored | None:
+    """The submission, unless it is not one of the viewer's."""
+    submission = await context.backend().submission(submission_id)
+    viewer = context.viewer()
+    if viewer is None or viewer.hub_username != submission.hub_username:
+        return None
+    ranks = await ranks_of(submission.hub_username, [submission.task])
+    return Scored(submission, ranks.get(submission_id), "again" in request.args)
+
+
+async def _page(
+    card: TaskCard,
+    *,
+    checked: Checked | None = None,
+    scored: Scored | None = None,
+    refusal: CollidiumError | None = None,
+    action: str = "",
+    model_repo: str = "",
+) -> Response:
+    return await render(
+        "submit.html",
+        card=card,
+        checked=checked,
+        scored=scored,
+        address_of_place=address_of_place,
+        refusal=refusal,
+        action=action,
+        model_repo=model_repo,
+        retry_after=retry_after(refusal),
+    )
+
+
+ROUTES: Final[list[Route]] = [
+    ("GET", "/mine", show_mine),
+    ("GET", "/<task>/submit", show_form),
+    ("POST", "/<task>/submit", send),
+]

@@ -1,0 +1,70 @@
+"""The card of the tracking benchmark."""
+
+from __future__ import annotations
+
+from collidium.contracts.task import Card, Column, EventRange, Metric
+
+CARD = Card(
+    name="tracking",
+    title="Charged-particle tracking",
+    description=(
+        "Group the tracker hits of each event into tracks, one for each charged particle. "
+        "A track is correct when one particle owns at least half of its hits and has at least half of "
+        "its own hits in it. Hits given track_id -1, and hits not submitted, belong to no track."
+    ),
+    dataset="ttbar_pu200",
+    eval_events=EventRange(90_000, 100_000),
+    inputs=("tracker_hits",),
+    columns=(
+        Column(name="event_id", kind="integer", description="Event of the hit."),
+        Column(name="hit_id", kind="integer", description="The hit within its event; each hit at most once."),
+        Column(
+            name="track_id",
+            kind="integer",
+            description="Track of the hit, 0 or more; -1 for a hit without a track.",
+        ),
+    ),
+    left_out="Hits that are not submitted, and hits with track_id -1, belong to no track: their weight is "
+    "lost.",
+    truth_sources=("tracker_hits", "particles"),
+    rows_of="hits",
+    metrics=(
+        Metric(
+            name="trackml_weighted_efficiency",
+            higher_is_better=True,
+            description="Weight of the hits that correct tracks share with their particle, over the weight "
+            "of all hits that a particle left. A hit weighs what the column weight of tracker_hits says; "
+            "1 where the dataset has none.",
+            formula="weight of the dominating particle's hits in correct tracks / weight of all hits but "
+            "noise; a particle dominates a track of which it owns 50% of the hits or more, and the track is "
+            "correct when that is 50% of the particle's own hits or more",
+            source="after S. Amrouche et al., The Tracking Machine Learning challenge: Accuracy phase, "
+            "arXiv:1904.06778",
+            bounds=(0, 1),
+        ),
+        Metric(
+            name="fake_rate",
+            higher_is_better=False,
+            description="Fraction of tracks of which no particle owns at least half the hits.",
+            formula="tracks that no particle dominates / tracks",
+            bounds=(0, 1),
+        ),
+        Metric(
+            name="duplicate_rate",
+            higher_is_better=False,
+            description="Fraction of particles that dominate more than one track.",
+            formula="particles that dominate more than one track / particles that have a hit",
+            bounds=(0, 1),
+        ),
+        Metric(
+            name="physics_eff_pt1",
+            higher_is_better=True,
+            description="Fraction of primary particles with transverse momentum above 1 GeV that dominate a "
+            "track which holds at least 3 of their hits.",
+            formula="primary particles with pt > 1 GeV that dominate a track with at least 3 of their hits "
+            "(all, where they have fewer) / primary particles with pt > 1 GeV that have a hit; no other cut; "
+            "where the dataset has no flag primary, all particles count as primary",
+            bounds=(0, 1),
+        ),
+    ),
+)

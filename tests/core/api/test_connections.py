@@ -1,0 +1,149 @@
+"""What is on the wire of a real server: readers that stop, bodies that never come, no HTTP/2 without TLS."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import selectors
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from time import monotonic, sleep
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from tests.hub import token_on
+from tests.waiting import eventually
+
+from collidium.server.worker import BACKLOG
+from collidium.testing.server import ServerProcess
+
+#: More than the kernel keeps for a connection.
+FILE = os.urandom(1024) * 9 * 1024
+PATH = "/ada/large/resolve/main/large.bin"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that is patient for a second, whose hub has a large file."""
+    env = {"PLATFORM_BODY_TIMEOUT_SECONDS": "1"}
+    with ServerProcess(tmp_path_factory.mktemp("server"), env=env) as server:
+        headers = {"Authorization": f"Bearer {token_on(server.data_dir / 'hub', 'ada')}"}
+        change = {"path": "large.bin", "content": base64.b64encode(FILE).decode(), "encoding": "base64"}
+        lines = ({"key": "header", "value": {"summary": "add"}}, {"key": "file", "value": change})
+        with httpx.Client(base_url=server.hub_url, headers=headers, trust_env=False) as client:
+            client.post("/api/repos/create", json={"name": "large"}).raise_for_status()
+            commit = "\n".join(json.dumps(line) for line in lines)
+            client.post("/api/models/ada/large/commit/main", content=commit).raise_for_status()
+        yield server
+
+
+def connected(url: str, sent: bytes) -> socket.socket:
+    """A connection on which that was sent; its own buffer is small."""
+    address = urlsplit(url)
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
+    client.settimeout(20)
+    client.connect((address.hostname, address.port))
+    client.sendall(sent)
+    return client
+
+
+def answered(url: str, sent: bytes) -> tuple[bytes, bytes]:
+    """Head and body of what the server sends until it closes the connection."""
+    with connected(url, sent) as client:
+        head, _, body = b"".join(iter(lambda: client.recv(65536), b"")).partition(b"\r\n\r\n")
+    return head, body
+
+
+def is_refused(client: socket.socket) -> bool:
+    """Whether the server no longer takes what is sent to it."""
+    try:
+        client.sendall(b"\r\n")
+    except ConnectionError:
+        return True
+    return False
+
+
+# -- answers -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mount", ["server", "hub"])
+def test_who_reads_is_served_and_who_does_not_is_closed(server: ServerProcess, mount: str) -> None:
+    url, path = (server.hub_url, PATH) if mount == "hub" else (server.base_url, f"/hub{PATH}")
+    request = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    with connected(url, request) as idle, connected(url, request) as slow:
+        received = bytearray()
+        until = monotonic() + 3
+        while piece := slow.recv(64 * 1024):
+            received += piece
+            if monotonic() < until:
+                sleep(0.03)  # the slowness that is tested
+        assert received.endswith(FILE)
+        assert monotonic() > until
+        # By now the other one was given up. The client learns it when it sends something.
+        eventually(lambda: is_refused(idle))
+    assert "Traceback" not in server.log()
+
+
+# -- requests ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "length", ["Content-Length: 10", "Content-Length: 9000000", "Transfer-Encoding: chunked"]
+)
+def test_a_body_that_never_comes_is_not_waited_for(server: ServerProcess, length: str) -> None:
+    head, body = answered(server.base_url, f"GET /healthz HTTP/1.1\r\nHost: x\r\n{length}\r\n\r\n".encode())
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close" in head.lower()
+    assert json.loads(body)["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"x" * 70_000 + b"\r\n\r\n", 431),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: zstd\r\n\r\n", 501),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 505),
+    ],
+)
+def test_what_cannot_be_parsed_is_answered(server: ServerProcess, sent: bytes, status: int) -> None:
+    head, body = answered(server.base_url, sent)
+    assert head.startswith(f"HTTP/1.1 {status} ".encode())
+    assert b"content-type: application/problem+json" in head.lower()
+    document = json.loads(body)
+    assert document["status"] == status
+    assert document["detail"]
+    assert "Traceback" not in server.log()
+
+
+def test_http_2_without_tls_is_not_spoken(server: ServerProcess) -> None:
+    upgrade = (
+        b"Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+    )
+    head, _ = answered(server.base_url, b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + upgrade + b"\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+
+
+def test_connections_wait_until_a_busy_server_takes_them(server: ServerProcess) -> None:
+    """As many as the backlog; on this machine, at most as the system allows."""
+    allowed = int(Path("/proc/sys/net/core/somaxconn").read_text())
+    address = urlsplit(server.base_url)
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        with ExitStack() as stack:
+            waiting = stack.enter_context(closing(selectors.DefaultSelector()))
+            count = min(BACKLOG, allowed) // 2
+            for _ in range(count):
+                client = stack.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex((address.hostname, address.port))
+                waiting.register(client, selectors.EVENT_WRITE)
+            assert len(waiting.select(0.5)) == count
+    finally:
+        os.kill(server.pid, signal.SIGCONT)

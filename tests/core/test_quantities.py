@@ -1,0 +1,56 @@
+"""Numbers with their errors are written with the digits that mean something."""
+# ruff: noqa: RUF001 -- minus signs and powers as they are shown
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+from jinja2 import Environment, PackageLoader
+
+from collidium.quantities import written
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "wanted"),
+    [
+        (0.91234, 0.0042, "0.9123 ± 0.0042"),
+        (0.91234, 0.00999, "0.912 ± 0.010"),
+        (0.912, 0.2, "0.91 ± 0.20"),
+        (1.0, 0.0, "1"),
+        (1.0, None, "1"),
+        (0.0, None, "0"),
+        (0.0, 0.01, "0.000 ± 0.010"),
+        (None, None, "—"),
+        (0.123456, None, "0.1235"),
+        (12345.0, None, "12,345"),
+        (123456.7, 1234.0, "123,500 ± 1,200"),
+        (-0.5, 0.1, "−0.50 ± 0.10"),
+        (1.2345e-9, 1.2e-10, "(1.23 ± 0.12)×10⁻⁹"),
+        (3.2e12, None, "3.200×10¹²"),
+        (1e-5, None, "1×10⁻⁵"),
+    ],
+)
+def test_the_error_decides_the_digits(value: float | None, error: float | None, wanted: str) -> None:
+    assert written(value, error) == wanted
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.none() | st.floats(0, allow_nan=False, allow_infinity=False),
+)
+def test_any_finite_number_can_be_written(value: float, error: float | None) -> None:
+    assert 1 <= len(written(value, error)) < 60
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [("0.000", "0"), ("0.250", "0.25"), ("100", "100"), ("12345.500", "12,345.5"), ("1E+6", "1,000,000")],
+)
+def test_credits_are_written_exactly(value: str, wanted: str) -> None:
+    templates = Environment(loader=PackageLoader("collidium_plugins.webapps"), autoescape=True)
+    macros: Any = templates.get_template("webapps/macros.html").module
+    assert macros.amount(Decimal(value)) == wanted

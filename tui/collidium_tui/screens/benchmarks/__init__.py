@@ -1,1 +1,0 @@
-"""Benchmarks: the tasks and their leaderboards, what is to be verified, phases to be closed."""
