@@ -247,9 +247,8 @@ async def score_once(directory: Path, hits: float, workers: int) -> None:
         await executor.close()
     sizes = [file.stat().st_size / 1e9 for file in (path, *truth.paths.values())]
     print(f"{made.rows:,} hits of {len(events):,} events; GB of predictions and truth: {sizes}")
-    print(
-        f"{seconds:.1f} s, {made.rows / seconds / 1e6:.1f} M hits/s, {workers} workers, load before {load:.1f}"
-    )
+    rate = made.rows / seconds / 1e6
+    print(f"{seconds:.1f} s, {rate:.1f} M hits/s with {workers} workers; load before: {load:.1f}")
     print(f"largest anonymous memory of a worker: {memory / 2**20:.0f} MiB; scores: {made.metrics}")
 
 
