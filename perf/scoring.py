@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import resource
 import statistics
 import tempfile
 import time
@@ -225,28 +226,33 @@ async def score_once(directory: Path, hits: float, workers: int) -> None:
     """Score one submission, and print how long that takes, from the file to metrics and standard errors."""
     path = directory / "predictions.parquet"
     events = EventRange(FIRST_EVENT, FIRST_EVENT + round(hits / HITS))
+    executor = Processes(1)
+    with PredictionsWriter(path) as writer:
+        truth = await build(
+            QuietTask(),
+            cast("Dataset", Made(writer)),
+            origin=Origin("synthetic", str(len(events))),
+            directory=directory,
+            executor=executor,
+            limits=LIMITS,
+            events=events,
+        )
+    await executor.close()
     executor = Processes(workers)
+    start, load = time.perf_counter(), os.getloadavg()[0]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
-        with PredictionsWriter(path) as writer:
-            origin = Origin("synthetic", str(len(events)))
-            truth = await build(
-                QuietTask(),
-                cast("Dataset", Made(writer)),
-                origin=origin,
-                directory=directory,
-                executor=executor,
-                limits=LIMITS,
-                events=events,
-            )
-        start, load = time.perf_counter(), os.getloadavg()[0]
         made = await evaluate(QuietTask(), truth, path, executor=executor, limits=LIMITS)
         seconds = time.perf_counter() - start
         calls = executor.map(scoring_calls.anonymous_bytes, [None] * 8 * workers, LIMITS)
         memory = max([size async for size in calls])
     finally:
         await executor.close()
-    sizes = [file.stat().st_size / 1e9 for file in (path, *truth.paths.values())]
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = ended.ru_utime + ended.ru_stime - used.ru_utime - used.ru_stime
+    sizes = [round(file.stat().st_size / 1e9, 3) for file in (path, *truth.paths.values())]
     print(f"{made.rows:,} hits of {len(events):,} events; GB of predictions and truth: {sizes}")
+    print(f"CPU of the workers with their start: {cpu:.1f} s, {made.rows / cpu / 1e6:.1f} M hits/s")
     rate = made.rows / seconds / 1e6
     print(f"{seconds:.1f} s, {rate:.1f} M hits/s with {workers} workers; load before: {load:.1f}")
     print(f"largest anonymous memory of a worker: {memory / 2**20:.0f} MiB; scores: {made.metrics}")
