@@ -216,7 +216,7 @@ async def score(case: Case, truth: Truth, path: Path, executor: Processes) -> Ev
 
 
 def in_memory(case: Case, truth: Truth) -> Block:
-    tables = {name: pq.read_table(path) for name, path in truth.paths.items()}
+    tables = scoring_calls.truth_tables(truth)
     predictions: dict[str, Any] = {"event_id": case.event_ids().astype(np.int32), **case.predictions}
     return Block(case.events, pa.table(predictions), tables)
 

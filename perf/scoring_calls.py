@@ -6,11 +6,18 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+
 from collidium.contracts.task import Reconstruction
-from collidium.scoring import span, uncertainty
+from collidium.scoring import span, uncertainty, workers
+from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.tables import TableReader
 from collidium_tasks.anomaly import AnomalyTask
 from collidium_tasks.jets import JetsTask
 from collidium_tasks.tracking import TrackingTask
+
+# Scored by warm workers, as the tasks that these are but for baselines.
+workers.OWN_PACKAGES.add("scoring_calls")
 
 
 class QuietTask(TrackingTask):
@@ -59,6 +66,15 @@ def anonymous_bytes(_: None) -> int:
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
     raise OSError("this kernel does not tell RssAnon")
+
+
+def truth_tables(truth: Truth) -> dict[str, pa.Table]:
+    """Every table of truth, whole."""
+    tables = {}
+    for name, path in truth.paths.items():
+        with TableReader(path) as reader:
+            tables[name] = pa.concat_tables(reader.read(block.index) for block in truth.blocks)
+    return tables
 
 
 def decode_alone(paths: tuple[Path, ...]) -> float:

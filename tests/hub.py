@@ -32,8 +32,9 @@ def token_on(directory: Path, name: str) -> str:
 class HubServer:
     """hub_server.py on a directory; can be killed and started again on the same port."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, quota: int = 10**12) -> None:
         self.directory = directory
+        self.quota = quota
         self.port = 0
         self._tokens: dict[str, str] = {}
         self.start()
@@ -41,7 +42,7 @@ class HubServer:
     def start(self) -> None:
         script = Path(__file__).with_name("plugins") / "hub_server.py"
         self.process = subprocess.Popen(
-            [sys.executable, str(script), str(self.directory), str(self.port)],
+            [sys.executable, str(script), str(self.directory), str(self.port), str(self.quota)],
             stdout=subprocess.PIPE,
             text=True,
             preexec_fn=end_with_parent,

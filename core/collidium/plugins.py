@@ -7,11 +7,13 @@ A broken plugin never stops the rest: it is recorded with name, distribution and
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from opcode import opmap
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import pluggy
@@ -127,17 +129,12 @@ class Plugins:
         elif point.name in blocked:
             record("blocked")
         else:
-            try:
+            record("loaded")
+            with self.isolated(point.name):
                 self.manager.register(point.load(), name=point.name)
                 self._refuse_wrappers(point.name)
-            except (Exception, SystemExit) as error:
-                # Whatever a third-party module raises on import is that plugin's failure alone.
-                logger.exception("plugin %s of %s does not load", point.name, distribution)
-                record("failed", f"{type(error).__name__}: {error}")
-                if self.manager.has_plugin(point.name):
-                    self.manager.unregister(name=point.name)
-            else:
-                record("loaded")
+            if self.records[point.name].state == "failed" and self.manager.has_plugin(point.name):
+                self.manager.unregister(name=point.name)
 
     def _refuse_wrappers(self, name: str) -> None:
         """Raise TypeError for a hook wrapper: implementations are called alone, with nothing to wrap."""
@@ -163,6 +160,21 @@ class Plugins:
                 self.fail(name, str(error))
             else:
                 return
+
+    @contextmanager
+    def isolated(self, name: str, what: str = "") -> Iterator[None]:
+        """Make whatever is raised within a failure of the plugin of that name, and of nothing else.
+
+        Logs and records it, after ``what`` was attempted. Ctrl-C is raised.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if _is_interrupt(error):
+                raise
+            logger.exception("plugin %s failed%s", name, what and f" in {what}")
+            reason = f"{type(error).__name__}: {_message(error)}"
+            self.fail(name, f"{what}: {reason}" if what else reason)
 
     def fail(self, name: str, error: str) -> None:
         """Record that a loaded plugin failed later, in addition to what it failed with before."""
@@ -231,16 +243,12 @@ class Plugins:
     ) -> Provided[Any]:
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
             origin = implementation.plugin_name
-            try:
+            things: list[tuple[str, Any]] = []
+            with self.isolated(origin, hook):
                 things = [
                     (_text(key(thing), provided.kind), thing)
                     for thing in implementation.function(**_accepted(implementation, arguments))
                 ]
-            except (Exception, SystemExit) as error:
-                # As in _load: isolated, recorded, shown.
-                logger.exception("plugin %s failed in %s", origin, hook)
-                self.fail(origin, f"{hook}: {type(error).__name__}: {error}")
-                continue
             for name, thing in things:
                 self._claim(provided, name, thing, origin)
         provided.failures = self.failures
@@ -286,9 +294,25 @@ def _chosen(kind: str) -> Provided[Any]:
 
 
 def _text(name: object, kind: str) -> str:
-    if not isinstance(name, str) or not name:
+    if type(name) is not str or not name:
         raise TypeError(f"a {kind} is known by {name!r}, which is no name")
     return name
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether it is Ctrl-C, which no ``raise`` statement has raised."""
+    if not isinstance(error, KeyboardInterrupt) or (trace := error.__traceback__) is None:
+        return False
+    while trace.tb_next:
+        trace = trace.tb_next
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] != opmap["RAISE_VARARGS"]
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:
+        return "(it has no readable message)"
 
 
 def _accepted(implementation: Any, arguments: Mapping[str, object]) -> dict[str, object]:

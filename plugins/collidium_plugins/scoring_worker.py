@@ -1,14 +1,17 @@
 """A worker of the executor ``processes`` and its supervisor; run as a script, never imported by the server.
 
-The worker reads calls from a socket and answers on it, a frame each: eight bytes of length, then a pickle. It
-imports only what the pickled function and item need. The supervisor, from which it is forked, ends it with
+The worker reads calls from a socket and answers on it, a frame each: eight bytes of length, then a pickle
+from the server, or msgpack from the worker, of which the server executes nothing. The worker imports only
+what the pickled function and item need. The supervisor, from which it is forked, ends it with
 all processes below it: when the worker ends, when the server closes its end of the socket or ends itself, and
-when the processes of a call use more memory than the call may.
+when the processes of a call use more memory than the call may. A memory cgroup of its own enforces that where
+the server may make one; elsewhere the supervisor looks at the processes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pickle
 import resource
@@ -18,9 +21,11 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
+
+from msgspec import msgpack
 
 LENGTH: Final = struct.Struct("<Q")
 #: The supervisor ends by this signal when it ended a call over its memory limit.
@@ -28,11 +33,21 @@ OVER_MEMORY: Final = signal.SIGUSR1
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_CAPBSET_DROP: Final = 24
+_CAP_DAC_OVERRIDE: Final = 1
+_CAPABILITY_VERSION: Final = 0x20080522
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
 #: Below the server, so that it answers while all cores score.
 _NICENESS: Final = 5
 #: Between two looks at the memory of a call's processes.
 _WATCH_SECONDS: Final = 0.1
+#: Characters of an error's message, and of its traceback, that are sent.
+_LONGEST_TEXT: Final = 20_000
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+#: Names of cgroups, before the supervisor's process id.
+_CGROUP: Final = "collidium-scoring-"
+#: Of a cgroup's limit beyond a call's: pages of the kernel, and of files, count for a cgroup alone.
+_CGROUP_ROOM: Final = 32 * 1024**2
 #: Between two attempts to end what does not end at once.
 _LONGEST_PAUSE_SECONDS: Final = 0.1
 
@@ -44,17 +59,19 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # Orphans of the worker's processes become children of the supervisor, whatever their session.
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _drop_capabilities()
     supervisor = os.getpid()
+    cgroup = _make_cgroup(supervisor)
     if worker := os.fork():
-        _supervise(worker)
+        _supervise(worker, cgroup)
     else:
-        _work(supervisor)
+        _work(supervisor, cgroup)
 
 
 # -- the supervisor -------------------------------------------------------------------------------------
 
 
-def _supervise(worker: int) -> None:
+def _supervise(worker: int, cgroup: Path | None) -> None:
     """Wait for a reason to end the worker and all below it; then end as the worker did."""
     server = select.poll()
     server.register(0, 0)  # reports that the server's end is closed, and nothing else
@@ -64,10 +81,17 @@ def _supervise(worker: int) -> None:
         if ended:
             code = os.waitstatus_to_exitcode(status)
             break
-        if _is_over_memory(worker):
+        if cgroup is None and _is_over_memory(worker):
             code = -OVER_MEMORY
             break
+        if cgroup is not None and _has_run_out(cgroup):
+            break
+    if cgroup is not None and _has_run_out(cgroup):
+        code = -OVER_MEMORY
     _end_all(worker)
+    if cgroup is not None:
+        with contextlib.suppress(OSError):
+            cgroup.rmdir()
     if code < 0:
         with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
             signal.signal(-code, signal.SIG_DFL)
@@ -136,10 +160,65 @@ def _bytes(process: int, file: str, names: tuple[str, ...]) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(names))
 
 
+# -- the cgroup, where there can be one ------------------------------------------------------------------
+
+
+def _make_cgroup(supervisor: int) -> Path | None:
+    """Make a memory cgroup for a worker and its children; None where the server may not."""
+    try:
+        parent = _parent_cgroup()
+        if parent is None:
+            return None
+        if (control := parent / "cgroup.subtree_control").exists():
+            control.write_text("+memory")
+        for old in parent.glob(f"{_CGROUP}*"):  # of supervisors that were killed
+            if not Path("/proc", old.name.removeprefix(_CGROUP)).exists():
+                with contextlib.suppress(OSError):  # it has processes
+                    old.rmdir()
+        cgroup = parent / f"{_CGROUP}{supervisor}"
+        cgroup.mkdir()
+    except OSError:
+        return None
+    for file, value in (("memory.oom.group", "1"), ("memory.swap.max", "0")):
+        if (cgroup / file).exists():
+            (cgroup / file).write_text(value)
+    return cgroup
+
+
+def _parent_cgroup() -> Path | None:
+    """Of version 1, this process's; of version 2, the one above, as processes may be in leaves only."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            return _CGROUPS / "memory" / path[1:]
+        parent = (_CGROUPS / path[1:]).parent
+        if not controllers and "memory" in (parent / "cgroup.controllers").read_text().split():
+            return parent
+    return None
+
+
+@functools.lru_cache(1)
+def _limit_cgroup(cgroup: Path, size: int) -> None:
+    """Limit all memory of the processes in it, unless that is the limit already."""
+    for file in ("memory.max", "memory.limit_in_bytes"):
+        if (cgroup / file).exists():
+            with contextlib.suppress(OSError):  # version 1, where they have more
+                (cgroup / file).write_text(str(size))
+
+
+def _has_run_out(cgroup: Path) -> bool:
+    """Whether the kernel has ended a process in it for lack of memory."""
+    for file in ("memory.events", "memory.oom_control"):
+        with contextlib.suppress(OSError):
+            counts = dict(line.split() for line in (cgroup / file).read_text().splitlines())
+            return counts.get("oom_kill", "0") != "0"
+    return False
+
+
 # -- the worker -----------------------------------------------------------------------------------------
 
 
-def _work(supervisor: int) -> None:
+def _work(supervisor: int, cgroup: Path | None) -> None:
     """Serve calls until the server closes its end of the socket."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
@@ -147,15 +226,17 @@ def _work(supervisor: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     _settle(supervisor)
+    if cgroup is not None:
+        (cgroup / "cgroup.procs").write_text(str(os.getpid()))
     with contextlib.suppress(EOFError, ConnectionError):
         sys.path[:] = read_frame(requests)
         write_frame(answers, "ready")
         while True:
-            _serve(requests, answers)
+            _serve(requests, answers, cgroup)
 
 
-def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer a call: ``started`` when its code is imported, then the outcome and if processes are left."""
+def _serve(requests: BinaryIO, answers: BinaryIO, cgroup: Path | None) -> None:
+    """Answer a call: ``started`` when its code is imported, then what became of it."""
     worker = os.getpid()
     size = LENGTH.unpack(_exactly(requests, LENGTH.size))[0]
     data = _exactly(requests, size)
@@ -163,10 +244,12 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
         function, item, memory_bytes = pickle.loads(data)  # noqa: S301 -- from the server, over our own socket
     except Exception as error:  # any exception of importing a third-party task is the answer
         write_frame(answers, "started")
-        answer: tuple[str, Any] = "raised", _portable(error)
+        answer = "raised", *_encoded(_portable(error))
     else:
         write_frame(answers, "started")
         _limit_memory(memory_bytes)
+        if cgroup is not None:
+            _limit_cgroup(cgroup, memory_bytes + _CGROUP_ROOM)
         answer = _call(function, item)
         _limit_memory(resource.RLIM_INFINITY)
     if os.getpid() != worker:
@@ -184,25 +267,41 @@ def _has_children() -> bool:
     return True
 
 
-def _call(function: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
+def _call(function: Callable[[Any], Any], item: Any) -> tuple[str, bytes, list[bytes]]:
     try:
-        return "returned", pickle.dumps(function(item), pickle.HIGHEST_PROTOCOL)
+        return "returned", *_encoded(function(item))
     except MemoryError:
-        return "memory", None
+        return "memory", b"", []
     except Exception as error:  # the function's own, raised again by the caller
-        return "raised", _portable(error)
+        return "raised", *_encoded(_portable(error))
 
 
-def _portable(error: Exception) -> Exception:
-    """The error as it will arrive, its traceback as a note; one that cannot be pickled by its message."""
-    error.add_note("".join(traceback.format_exception(error)))
+def _encoded(value: Any) -> tuple[bytes, list[bytes]]:
+    """A value as msgpack, and apart from it the bytes that its receiver does not read."""
+    opaque: list[bytes] = []
+
+    def plain(part: Any) -> Any:
+        if isinstance(part, bytes):  # of a class of its own
+            opaque.append(bytes(part))
+            return len(opaque) - 1
+        return os.fspath(part) if isinstance(part, os.PathLike) else part.item()  # a NumPy scalar
+
+    return msgpack.encode(value, enc_hook=plain), opaque
+
+
+def _portable(error: Exception) -> tuple[str, Sequence[Any], str, str]:
+    """Class, arguments of its constructor, message and traceback of an error."""
+    kind = type(error)
+    text, trace = (
+        "".join(lines).strip()[-_LONGEST_TEXT:].encode(errors="backslashreplace").decode()
+        for lines in (traceback.format_exception_only(error), traceback.format_exception(error))
+    )
     try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 -- our own bytes
-    except Exception:  # a third-party class may fail to pickle in any way
-        plain = RuntimeError(f"{type(error).__name__}: {error}")
-        plain.add_note(error.__notes__[-1])
-        return plain
-    return error
+        arguments = error.__reduce__()[1]
+        _encoded(arguments)
+    except Exception:  # a third-party class may fail in any way
+        arguments = ()
+    return f"{kind.__module__}.{kind.__qualname__}", arguments, text, trace
 
 
 # -- the process ----------------------------------------------------------------------------------------
@@ -225,6 +324,22 @@ def _prctl(option: int, value: int) -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(option, value)
+
+
+def _drop_capabilities() -> None:
+    """Leave root nothing but its access to files: with others, workers could read the server's memory."""
+    if sys.platform == "linux":
+        import ctypes
+
+        for capability in range(64):
+            if capability != _CAP_DAC_OVERRIDE:
+                _prctl(_PR_CAPBSET_DROP, capability)
+        libc = ctypes.CDLL(None)
+        header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+        sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; then those from 32 on
+        libc.capget(header, sets)
+        kept = sets[1] & 1 << _CAP_DAC_OVERRIDE
+        libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept))
 
 
 def _keep_memory() -> None:
@@ -252,7 +367,7 @@ def _limit_memory(size: int) -> None:
 
 def write_frame(stream: BinaryIO, value: Any) -> None:
     """Send one value."""
-    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    data = msgpack.encode(value)
     stream.write(LENGTH.pack(len(data)) + data)
     stream.flush()
 

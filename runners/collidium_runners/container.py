@@ -8,7 +8,7 @@ that any process of this machine follows them. Every process that follows reques
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -36,26 +36,11 @@ _UNSEEN: Final = 255
 
 def run_of(container: Container) -> Run:
     """How the container's job is."""
-    return Run(
-        is_new=container.is_new,
-        is_over=container.is_over,
-        exit_code=container.exit_code,
-        out_of_memory=container.out_of_memory,
-        started=container.started,
-        finished=container.finished,
-        doubt="or the machine was restarted" if container.exit_code == _UNSEEN else "",
-    )
+    doubt = "or the machine was restarted" if container.exit_code == _UNSEEN else ""
+    return Run(**asdict(container), doubt=doubt)
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What one container may use; 0 CPUs: all of the machine's."""
-
-    memory_bytes: int
-    cpus: float
-
-
-def options(name: str, allowance: Allowance, output: Path, scratch: Path, *, rootless: bool) -> list[str]:
+def options(name: str, settings: Settings, output: Path, scratch: Path, *, rootless: bool) -> list[str]:
     """Options of ``create``: nothing of the server is seen but the two folders.
 
     Raises :class:`RunnerUnavailable` for folders that cannot be mounted.
@@ -65,9 +50,9 @@ def options(name: str, allowance: Allowance, output: Path, scratch: Path, *, roo
         "--label": ["collidium.job=1"],
         "--pids-limit": [str(_PROCESSES)],
         # As much with swap as without: no swap.
-        "--memory": [str(allowance.memory_bytes)],
-        "--memory-swap": [str(allowance.memory_bytes)],
-        "--cpus": [f"{allowance.cpus:g}"] if allowance.cpus else [],
+        "--memory": [str(settings.container_memory_bytes)],
+        "--memory-swap": [str(settings.container_memory_bytes)],
+        "--cpus": [f"{settings.container_cpus:g}"] if settings.container_cpus else [],
         "--log-driver": ["json-file"],
         "--log-opt": [f"max-size={_LOG_SIZE}"],
         "--workdir": [SCRATCH],
@@ -89,20 +74,12 @@ _NO_IMAGE: Final = "the machine has no pipeline to run; the platform's operators
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
-    """What containers are made from."""
-
-    image: str
-    command: PipelineCommand
-    allowance: Allowance
-
-
-@dataclass(frozen=True, slots=True)
 class PipelineContainers:
     """Runs the pipeline in containers of one engine."""
 
     engine: Engine
-    pipeline: Pipeline
+    settings: Settings
+    command: PipelineCommand
     missing: str = "its container was removed before it ended"
 
     @property
@@ -141,35 +118,37 @@ class PipelineContainers:
 
     def _create(self, job: Job, folders: JobFolders) -> None:
         output, scratch = folders.make(job.request_id)
-        name, allowance = job_name(job.request_id), self.pipeline.allowance
+        name = job_name(job.request_id)
         self.engine.create(
-            options(name, allowance, output, scratch, rootless=self.engine.rootless),
-            self.pipeline.image,
-            self.pipeline.command.of_job(job, OUTPUT),
+            options(name, self.settings, output, scratch, rootless=self.engine.rootless),
+            self.settings.container_image,
+            self.command.of_job(job, OUTPUT),
         )
 
 
 class PipelineEngines:
-    """The container engines of this machine, for one pipeline."""
+    """The container engines of this machine, for the pipeline of the settings."""
 
-    def __init__(self, engines: Engines, pipeline: Pipeline) -> None:
-        self._engines = engines
-        self._pipeline = pipeline
+    def __init__(self, settings: Settings) -> None:
+        """Raises ConfigurationError for a pipeline command that cannot be filled in."""
+        self._engines = Engines(settings.container_runtime)
+        self._settings = settings
+        self._command = PipelineCommand.parse(settings.pipeline_command)
 
     def choose(self) -> PipelineContainers:
         """The engine of new jobs; raises RunnerUnavailable where none answers or the image is missing."""
         engine = self._engines.choose()
-        image = self._pipeline.image
+        image = self._settings.container_image
         if not image:
             raise RunnerUnavailable(_NO_IMAGE) from ConfigurationError("PLATFORM_CONTAINER_IMAGE is not set")
         if not engine.has_image(image):
             missing = f"{engine.program} has no image {image}: fetch it with `{engine.program} pull {image}`"
             raise RunnerUnavailable(_NO_IMAGE) from ConfigurationError(missing)
-        return PipelineContainers(engine, self._pipeline)
+        return PipelineContainers(engine, self._settings, self._command)
 
     def get(self, program: str) -> PipelineContainers:
         """The engine that a job was given to."""
-        return PipelineContainers(self._engines.get(program), self._pipeline)
+        return PipelineContainers(self._engines.get(program), self._settings, self._command)
 
 
 __all__ = ["ContainerRunner", "container_runner"]
@@ -186,11 +165,6 @@ def container_runner(settings: Settings) -> ContainerRunner:
 
     Raises :class:`~collidium.errors.ConfigurationError` for a pipeline command that cannot be filled in.
     """
-    pipeline = Pipeline(
-        image=settings.container_image,
-        command=PipelineCommand.parse(settings.pipeline_command),
-        allowance=Allowance(settings.container_memory_bytes, settings.container_cpus),
-    )
     limits = JobLimits(
         jobs=settings.container_jobs,
         memory_bytes=settings.container_memory_bytes,
@@ -198,8 +172,8 @@ def container_runner(settings: Settings) -> ContainerRunner:
         extra_seconds=settings.container_extra_seconds,
         keep_seconds=settings.container_keep_days * 86_400,
     )
-    engines = PipelineEngines(Engines(settings.container_runtime), pipeline)
-    return ContainerRunner(SpooledJobs(settings.data_dir.absolute() / "container-jobs", engines, limits))
+    directory = settings.data_dir.absolute() / "container-jobs"
+    return ContainerRunner(SpooledJobs(directory, PipelineEngines(settings), limits))
 
 
 @hookimpl

@@ -161,6 +161,35 @@ def test_a_hook_that_fails_is_its_plugins_failure_alone(installed: Install, body
     assert "collidium_tasks" in (loaded.records["failing_tasks"].error or "")
 
 
+#: What a plugin may raise beyond ordinary exceptions, and how it is recorded.
+RAISED = {
+    "raise BaseException('no licence')": "BaseException: no licence",
+    "raise KeyboardInterrupt": "KeyboardInterrupt: ",
+    "raise GeneratorExit": "GeneratorExit: ",
+    "raise BaseExceptionGroup('two', [SystemExit(), ValueError()])": "BaseExceptionGroup: two (2 sub-",
+    "class Mute(Exception):\n        def __str__(self): raise SystemExit\n    raise Mute": "Mute: (it has no",
+}
+
+
+@pytest.mark.parametrize(("raised", "recorded"), RAISED.items())
+@pytest.mark.parametrize("when", ["import", "hook"])
+def test_whatever_a_plugin_raises_is_its_failure(
+    installed: Install, when: str, raised: str, recorded: str
+) -> None:
+    hook = "from collidium.hookspecs import hookimpl\n@hookimpl\ndef collidium_tasks():"
+    installed("hostile", {"hostile": f"{hook if when == 'hook' else 'if True:'}\n    {raised}\n"})
+    loaded = plugins.load()
+    assert "tracking" in loaded.tasks().things
+    (failure,) = loaded.failures
+    assert recorded in failure
+
+
+def test_ctrl_c_while_a_plugin_loads_is_no_failure_of_it(installed: Install) -> None:
+    installed("slow", {"slow": "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass\n"})
+    with pytest.raises(KeyboardInterrupt):
+        plugins.load()
+
+
 def test_a_blocked_plugin_is_not_even_imported(installed: Install) -> None:
     installed("blocked-plugin", {"blocked_plugin": "raise SystemExit('imported')"})
     loaded = plugins.load(blocked=["blocked_plugin", "tracking"])

@@ -17,12 +17,12 @@ from collidium_plugins.local_hub.web import make_blueprint
 CLIENT = Client("collidium-web", redirect_uris=("http://pages.test:8443/web/callback",))
 
 
-async def main(directory: Path, port: int) -> None:
+async def main(directory: Path, port: int, quota: int) -> None:
     app = Quart("hub", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = 100_000
     app.url_map.merge_slashes = False
     bodies.install(app)
-    app.register_blueprint(make_blueprint(directory, CLIENT))
+    app.register_blueprint(make_blueprint(directory, CLIENT, quota_bytes=quota))
     listener = socket.create_server(("127.0.0.1", port))
     config = Config()
     config.bind = [f"fd://{listener.fileno()}"]
@@ -32,4 +32,4 @@ async def main(directory: Path, port: int) -> None:
     await serve(app, config)
 
 
-asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))

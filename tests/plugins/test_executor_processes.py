@@ -17,9 +17,10 @@ import pytest
 from tests.waiting import until
 
 from collidium import settings
-from collidium.contracts.executor import Limits, OverLimit, WorkerDied
+from collidium.contracts.executor import CallFailed, Limits, OverLimit, WorkerDied
 from collidium.testing.conformance import check_executor
-from collidium_plugins.executor_processes import Processes, collidium_executors
+from collidium_plugins import scoring_worker
+from collidium_plugins.executor_processes import Processes, collidium_executors, numpy_features
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a subreaper")
 
@@ -29,32 +30,67 @@ LIMITS = Limits(memory_bytes=512 * 1024**2, seconds=30)
 
 #: Functions for the workers, importable there because their directory is on this process's path.
 CALLS = """
-import mmap, os, sys, time
+import mmap, os, pickle, sys, threading, time
 from pathlib import Path
+from collidium.contracts.executor import Opaque
 
-def pid(_): return os.getpid()
-def parent(_): return os.getppid()
-def square(n): return n * n
-def modules(_): return sorted(sys.modules)
-def environment(name): return os.environ.get(name)
-def shout(text): print(text * 100_000, flush=True); return len(text)
-def hold(path):
+def pid(_) -> int: return os.getpid()
+def parent(_) -> int: return os.getppid()
+def square(n) -> int: return n * n
+def modules(_) -> list[str]: return sorted(sys.modules)
+def environment(name) -> str | None: return os.environ.get(name)
+def shout(text) -> int: print(text * 100_000, flush=True); return len(text)
+def hold(path) -> None:
     open(path, "w").write(str(os.getpid()))
     while True: time.sleep(60)
-def touch(path): open(path, "a").close(); return path
-def map_shared(size):
+def touch(path) -> str: open(path, "a").close(); return path
+def map_shared(size) -> None:
     memory = mmap.mmap(-1, size)
     for at in range(0, size, 4096): memory[at] = 1
     while True: time.sleep(60)
-def allocate(size): return len(bytearray(size))
+def allocate(size) -> int: return len(bytearray(size))
 class Odd(Exception):
     def __init__(self, a, b): super().__init__(f"{a} {b}")
-def odd(_): raise Odd(1, 2)
+def odd(_) -> None: raise Odd(1, 2)
+
+class Trap:
+    def __init__(self, path): self.path = path
+    def __reduce__(self): return os.mkdir, (self.path,)
+class TrapError(Exception, Trap):
+    __reduce__ = Trap.__reduce__
+def return_trap(path) -> dict: return Trap(path)
+def raise_trap(path) -> None: raise TrapError(path)
+def send_trap(path) -> None:
+    "As an exploit would: past the worker's own code, into its socket."
+    frame = pickle.dumps(Trap(path))
+    for number in range(3, 20):
+        try: os.write(number, len(frame).to_bytes(8, "little") + frame)
+        except OSError: pass
+    time.sleep(60)
+def swell(count) -> list[dict[str, int]]: return [{}] * count
+def give_back(data) -> Opaque: return Opaque(data)
+def tamper(_) -> list:
+    "What was left by an earlier call, and a new mess."
+    found = [os.getcwd() == "/", hasattr(sys, "tampered"), threading.active_count() > 1]
+    os.chdir("/")
+    sys.tampered = True
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    return found
+def search(secret) -> list[str]:
+    "The processes above this one whose environment or memory can be read, if the secret is in it."
+    found, pid = [], os.getpid()
+    while (pid := int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])) > 1:
+        for name in ("environ", "mem"):
+            try:
+                with open(f"/proc/{pid}/{name}", "rb") as file: file.read(0 if name == "mem" else -1)
+            except OSError: continue
+            if secret.encode() in Path(f"/proc/{pid}/environ").read_bytes(): found.append(f"{name} of {pid}")
+    return found
 
 def note(path):
     Path(f"{path}.new").write_text(str(os.getpid()))
     Path(f"{path}.new").rename(path)
-def leave(path):
+def leave(path) -> str:
     "A child that keeps all it inherited, and a daemon: a session of its own, its parent gone."
     if not os.fork():
         note(f"{path}.child")
@@ -66,28 +102,33 @@ def leave(path):
         time.sleep(120)
     while not all(Path(f"{path}.{name}").exists() for name in ("child", "daemon")): time.sleep(0.01)
     return path
-def leave_and_spin(path):
+def leave_and_spin(path) -> None:
     leave(path)
     while True: pass
-def leave_and_crash(path):
+def leave_and_crash(path) -> None:
     leave(path)
     os._exit(3)
-def share_memory(sizes):
+def share_memory(sizes) -> None:
     "As many children as sizes, each with so many bytes."
     for size in sizes:
         if not os.fork():
             held = bytearray(b"x") * size
             time.sleep(120)
     while True: os.wait()
-def run_on(n):
+def burst(size) -> None:
+    "Three children that take so much each, together, and are gone before anybody looks twice."
+    pids = [os.fork() or os._exit(len(bytearray(b"x") * size) % 2) for _ in range(3)]
+    if any(os.waitpid(pid, 0)[1] for pid in pids): time.sleep(60)
+def cgroups(_) -> str: return Path("/proc/self/cgroup").read_text()
+def run_on(n) -> int:
     os.fork()
     return n
-def fork_with(size):
+def fork_with(size) -> int:
     held = bytearray(b"x") * size
     pids = [os.fork() or (time.sleep(0.5), os._exit(0)) for _ in range(3)]
     for pid in pids: os.waitpid(pid, 0)
     return size
-def wait_for_child(n):
+def wait_for_child(n) -> int:
     if not os.fork(): os._exit(0)
     return os.wait() and n
 """
@@ -148,22 +189,94 @@ async def test_a_worker_imports_only_what_its_call_needs(executor: Processes, ca
 async def test_a_worker_does_not_know_the_servers_secrets(
     executor: Processes, calls: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secrets = ["ADMIN_TOKEN", "HF_TOKEN", "PLATFORM_SECRET_KEY", "PLATFORM_DATABASE_URL", "AWS_SECRET_KEY"]
-    for name in secrets:
+    secrets = ["ADMIN_TOKEN", "DATABASE_URL", "SENTRY_DSN", "AWS_ACCESS_KEY_ID", "PGPASSWORD", "MONKEY"]
+    for name in (*secrets, "LC_TIME"):
         monkeypatch.setenv(name, "secret")
-    monkeypatch.setenv("MONKEY", "banana")
-    found = await collect(executor, calls.environment, [*secrets, "MONKEY"])
-    assert found == [None] * len(secrets) + ["banana"]
+    found = await collect(executor, calls.environment, [*secrets, "LC_TIME"])
+    assert found == [None] * len(secrets) + ["secret"]
+
+
+@linux
+@pytest.mark.parametrize("server_is", ["as started", "without capabilities"])
+async def test_a_worker_cannot_read_the_servers_memory(calls: Any, tmp_path: Path, server_is: str) -> None:
+    """A server without capabilities is as one that does not run as root."""
+    server = tmp_path / "server.py"
+    server.write_text(
+        "import asyncio, os, worker_calls\n"
+        "from collidium import settings\n"
+        "from collidium.contracts.executor import Limits\n"
+        "from collidium.server.worker import keep_secrets\n"
+        "from collidium_plugins.executor_processes import Processes\n"
+        "from collidium_plugins.scoring_worker import _drop_capabilities\n"
+        f"if {server_is == 'without capabilities'}: _drop_capabilities()\n"
+        "async def main():\n"
+        "    executor = Processes(1)\n"
+        "    async for found in executor.map(worker_calls.search, ['one for all'], Limits(2**29, 60)):\n"
+        "        print(found, 'ADMIN_TOKEN' in os.environ)\n"
+        "    await executor.close()\n"
+        "assert settings.load().admin_token\n"
+        "keep_secrets()\n"
+        "asyncio.run(main())\n"
+    )
+    environment = os.environ | {"ADMIN_TOKEN": "one for all", "PYTHONPATH": str(tmp_path)}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(server), env=environment, stdout=subprocess.PIPE
+    )
+    assert (await process.communicate())[0] == b"[] False\n"
+
+
+# -- answers --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("behaviour", ["return_trap", "raise_trap", "send_trap"])
+async def test_nothing_of_an_answer_is_executed(
+    executor: Processes, calls: Any, tmp_path: Path, behaviour: str
+) -> None:
+    with pytest.raises(WorkerDied if behaviour == "send_trap" else CallFailed):
+        await collect(executor, getattr(calls, behaviour), [str(tmp_path / "trap")])
+    assert not (tmp_path / "trap").exists()
+    assert await collect(executor, calls.square, [3]) == [9]
+
+
+async def test_an_answer_is_no_larger_than_its_limits(executor: Processes, calls: Any) -> None:
+    with pytest.raises(OverLimit, match="returned"):
+        await collect(executor, calls.swell, [LIMITS.memory_bytes // 64])
+    with pytest.raises(OverLimit, match="returned"):
+        await collect(executor, calls.give_back, [bytes(130 * 1024**2)], Limits(2**30, 30))
+    assert await collect(executor, calls.give_back, [bytes(LIMITS.memory_bytes // 16)])
+    assert await collect(executor, calls.square, [3]) == [9]
+
+
+async def test_a_fresh_call_finds_nothing_of_another(executor: Processes, calls: Any) -> None:
+    left = [found async for found in executor.map(calls.tamper, range(4), LIMITS, fresh=True)]
+    assert left == [[False, False, False]] * 4
+    assert await collect(executor, calls.tamper, [0]) == [[False, False, False]]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "flag", "disabled"),
+    [
+        ("AuthenticAMD", 25, "avx512f", True),  # Zen 4
+        ("AuthenticAMD", 25, "avx2", False),  # Zen 3
+        ("AuthenticAMD", 26, "avx512f", False),
+        ("GenuineIntel", 25, "avx512f", False),
+    ],
+)
+async def test_workers_sort_without_avx512_on_zen_4(
+    vendor: str, family: int, flag: str, disabled: bool
+) -> None:
+    cpuinfo = (
+        f"vendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: 17\nflags\t\t: fpu {flag} sha_ni\n\n"
+    )
+    assert bool(numpy_features(cpuinfo * 2)) == disabled
 
 
 async def test_what_a_task_prints_does_not_disturb_the_answers(executor: Processes, calls: Any) -> None:
     assert await collect(executor, calls.shout, ["a", "bc"]) == [1, 2]
 
 
-async def test_an_error_that_cannot_be_pickled_arrives_by_its_message(
-    executor: Processes, calls: Any
-) -> None:
-    with pytest.raises(RuntimeError, match=r"Odd: 1 2") as raised:
+async def test_an_error_that_is_not_expected_arrives_by_its_message(executor: Processes, calls: Any) -> None:
+    with pytest.raises(CallFailed, match=r"Odd: 1 2") as raised:
         await collect(executor, calls.odd, [None])
     assert "worker_calls.py" in raised.value.__notes__[0]
 
@@ -246,7 +359,7 @@ async def test_workers_die_with_the_server(calls: Any, tmp_path: Path) -> None:
     server.write_text(
         "import asyncio, worker_calls\n"
         "from collidium.contracts.executor import Limits\n"
-        "from collidium_plugins.executor_processes import Processes\n"
+        "from collidium_plugins.executor_processes import Processes, numpy_features\n"
         "async def main():\n"
         "    executor = Processes(1)\n"
         f"    calls = executor.map(worker_calls.leave_and_spin, [{str(held)!r}], Limits(2**29, 60))\n"
@@ -301,6 +414,53 @@ async def test_children_share_the_memory_limit_of_a_call(executor: Processes, ca
     with pytest.raises(OverLimit, match="memory"):
         await collect(executor, calls.share_memory, [[200 * mebibytes] * 4])
     assert await collect(executor, calls.square, [3]) == [9]
+
+
+def may_make_cgroups() -> bool:
+    cgroup = scoring_worker._make_cgroup(os.getpid()) if sys.platform == "linux" else None
+    if cgroup is not None:
+        cgroup.rmdir()
+    return cgroup is not None
+
+
+@pytest.mark.skipif(not may_make_cgroups(), reason="needs a memory cgroup that is this user's")
+async def test_a_cgroup_limits_the_memory_of_a_call(executor: Processes, calls: Any) -> None:
+    limits = Limits(256 * 1024**2, 30)
+    (cgroups,) = await collect(executor, calls.cgroups, [None], limits)
+    assert "/collidium-scoring-" in cgroups
+    with pytest.raises(OverLimit, match="memory"):
+        await collect(executor, calls.burst, [150 * 1024**2], limits)
+    assert await collect(executor, calls.square, [3]) == [9]
+    await executor.close()
+    parent = scoring_worker._parent_cgroup()
+    assert parent is not None
+    left = {path.name for path in parent.glob("collidium-scoring-*")}
+    assert not [name for name in left if f"/{name}" in cgroups]
+
+
+#: Prints whether three children of so many MiB are over a limit of 200.
+WATCHED = """
+import os, resource, signal, sys
+from collidium_plugins import scoring_worker
+reading, writing = os.pipe()
+for _ in range(3):
+    if not (pid := os.fork()):
+        resource.setrlimit(resource.RLIMIT_DATA, (200 << 20, 200 << 20))
+        held = bytearray(b"x") * (int(sys.argv[1]) << 20)
+        os.write(writing, b"x")
+        signal.pause()
+    os.read(reading, 1)
+print(scoring_worker._is_over_memory(pid))
+scoring_worker._end_all(pid)
+"""
+
+
+@linux
+@pytest.mark.parametrize(("mebibytes", "is_over"), [(30, "False"), (90, "True")])
+def test_memory_is_watched_without_a_cgroup(mebibytes: int, is_over: str) -> None:
+    command = [sys.executable, "-c", WATCHED, str(mebibytes)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.strip() == is_over
 
 
 @linux

@@ -10,15 +10,14 @@ import signal
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
+from tests.hub import HubServer
 from tests.waiting import eventually
-
-if TYPE_CHECKING:
-    from conftest import HubServer
 
 CONTENT = bytes(range(256)) * 40
 
@@ -35,12 +34,14 @@ def add(path: str, content: bytes = CONTENT) -> dict[str, Any]:
     return {"key": "file", "value": {"path": path, "content": encoded, "encoding": "base64"}}
 
 
-def batch(client: httpx.Client, repo: str, content: bytes, size: int | None = None) -> dict[str, Any]:
+def announced(content: bytes, size: int | None = None) -> dict[str, Any]:
     oid = hashlib.sha256(content).hexdigest()
     objects = [{"oid": oid, "size": len(content) if size is None else size}]
-    answer = client.post(
-        f"/{repo}.git/info/lfs/objects/batch", json={"operation": "upload", "objects": objects}
-    )
+    return {"operation": "upload", "objects": objects}
+
+
+def batch(client: httpx.Client, repo: str, content: bytes, size: int | None = None) -> dict[str, Any]:
+    answer = client.post(f"/{repo}.git/info/lfs/objects/batch", json=announced(content, size))
     assert answer.status_code == 200, answer.text
     item: dict[str, Any] = answer.json()["objects"][0]
     return item
@@ -436,6 +437,31 @@ def test_kills_between_commits_lose_no_answered_commit(own_hub: HubServer) -> No
         assert len(commits) == len(names) + 1
         for name in names:
             assert client.get(f"/ada/finder/resolve/main/{name}").content == name[1:].encode()
+
+
+def test_quota_holds_for_all_repositories_of_an_account(tmp_path: Path) -> None:
+    server = HubServer(tmp_path / "hub", quota=100_000)
+    first, second = (os.urandom(60_000) for _ in range(2))
+    with server.http("ada") as ada, server.http("ben") as ben:
+        for client, name in ((ada, "one"), (ada, "two"), (ben, "one")):
+            assert client.post("/api/repos/create", json={"name": name}).status_code == 200
+        early, late = (batch(ada, "ada/one", file)["actions"]["upload"]["href"] for file in (first, second))
+        assert ada.put(early, content=first).status_code == 200
+        kept = server.blobs
+        # Also where the address was signed while there was room, in another repository and in a commit.
+        refused = [
+            ada.put(late, content=second),
+            commit(ada, "ada/two", add("f", second)),
+            ada.post("/ada/two.git/info/lfs/objects/batch", json=announced(second)),
+        ]
+        for answer in refused:
+            assert answer.status_code == 403
+            assert "this hub gives an account 100,000" in answer.headers["X-Error-Message"]
+        assert server.blobs == kept
+        assert commit(ben, "ben/one", add("f", second)).status_code == 200
+        ada.request("DELETE", "/api/repos/delete", json={"name": "one"}).raise_for_status()
+        assert commit(ada, "ada/two", add("f", second)).status_code == 200
+    server.end()
 
 
 def test_a_refused_commit_leaves_no_content(own_hub: HubServer) -> None:

@@ -58,3 +58,13 @@ def test_page_of_an_empty_and_of_a_large_repository(hub: HubServer) -> None:
     assert "There are more" in large
     assert "198.txt" in large
     assert "There are more" not in empty
+
+
+def test_unknown_address_is_a_page_for_browsers_alone(hub: HubServer) -> None:
+    with hub.http() as client:
+        page = client.get("/api/nothing", headers={"Accept": "text/html,*/*;q=0.8"})
+        answer = client.get("/api/nothing")
+    assert (page.status_code, answer.status_code) == (404, 404)
+    assert "<h1>This hub has no such address</h1>" in page.text
+    assert f'href="{hub.url.removesuffix("hub")}"' in page.text
+    assert answer.json() == {"error": "This hub has no such address"}

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
@@ -22,7 +23,7 @@ from collidium_tui.frame.login import Login
 from collidium_tui.screens import SCREENS, Maker, at, or_broken
 from collidium_tui.session import Action, Handler, Link, ServerStatus, Session, Watch
 from collidium_tui.widgets.form import Ask, Question
-from collidium_tui.widgets.text import Times
+from collidium_tui.widgets.text import Times, printable
 
 Result = TypeVar("Result")
 
@@ -219,6 +220,19 @@ class Console(App[None]):
 
     # -- errors ----------------------------------------------------------------------------------------
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Notify the operator; of every screen and widget, too. The text may be untrusted."""
+        message, title = printable(message), printable(title, single_line=True)
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+
     def report(self, error: BaseException) -> str:
         """Log an error of the console itself and return the text to show."""
         return faults.record(error)
@@ -229,7 +243,7 @@ class Console(App[None]):
 
     def leave(self, reason: str) -> None:
         """End the console and show why."""
-        self.exit_message = self.exit_message or reason
+        self.exit_message = self.exit_message or printable(reason)
         self.exit(return_code=1)
 
     async def _guarded(self, handler: Handler) -> None:

@@ -33,6 +33,12 @@ def origin(settings: Settings) -> str:
     return settings.public_url or f"{request.scheme}://{request.host}"
 
 
+def wants_page() -> bool:
+    """Whether the request asks for a page, as browsers do; programs take whatever there is, or JSON."""
+    kinds = ("application/problem+json", "application/json", "text/html")
+    return request.accept_mimetypes.best_match(kinds) == kinds[-1]
+
+
 # -- cookies ------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from quart import Blueprint, Response, request
 from quart_schema import document_response, operation_id, tag, validate_querystring
 
@@ -22,16 +24,21 @@ blueprint = Blueprint("datasets", __name__, url_prefix="/v1")
 @tag(["datasets"])
 @validate_querystring(DatasetsQuery)
 @document_response(list[DatasetEntry])
-async def listed(query_args: DatasetsQuery) -> Response:
+async def datasets(query_args: DatasetsQuery) -> Response:
     """Public datasets of the hub that carry the platform's tag, the latest first, after the built-in sample.
 
-    Each config is an entry of its own.
+    Each config is an entry of its own. While the hub is away, the last list is sent: `Age` is how many
+    seconds old it is, and `X-Warning` says so.
     """
-    found = await platform().event_display.datasets(query_args.repo)
+    listed = await platform().event_display.datasets(query_args.repo)
+    found = listed.entries
     first = 0 if query_args.cursor is None else _place(found, query_args.cursor) + 1
     page = found[first : first + query_args.limit]
     cursor = _name(page[-1]) if first + len(page) < len(found) else None
-    return page_of(page, query_args, cursor).response()
+    response = page_of(page, query_args, cursor).response()
+    if listed.stale:
+        response.headers.update({"Age": str(listed.age_seconds), "X-Warning": listed.warning})
+    return response
 
 
 @blueprint.get("/datasets/<config>/events/<event_id>")
@@ -81,7 +88,7 @@ def _name(config: DatasetEntry) -> str:
     return f"{config.repo}:{config.config}"
 
 
-def _place(found: list[DatasetEntry], cursor: str) -> int:
+def _place(found: Sequence[DatasetEntry], cursor: str) -> int:
     names = [_name(config) for config in found]
     if cursor not in names:
         raise UnknownCursor

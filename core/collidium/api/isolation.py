@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
@@ -10,8 +10,6 @@ from quart import Blueprint, Quart
 
 from collidium.errors import Unavailable
 from collidium.plugins import Plugins
-
-logger = logging.getLogger(__name__)
 
 
 class Isolation:
@@ -65,15 +63,13 @@ class Isolation:
         return self._starts
 
     async def _attempt(self, what: str, function: Callable[[], Awaitable[Any]]) -> bool:
-        try:
+        done = False
+        with self._loaded.isolated(self._origin, f"the {what} of blueprint {self._blueprint.url_prefix!r}"):
             await function()
-        except (Exception, SystemExit) as error:
-            # Whatever a stranger's function raises is that plugin's failure alone.
-            logger.exception("plugin %s: its blueprint did not %s", self._origin, what)
-            told = f"blueprint {self._blueprint.url_prefix!r} did not {what}: {type(error).__name__}: {error}"
-            self._loaded.fail(self._origin, told)
-            return False
-        return True
+            done = True
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            raise asyncio.CancelledError
+        return done
 
     async def _refuse(self) -> None:
         raise Unavailable(f"plugin {self._origin!r} did not start; its operators find why in the log")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Final
 
@@ -11,8 +10,6 @@ from quart import Blueprint, Quart
 from collidium.api.isolation import Isolation
 from collidium.plugins import Plugins
 from collidium.settings import Settings
-
-logger = logging.getLogger(__name__)
 
 #: First path segments that belong to the platform; no plugin may mount there.
 RESERVED: Final = frozenset({"v1", "admin", "healthz", "readyz", "metrics", "openapi.json"})
@@ -29,16 +26,11 @@ def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
     provided = loaded.blueprints(settings)
     mounted: list[str] = []
     for prefix, blueprint in provided.things.items():
-        try:
+        origin = provided.origins[prefix]
+        with loaded.isolated(origin, f"mounting blueprint {prefix!r}"):
             _check(blueprint, prefix, mounted)
             _try_aside(app, blueprint, prefix)
-            Isolation(app, blueprint, loaded, provided.origins[prefix]).register()
-        except (Exception, SystemExit) as error:
-            # Whatever a stranger's blueprint raises is that plugin's failure alone.
-            origin = provided.origins[prefix]
-            logger.exception("the blueprint of plugin %s at %r is not mounted", origin, prefix)
-            loaded.fail(origin, f"blueprint {prefix!r} is not mounted: {type(error).__name__}: {error}")
-        else:
+            Isolation(app, blueprint, loaded, origin).register()
             mounted.append(prefix)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin
 
 from msgspec.json import schema_components
 from pydantic import TypeAdapter
-from quart import Quart, redirect
+from quart import Quart, Response, redirect
 from quart.json.provider import DefaultJSONProvider
 from quart.typing import ResponseReturnValue
 from quart_schema import (
@@ -155,6 +155,7 @@ class Provider(OpenAPIProvider):
 
 def install(app: Quart, version: str) -> None:
     """Serve the document."""
+    plain = app.make_response
     QuartSchema(
         app,
         swagger_ui_path=None,
@@ -169,6 +170,14 @@ def install(app: Quart, version: str) -> None:
         conversion_preference="pydantic",
         openapi_provider_class=Provider,
     )
+    converting = app.make_response
+
+    async def make_response(value: Any) -> Response:
+        """Convert what is no response yet: only plugins return models."""
+        found = await (plain if isinstance(value, Response) else converting)(value)
+        return cast(Response, found)
+
+    app.make_response = make_response  # type: ignore[method-assign,assignment]
     # Of several media types of a response, generators of clients take the first.
     cast(DefaultJSONProvider, app.json).sort_keys = False
 

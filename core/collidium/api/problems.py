@@ -32,7 +32,7 @@ def install(app: Quart) -> None:
     """Render every error, whoever raised it."""
     app.register_error_handler(CollidiumError, _own)
     app.register_error_handler(RequestSchemaValidationError, _invalid)
-    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(HTTPException, of_http)
     app.register_error_handler(IdentityUnavailable, _identity_unavailable)
     app.register_error_handler(StorageUnavailable, _storage_unavailable)
     app.register_error_handler(Exception, _unexpected)
@@ -81,7 +81,8 @@ async def _invalid(error: RequestSchemaValidationError) -> Response:
     return await _own(InvalidInput(detail + rest, errors=errors))
 
 
-async def _http(error: HTTPException) -> Response:
+async def of_http(error: HTTPException) -> Response:
+    """An error of Quart or werkzeug, such as an unknown address, as a problem document."""
     status = error.code or 500
     headers = {name: value for name, value in error.get_headers() if name in {"Allow", "Retry-After"}}
     return problem(status, error.name, error.description or error.name, headers=headers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -49,6 +48,8 @@ Result = TypeVar("Result")
 def on_platform(action: Callable[[Platform], Awaitable[Result]]) -> Result:
     """Run ``action`` on the opened platform; warn of broken plugins."""
     with Importing():
+        import asyncio
+
         from collidium.cli.extensions import warn_of
         from collidium.platform import Platform
 

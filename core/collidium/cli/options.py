@@ -125,13 +125,12 @@ def limit_option(items: str, default: int = 20) -> Callable[[Command], Command]:
     )
 
 
-def key_option(command: Command) -> Command:
-    """Add ``--idempotency-key`` to a command that changes something."""
-    return click.option(
-        "--idempotency-key",
-        metavar="KEY",
-        help="Repeat a command whose response was lost: done once for each key; default: a new key.",
-    )(command)
+#: For a command that changes something.
+key_option = click.option(
+    "--idempotency-key",
+    metavar="KEY",
+    help="Repeat a command whose response was lost: done once for each key; default: a new key.",
+)
 
 
 class _Converting(click.ParamType[Converted]):
@@ -217,11 +216,9 @@ def hub_options(command: Command) -> Command:
     return hub(revision(command))
 
 
-def config_option(command: Command) -> Command:
-    """Add ``--config`` to a command."""
-    return click.option(
-        "--config", metavar="NAME", help="Dataset config, for example ttbar_pu200; default: the only one."
-    )(command)
+config_option = click.option(
+    "--config", metavar="NAME", help="Dataset config, for example ttbar_pu200; default: the only one."
+)
 
 
 def locate_source(source: str, hub: str | None, revision: str | None) -> Path | HubDataset:

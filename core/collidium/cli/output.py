@@ -15,8 +15,6 @@ from typing import Any, TextIO
 
 import click
 
-from collidium.records import Record
-
 #: A column of a table: the name of a field, or what is shown of an item.
 ColumnSpec = str | Callable[[Any], object]
 
@@ -31,8 +29,8 @@ def print_json(value: object) -> None:
 
 def plain(value: object) -> Any:
     """The value in JSON's own types: credits as numbers, times as RFC 3339."""
-    if isinstance(value, Record):
-        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if names := getattr(value, "__struct_fields__", ()):  # a record; to import them takes its time
+        return {name: plain(getattr(value, name)) for name in names}
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

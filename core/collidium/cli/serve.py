@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -70,6 +69,8 @@ def migrate() -> None:
     \b
     collidium db migrate
     """
+    import asyncio
+
     from collidium import database
 
     asyncio.run(database.migrate(quiet_settings().database))
@@ -85,6 +86,8 @@ def check(ctx: click.Context, as_json: bool) -> None:
     \b
     collidium db check
     """
+    import asyncio
+
     from collidium import database
 
     problems = asyncio.run(database.check(quiet_settings().database))

@@ -54,7 +54,7 @@ def listed(kind: type[Result]) -> Callable[[Answer], Page[Result]]:
 
     def read(answer: Answer) -> Page[Result]:
         records: tuple[Result, ...] = _decode(_success(answer), tuple[kind, ...])  # type: ignore[valid-type]
-        return Page(records, _next_cursor(answer))
+        return Page(records, _next_cursor(answer), answer.headers.get("x-warning", ""))
 
     return read
 

@@ -19,14 +19,28 @@ class Limits:
     seconds: float
 
 
+class Opaque(bytes):
+    """Bytes of a result that its caller stores or passes on without reading them."""
+
+
 class Executor(ABC):
-    """Runs picklable functions outside the server's process, under limits."""
+    """Runs functions outside the server's process, under limits.
+
+    What a worker returns is data and is decoded as the function's return annotation says: nothing of it is
+    executed here, whatever a task or a hostile file did to the worker.
+    """
 
     name: str
 
     @abstractmethod
     def map(
-        self, function: Callable[[Item], Result], items: Sequence[Item], limits: Limits
+        self,
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        limits: Limits,
+        *,
+        raises: tuple[type[Exception], ...] = (),
+        fresh: bool = False,
     ) -> AsyncGenerator[Result, None]:
         """Yield ``function(item)`` for each item, in the order of the items.
 
@@ -36,20 +50,25 @@ class Executor(ABC):
         Parameters
         ----------
         function : callable
-            Picklable.
+            Of a module. Its result has the annotated type, which msgspec decodes: numbers, text, bytes,
+            :class:`Opaque`, paths, collections and dataclasses of these.
         items : sequence
             Picklable.
         limits : Limits
             Of each call.
+        raises : tuple of types of exceptions
+            Those that the caller handles, made again from the plain arguments of their constructor.
+        fresh : bool
+            End each worker after its call: the call may run third-party code, which may change the process.
 
         Raises
         ------
+        CallFailed
+            If the function raises any other exception; a note has its traceback.
         OverLimit
             If a call exceeds its limits.
         WorkerDied
             If a worker ends without a result.
-        Exception
-            Any exception of the function, unchanged.
         """
 
     @abstractmethod
@@ -59,6 +78,10 @@ class Executor(ABC):
 
 class OverLimit(RuntimeError):
     """A call exceeded its limit of time or memory."""
+
+
+class CallFailed(RuntimeError):
+    """A call raised an exception that its caller does not handle, or returned another type than annotated."""
 
 
 class WorkerDied(RuntimeError):

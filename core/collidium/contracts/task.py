@@ -20,7 +20,8 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 #: Names that addresses of the platform use in place of task names.
 TAKEN_NAMES: Final = frozenset({"mine", "submissions", "tasks"})
 
-#: The counts of a task: small, picklable and exact (integers, or float64 summed in a fixed order).
+#: The counts of a task: small, picklable and exact (integers, or float64 summed in a fixed order). Workers
+#: alone unpickle them.
 Tally = Any
 
 #: Tables of a block by name, for example ``{"tracker_hits": ..., "particles": ...}``.

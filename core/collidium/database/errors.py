@@ -11,36 +11,9 @@ import sqlite3
 from traceback import walk_tb
 from typing import Final
 
-import asyncpg
 from tortoise.exceptions import BaseORMException, DBConnectionError
 
 _DRIVERS: Final = ("asyncpg", "aiosqlite", "sqlite3", "tortoise")
-
-#: What PostgreSQL's answer is about when it is not about the statement.
-#: https://www.postgresql.org/docs/current/errcodes-appendix.html
-_POSTGRESQL_CLASSES: Final = (
-    "08",  # the connection
-    "53",  # memory, disk or connections have run out
-    "57",  # an operator or the system intervened: shutdown, start, cancellation
-    "58",  # the system below PostgreSQL
-)
-_POSTGRESQL_STATES: Final = (
-    "40P01",  # rolled back to end a deadlock
-    "25006",  # read-only: a standby that is not promoted yet
-    "25P03",  # the session was ended because its transaction idled
-    "25P04",  # the same because its transaction took too long
-    "55P03",  # a lock was not given in time
-)
-#: After these the session is over, whatever it was about.
-_ENDS_THE_SESSION: Final = frozenset({"FATAL", "PANIC"})
-
-#: asyncpg's own errors that are about what was asked, among those about a connection's state.
-_ABOUT_THE_QUERY: Final = (
-    ValueError,  # arguments and options
-    asyncpg.UnsupportedClientFeatureError,
-    asyncpg.UnsupportedServerFeatureError,
-    asyncpg.OutdatedSchemaCacheError,
-)
 
 #: https://www.sqlite.org/rescode.html
 _SQLITE_CODES: Final = frozenset(
@@ -68,23 +41,15 @@ def is_away(error: BaseException) -> bool:
     if isinstance(error, BaseORMException):
         # Tortoise wraps what the driver raised.
         return any(isinstance(cause, Exception) and is_away(cause) for cause in error.args)
-    if isinstance(error, asyncpg.PostgresError):
-        return _is_no_answer(error)
-    if isinstance(error, (asyncpg.InterfaceError, asyncpg.InternalClientError)):
-        return not isinstance(error, _ABOUT_THE_QUERY)
+    if type(error).__module__.partition(".")[0] == "asyncpg":
+        # Not where SQLite is used: to import asyncpg takes its time.
+        from collidium.database import postgres
+
+        return postgres.is_away(error)
     if isinstance(error, sqlite3.Error):
         # The low byte is the kind, the rest is the detail.
         return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF in _SQLITE_CODES
     return isinstance(error, OSError) and _comes_from_driver(error)
-
-
-def _is_no_answer(error: asyncpg.PostgresError) -> bool:
-    state = getattr(error, "sqlstate", None) or ""
-    return (
-        getattr(error, "severity_en", None) in _ENDS_THE_SESSION
-        or state.startswith(_POSTGRESQL_CLASSES)
-        or state in _POSTGRESQL_STATES
-    )
 
 
 def _comes_from_driver(error: OSError) -> bool:

@@ -6,8 +6,9 @@ once as many have failed as the pool has connections, every later one would wait
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+import asyncpg
 from tortoise.backends.asyncpg.client import AsyncpgDBClient, TransactionWrapper
 from tortoise.backends.base.client import TransactionContext, TransactionContextPooled
 
@@ -48,6 +49,51 @@ class PooledPostgresClient(AsyncpgDBClient):
 
     def _in_transaction(self) -> TransactionContext:
         return TransactionContextPooled(PooledTransaction(self), self._pool_init_lock)
+
+
+#: What PostgreSQL's answer is about when it is not about the statement.
+#: https://www.postgresql.org/docs/current/errcodes-appendix.html
+_POSTGRESQL_CLASSES: Final = (
+    "08",  # the connection
+    "53",  # memory, disk or connections have run out
+    "57",  # an operator or the system intervened: shutdown, start, cancellation
+    "58",  # the system below PostgreSQL
+)
+_POSTGRESQL_STATES: Final = (
+    "40P01",  # rolled back to end a deadlock
+    "25006",  # read-only: a standby that is not promoted yet
+    "25P03",  # the session was ended because its transaction idled
+    "25P04",  # the same because its transaction took too long
+    "55P03",  # a lock was not given in time
+)
+#: After these the session is over, whatever it was about.
+_ENDS_THE_SESSION: Final = frozenset({"FATAL", "PANIC"})
+
+#: asyncpg's own errors that are about what was asked, among those about a connection's state.
+_ABOUT_THE_QUERY: Final = (
+    ValueError,  # arguments and options
+    asyncpg.UnsupportedClientFeatureError,
+    asyncpg.UnsupportedServerFeatureError,
+    asyncpg.OutdatedSchemaCacheError,
+)
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether an error of asyncpg means that the database cannot do its work now."""
+    if isinstance(error, asyncpg.PostgresError):
+        return _is_no_answer(error)
+    if isinstance(error, (asyncpg.InterfaceError, asyncpg.InternalClientError)):
+        return not isinstance(error, _ABOUT_THE_QUERY)
+    return False
+
+
+def _is_no_answer(error: asyncpg.PostgresError) -> bool:
+    state = getattr(error, "sqlstate", None) or ""
+    return (
+        getattr(error, "severity_en", None) in _ENDS_THE_SESSION
+        or state.startswith(_POSTGRESQL_CLASSES)
+        or state in _POSTGRESQL_STATES
+    )
 
 
 client_class = PooledPostgresClient

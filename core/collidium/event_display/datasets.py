@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from time import monotonic
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 from cachetools import LRUCache, TTLCache
 
@@ -29,13 +30,15 @@ from collidium.hub.repository import Repository, tagged
 from collidium.hub.sources import HubDataset
 from collidium.records import DatasetEntry
 
+Result = TypeVar("Result")
+
 #: What stands for a repository's name with the sample: no repository of a hub lacks the slash.
 SAMPLE: Final = "sample"
 #: Repositories that are listed, the latest.
 LISTED: Final = 200
 #: How long the hub's answers about repositories are kept.
 KEPT_SECONDS: Final = 30.0
-#: Time for a list: repositories that are not reached in it are left for the next one, the latest come first.
+#: Time for a list: repositories that are not begun in it are left for the next one, the latest come first.
 LISTING_SECONDS: Final = 10.0
 #: Shards of a repository whose footers are read for a list; configs beyond are listed without their events.
 _SHARDS_LOOKED_INTO: Final = 512
@@ -66,6 +69,14 @@ class _HastyReader(HubReader):
     attempts: ClassVar[int] = 2
     longest_wait: ClassVar[float] = 2.0
 
+    def __init__(self, endpoint: str) -> None:
+        from collidium.runtime.deadlines import Deadline, Network
+
+        super().__init__(endpoint, connections=_CONNECTIONS)
+        #: Of the calls of each thread.
+        self.deadline = Deadline()
+        Network(self.deadline).serve(self._client)
+
     def pages(self, path: str, subject: str, **query: str) -> Iterator[Any]:
         for number, item in enumerate(super().pages(path, subject, **query)):
             if number == _FILES:
@@ -81,7 +92,7 @@ class PublicDatasets:
         self._tag = tag
         self._read_outline = read_outline
         self._lock = threading.Lock()
-        self._made: HubReader | None = None
+        self._made: _HastyReader | None = None
         self._repositories: TTLCache[tuple[str, str], Repository] = TTLCache(
             _FILES_KEPT, KEPT_SECONDS, timer=monotonic, getsizeof=lambda found: 1 + len(found.files)
         )
@@ -94,16 +105,21 @@ class PublicDatasets:
             self._made.stopped.set()
             self._made.__exit__()
 
+    def within(self, deadline: float, work: Callable[[], Result]) -> Result:
+        """``work()``, whose calls to the hub end at ``deadline``; takes the calling thread for it alone."""
+        self._hub().deadline.at = deadline
+        return work()
+
     def configs(self) -> list[DatasetEntry]:
         """All that there are: the sample first, then the repositories that changed last.
 
         Raises Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
         """
-        until = monotonic() + LISTING_SECONDS
+        until, deadline = monotonic() + LISTING_SECONDS, self._hub().deadline.at
         found = [str(item["repo"]) for item in tagged(self._hub(), self._tag, LISTED)]
 
         def configs_of(repo: str) -> tuple[DatasetEntry, ...]:
-            return self.configs_of(repo) if monotonic() < until else ()
+            return self.within(deadline, partial(self.configs_of, repo)) if monotonic() < until else ()
 
         with ThreadPoolExecutor(_PARALLEL, "collidium-datasets") as threads:
             listed = list(threads.map(configs_of, [repo for repo in found if _REPO.fullmatch(repo)]))
@@ -177,10 +193,10 @@ class PublicDatasets:
             there = ", ".join(filter(_CONFIG.fullmatch, layout.configs(repository.files))) or "none"
             raise NotFound(f"{error.detail}; there are: {there}") from None
 
-    def _hub(self) -> HubReader:
+    def _hub(self) -> _HastyReader:
         with self._lock:
             if self._made is None:
-                self._made = _HastyReader(self._endpoint, connections=_CONNECTIONS)
+                self._made = _HastyReader(self._endpoint)
             return self._made
 
     def _configs(self, repository: Repository) -> Iterator[DatasetEntry]:

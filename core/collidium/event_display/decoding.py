@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from collidium.contracts.executor import Opaque
 from collidium.datasets.publishing.public_order import in_public_order
 from collidium.datasets.publishing.public_part import PUBLIC
 from collidium.datasets.schemas import canonical
@@ -53,7 +54,7 @@ class EventJob:
     largest: int
 
 
-def make(job: EventJob) -> bytes:
+def make(job: EventJob) -> Opaque:
     """The event as it is sent.
 
     Raises NotFound where no table has it, TooLarge, and UnusableDataset for files that cannot be read.
@@ -78,7 +79,7 @@ def make(job: EventJob) -> bytes:
             f"event {job.event_id} has {len(content):,} bytes, and {job.largest:,} is the most that is shown "
             "here: ask for fewer tables, or load it with collidium.datasets"
         )
-    return content
+    return Opaque(content)
 
 
 def _public(name: str, table: pa.Table) -> list[str]:

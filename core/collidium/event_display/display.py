@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from cachetools import LRUCache, TTLCache
@@ -26,6 +27,7 @@ from collidium.errors import (
     Unavailable,
     Unreachable,
     UnusableDataset,
+    UpstreamError,
 )
 from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
@@ -48,6 +50,9 @@ Result = TypeVar("Result")
 #: Threads that ask the hub at one time, and events that wait for their turn.
 _THREADS: Final = 4
 _WAITING: Final = 32
+#: How long reading may take from the hub, a list and everything else, with the wait for a thread.
+_LIST_SECONDS: Final = 15.0
+_ANSWER_SECONDS: Final = 60.0
 #: Tables whose rows name those of another by their places, and which that is.
 _NAMED_BY: Final = {"tracks": "tracker_hits", "jets": "calo_hits"}
 
@@ -66,6 +71,31 @@ class Wanted:
     tables: tuple[str, ...] | None = None
     revision: str = "main"
     format: Format = "arrow"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetList:
+    """The datasets that can be looked at."""
+
+    entries: Sequence[DatasetEntry]
+    #: When the hub listed them, by ``time.monotonic``; None where only the sample is listed.
+    listed_at: float | None = None
+    #: Whether the hub failed to list them again.
+    stale: bool = False
+
+    @property
+    def age_seconds(self) -> int:
+        """How old what the hub listed is."""
+        return 0 if self.listed_at is None else int(monotonic() - self.listed_at)
+
+    @property
+    def warning(self) -> str:
+        """What a reader should know; empty where the list is as it should be."""
+        if not self.stale:
+            return ""
+        if self.listed_at is None:
+            return "the hub does not list its datasets now: only the built-in sample is shown"
+        return f"the hub does not list its datasets now: this list is {self.age_seconds:,} s old"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +133,20 @@ class EventDisplay:
         )
         # Threads cannot be called off: what is begun is finished, and kept for the next who asks.
         self._events = SharedCalls(kept, finish=True)
-        self._lists: SharedCalls[None, list[DatasetEntry]] = SharedCalls(
-            TTLCache(1, KEPT_SECONDS), finish=True
-        )
+        self._lists: SharedCalls[None, DatasetList] = SharedCalls(TTLCache(1, KEPT_SECONDS), finish=True)
+        self._last: DatasetList | None = None
 
-    async def datasets(self, repo: str | None = None) -> list[DatasetEntry]:
-        """The configs that can be looked at; those of one repository alone where it is named.
+    async def datasets(self, repo: str | None = None) -> DatasetList:
+        """The configs that can be looked at: of all repositories and the sample, or of one that is named.
 
-        Raises Unavailable while the hub is away, and UpstreamError for nonsense.
+        Of all, the last list is returned while the hub is away. Of one, it raises Unavailable then, and
+        UpstreamError for nonsense.
         """
         if repo == SAMPLE:
-            return await asyncio.to_thread(self._datasets.sample)
+            return DatasetList(await asyncio.to_thread(self._datasets.sample))
         if repo is not None:
-            return list(await self._blocking(partial(self._datasets.configs_of, repo)))
-        return await self._lists.run(None, partial(self._blocking, self._datasets.configs))
+            return DatasetList(await self._blocking(partial(self._datasets.configs_of, repo)))
+        return await self._lists.run(None, self._list)
 
     async def event(self, wanted: Wanted, *, withheld: bool) -> ShownEvent:
         """An event, with or ``withheld`` its truth.
@@ -139,8 +169,21 @@ class EventDisplay:
 
     # -- the list ---------------------------------------------------------------------------------------
 
+    async def _list(self) -> DatasetList:
+        try:
+            entries = await self._blocking(self._datasets.configs, _LIST_SECONDS)
+        except (Unavailable, UpstreamError) as error:
+            logger.warning("the hub does not list its datasets: %s", error.detail)
+            last = self._last or DatasetList(await asyncio.to_thread(self._datasets.sample))
+            return replace(last, stale=True)
+        self._last = DatasetList(entries, monotonic())
+        return self._last
+
     async def _only(self, config: str) -> str:
-        repos = [found.repo for found in await self.datasets() if found.config == config]
+        listed = await self.datasets()
+        repos = [found.repo for found in listed.entries if found.config == config]
+        if not repos and listed.stale:
+            raise Unavailable(listed.warning)
         if not repos:
             raise NotFound(
                 f"no dataset has a config {config[:200]!r}; GET /v1/datasets lists those there are"
@@ -210,11 +253,14 @@ class EventDisplay:
             return LocalShards(sample.DIRECTORY, sample.CONFIG)
         return self._datasets.shards(self._datasets.repository(key.repo, key.commit), key.wanted.config)
 
-    async def _blocking(self, work: Callable[[], Result]) -> Result:
+    async def _blocking(self, work: Callable[[], Result], seconds: float = _ANSWER_SECONDS) -> Result:
         """Run ``work`` in a thread; errors of the hub become those of a page's reader."""
+        bounded = partial(self._datasets.within, monotonic() + seconds, work)
         try:
-            async with self._threads:
-                return await in_thread(work, "event-display")
+            async with asyncio.timeout(seconds), self._threads:
+                return await in_thread(bounded, "event-display")
+        except TimeoutError:
+            raise Unavailable("the hub that has the datasets takes too long; try again later") from None
         except Unreachable as error:
             raise Unavailable(f"the hub that has the datasets does not answer: {error.detail}") from error
         except (Unauthenticated, Forbidden) as error:
@@ -281,7 +327,8 @@ class Workers:
     async def run(self, function: Callable[[Item], Result], item: Item, what: str) -> Result:
         """``function(item)``; ``what`` is read, for messages. Raises UnusableDataset, and what it raises."""
         try:
-            async with aclosing(self._executor.map(function, [item], self._limits)) as made:
+            made = self._executor.map(function, [item], self._limits, raises=(CollidiumError,))
+            async with aclosing(made):
                 return await anext(made)
         except (OverLimit, WorkerDied) as error:
             raise UnusableDataset(

@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from collidium.contracts.executor import Opaque
 from collidium.contracts.task import EventRange
 from collidium.errors import UnusableDataset
 
@@ -45,7 +46,7 @@ class Outline:
     groups: tuple[Group, ...]
     columns: tuple[str, ...]
     #: The end of the file, with all of its footer.
-    tail: bytes
+    tail: Opaque
 
     @classmethod
     def of(cls, name: str, size: int, tail: bytes) -> Self:
@@ -68,7 +69,7 @@ class Outline:
         spans = [span for group in groups for span in group.spans.values()]
         if any(not 0 <= start < stop <= size for start, stop in spans):
             raise UnusableDataset(f"{name}: cannot be read as parquet: columns lie outside of the file")
-        return cls(size, tuple(groups), columns, tail)
+        return cls(size, tuple(groups), columns, Opaque(tail))
 
     @property
     def rows(self) -> int:

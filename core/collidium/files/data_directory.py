@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from collidium.errors import ConfigurationError
 from collidium.files.durable import write_once
-from collidium.files.held import sweep
+from collidium.files.held import delete_older, sweep
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PRIVATE = ("truth", "storage", "uploads", "outputs")
 #: What runners make there once they are used.
 OF_RUNNERS = ("mock-jobs", "container-jobs", "slurm")
+#: Records of jobs, with the last lines of their logs; those of the mock runner from when they began.
+OF_ENDED_JOBS = ("mock-jobs/*", "container-jobs/ended/*", "local-jobs/ended/*")
 
 
 def prepare(settings: Settings) -> None:
@@ -58,6 +60,13 @@ def make_database_file(settings: Settings) -> None:
 def metrics_directory(settings: Settings) -> Path:
     """Where server processes that share a port count together."""
     return settings.data_dir / "metrics"
+
+
+def sweep_old(settings: Settings, before: float) -> None:
+    """Delete what killed processes left, and records of jobs that ended before, in seconds since 1970."""
+    _sweep(settings)
+    for pattern in OF_ENDED_JOBS:
+        delete_older(settings.data_dir.glob(pattern), before)
 
 
 def _sweep(settings: Settings) -> None:

@@ -12,8 +12,8 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -122,6 +122,14 @@ def sweep(directory: Path) -> int:
         finally:
             os.close(descriptor)
     return swept
+
+
+def delete_older(paths: Iterable[Path], before: float) -> None:
+    """Delete files that were last written before, in seconds since 1970, and that no process has locked."""
+    for path in paths:
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mtime < before and lock(file.fileno()):
+                path.unlink()
 
 
 def _make(directory: Path) -> tuple[Path, int]:

@@ -10,15 +10,20 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from collidium.errors import Conflict
 from collidium.files import durable
+from collidium.files.held import delete_older
 from collidium.files.locks import lock
 from collidium.hub.repository import HubFile, Repository
+
+#: How long a download that was broken off can be resumed from the cache.
+PART_SECONDS: Final = 30 * 86_400
 
 
 def default_cache() -> Path:
@@ -94,6 +99,7 @@ class Cache(DownloadStore):
         metadata = root / _key(repository.endpoint) / folder
         super().__init__(metadata / "snapshots" / repository.commit, metadata)
         self.directory.mkdir(parents=True, exist_ok=True)
+        delete_older(root.glob("*/datasets--*/parts/*.part"), time.time() - PART_SECONDS)
 
     def path(self, file: HubFile) -> Path:
         return self.metadata / "blobs" / file.digest

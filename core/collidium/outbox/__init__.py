@@ -1,7 +1,7 @@
 """Events, written in the transaction that makes them true and delivered as webhooks."""
 
 from collidium.outbox.deliverer import delivering
-from collidium.outbox.deliveries import backlog, log_of
+from collidium.outbox.deliveries import backlog, log_of, prune
 from collidium.outbox.events import SIMULATION_COMPLETED, announce
 from collidium.outbox.registration import find, register, remove, require_secret
 from collidium.outbox.urls import LONGEST_URL, canonical_url, require_reachable
@@ -15,6 +15,7 @@ __all__ = [
     "delivering",
     "find",
     "log_of",
+    "prune",
     "register",
     "remove",
     "require_reachable",

@@ -16,7 +16,7 @@ from tortoise.queryset import QuerySet
 
 from collidium import accounts
 from collidium.database import rows_of, transactional
-from collidium.outbox.models import Delivery, Webhook
+from collidium.outbox.models import Delivery, OutboxEvent, Webhook
 from collidium.outbox.turns import Due, Receiver
 from collidium.records import WebhookDelivery
 
@@ -177,6 +177,34 @@ async def give_up_all(account_id: int, why: str) -> None:
     """Give up whatever of an account is still to be delivered."""
     pending = Delivery.filter(account_id=account_id, state=PENDING)
     await pending.update(state=GIVEN_UP, last_error=why, next_attempt_at=None)
+
+
+# -- what is over ------------------------------------------------------------------------------------------
+
+
+async def prune(before: datetime) -> int:
+    """Delete older deliveries that were made or given up, and their events; how many deliveries."""
+    # By ids, which rise with time: what is young is not looked at.
+    youngest = await Delivery.filter(created_at__gte=before).order_by("id").only("id").first()
+    old = Delivery.exclude(state=PENDING)
+    if youngest is not None:
+        old = old.filter(id__lt=youngest.id)
+    pruned = 0
+    while some := await _prune(old):
+        pruned += some
+    return pruned
+
+
+@transactional
+async def _prune(old: QuerySet[Delivery]) -> int:
+    # Without waiting: of two processes that prune, none waits for the other.
+    rows = (
+        await old.order_by("id").limit(MAX_MOVED).select_for_update(skip_locked=True).only("id", "event_id")
+    )
+    await Delivery.filter(id__in=[row.id for row in rows]).delete()
+    events = [row.event_id for row in rows]
+    await OutboxEvent.filter(id__in=events, deliveries__id__isnull=True).delete()
+    return len(rows)
 
 
 def _view(row: Delivery) -> WebhookDelivery:

@@ -64,5 +64,6 @@ class Delivery(Model):
         indexes = (
             ("state", "next_attempt_at", "id"),
             ("account_id", "id"),
+            ("event_id",),
             ("state", "account_id", "host", "next_attempt_at", "id"),
         )

@@ -90,6 +90,8 @@ class Page(Generic[Item]):
 
     items: tuple[Item, ...]
     next_cursor: str | None = None
+    #: What the server says of the list, such as that it is old; mostly empty.
+    warning: str = ""
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self.items)

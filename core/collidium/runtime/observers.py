@@ -66,6 +66,6 @@ class _Observer:
         for event in iter(self._events.get, None):
             try:
                 event()
-            except (Exception, SystemExit):
+            except BaseException:
                 # A third-party observer must not undo what has already been committed, nor miss what follows.
                 logger.exception("plugin %s failed as an observer", self._plugin)

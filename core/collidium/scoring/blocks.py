@@ -33,7 +33,7 @@ MAX_WAITING_ROWS: Final = 8 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class TruthBlock:
-    """Whole events; row group ``index`` of each truth table. ``rows``: how many predictions may have."""
+    """Whole events; batch ``index`` of each truth table. ``rows``: how many predictions may have."""
 
     index: int
     events: EventRange

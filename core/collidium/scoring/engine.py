@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collidium.contracts.executor import Executor, Limits
+from collidium.contracts.executor import Executor, Limits, Opaque
 from collidium.contracts.task import Problem, Task
 from collidium.files.held import scratch_directory
 from collidium.scoring import blocks, one_value, partitioning, problems
@@ -23,7 +23,7 @@ from collidium.scoring.parts import Part
 from collidium.scoring.predictions import ExtraColumns, Unreadable
 from collidium.scoring.reading import Disordered
 from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult
-from collidium.scoring.uncertainty import GroupTally, Replicates, groups_of, standard_errors
+from collidium.scoring.uncertainty import Replicates, groups_of, standard_errors
 from collidium.scoring.workers import Progress, Workers
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def evaluate(
 class _Findings:
     """What all jobs together have found."""
 
-    tallies: list[GroupTally]
+    tallies: list[Opaque]
     problems: list[Problem]
     rows: int
 
@@ -97,7 +97,7 @@ class _Findings:
         found = [problem for result in results for problem in result.problems]
         spreads = one_value.joined(result.spreads for result in results)
         return cls(
-            [tally for result in results for tally in result.tallies or ()],
+            [result.tallies for result in results if result.tallies is not None],
             [*found, *one_value.within_file(spreads)],
             sum(result.rows for result in results),
         )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from collidium.contracts.executor import Opaque
 from collidium.contracts.task import Block, EventRange, Problem, Tally, Task
 from collidium.scoring import one_value
 from collidium.scoring.blocks import Span, TruthBlock
@@ -17,6 +18,7 @@ from collidium.scoring.one_value import Spreads
 from collidium.scoring.problems import merge
 from collidium.scoring.reading import PredictionsReader
 from collidium.scoring.streaming import Findings, by_block, from_partitions, from_row_groups
+from collidium.scoring.truth.tables import TableReader
 from collidium.scoring.uncertainty import GroupTally, Replicates, by_group, groups_of, merged, resampled
 
 BlockPredictions = tuple[TruthBlock, pa.Table]
@@ -30,7 +32,7 @@ class ScoringJob:
     #: The eval range, of which ``span`` is a part.
     events: EventRange
     span: Span
-    #: Parquet files of the truth tables by name.
+    #: Files of the truth tables by name.
     truth: Mapping[str, Path]
     predictions: Path
     #: Files of the span's rows to be read instead; None: the row groups of ``predictions``.
@@ -41,8 +43,9 @@ class ScoringJob:
 class ScoringResult:
     """``tallies`` are None where there are problems. ``rows``: how many the job has answered for."""
 
-    #: One for each group of events that the job has a part in, in order of events.
-    tallies: tuple[GroupTally, ...] | None
+    #: Pickled, for :func:`conclude`: a :class:`GroupTally` for each group of events that the job has a part
+    #: in, in order of events. Third-party objects, which no server may load.
+    tallies: Opaque | None
     problems: tuple[Problem, ...]
     rows: int
     #: Of the columns that must have one value in the whole file, of which a job sees a part.
@@ -74,9 +77,7 @@ def score(job: ScoringJob) -> ScoringResult:
     spreads: Spreads = {}
     with _blocks(job, findings) as blocks, _truth(job.truth) as truth:
         for block, predictions in blocks:
-            tables = {
-                name: file.read_row_group(block.index, use_threads=False) for name, file in truth.items()
-            }
+            tables = {name: table.read(block.index) for name, table in truth.items()}
             data = Block(block.events, predictions, tables)
             spreads = one_value.joined([spreads, one_value.spreads_of(predictions, columns)])
             findings.problems += one_value.within_events(predictions, columns)
@@ -85,8 +86,10 @@ def score(job: ScoringJob) -> ScoringResult:
                 findings.problems = merge(findings.problems)
             else:
                 tallies += [GroupTally(group, job.task.score(part)) for group, part in by_group(data, groups)]
-    found = None if findings.problems else tuple(merged(job.task, tallies))
-    return ScoringResult(found, tuple(findings.problems), findings.rows, spreads)
+    if findings.problems:
+        return ScoringResult(None, tuple(findings.problems), findings.rows, spreads)
+    found = Opaque(pickle.dumps(merged(job.task, tallies), pickle.HIGHEST_PROTOCOL))
+    return ScoringResult(found, (), findings.rows, spreads)
 
 
 def decode(job: ScoringJob) -> None:
@@ -100,14 +103,15 @@ def decode(job: ScoringJob) -> None:
 
 
 def conclude(
-    request: tuple[Task, Sequence[GroupTally], Sequence[Collection[int] | None]],
+    request: tuple[Task, Sequence[Opaque], Sequence[Collection[int] | None]],
 ) -> tuple[list[Problem], list[Conclusion]]:
-    """Merge tallies, in order of events, and compute the metrics, also of resampled events.
+    """Merge the tallies of all jobs, in order of events, and compute the metrics, also of resampled events.
 
     Once for each of some sets of groups; None is all of them. There are no conclusions where there are
     problems, which the tally of all shows.
     """
-    task, tallies, sets = request
+    task, results, sets = request
+    tallies = [tally for result in results for tally in pickle.loads(result)]  # noqa: S301 -- in a worker
     groups = merged(task, tallies)
     whole = task.merge([part.tally for part in groups])
     if problems := task.check_whole(whole):
@@ -137,8 +141,6 @@ def _blocks(job: ScoringJob, findings: Findings) -> Iterator[Iterator[BlockPredi
 
 
 @contextmanager
-def _truth(paths: Mapping[str, Path]) -> Iterator[dict[str, pq.ParquetFile]]:
+def _truth(paths: Mapping[str, Path]) -> Iterator[dict[str, TableReader]]:
     with ExitStack() as stack:
-        yield {
-            name: stack.enter_context(pq.ParquetFile(path, memory_map=True)) for name, path in paths.items()
-        }
+        yield {name: stack.enter_context(TableReader(path)) for name, path in paths.items()}

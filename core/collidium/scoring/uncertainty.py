@@ -17,12 +17,11 @@ from functools import cache
 from itertools import pairwise
 from math import fsum, isfinite, sqrt
 from random import Random
-from typing import Any, Final
+from typing import Final
 
-import numpy.typing as npt
 import pyarrow as pa
 
-from collidium.contracts.task import Block, Draws, EventRange, Tables, Tally, Task
+from collidium.contracts.task import Block, Draws, EventRange, Tally, Task
 from collidium.scoring import content
 
 #: Groups that events are drawn in; each event is one where there are fewer.
@@ -32,9 +31,6 @@ REPLICATES: Final = 200
 
 #: Metric -> its value each time that events were drawn.
 Replicates = Mapping[str, Sequence[float]]
-
-#: Table -> the event of each of its rows.
-Events = Mapping[str, npt.NDArray[Any]]
 
 #: No table of truth has this name.
 _PREDICTIONS: Final = ""
@@ -62,14 +58,23 @@ def by_group(block: Block, groups: Sequence[EventRange]) -> Iterator[tuple[int, 
         yield first, block
         return
     tables = {**block.truth, _PREDICTIONS: block.predictions}
-    events = {name: content.as_numpy(table.column("event_id")) for name, table in tables.items()}
-    for number in range(first, len(groups)):
-        start = max(groups[number].start, block.events.start)
-        stop = min(groups[number].stop, block.events.stop)
-        if start >= stop:
-            return
-        part = _cut(tables, events, EventRange(start, stop))
-        yield number, Block(EventRange(start, stop), part.pop(_PREDICTIONS), part)
+    stop = block.events.stop
+    numbers = [number for number in range(first, len(groups)) if groups[number].start < stop]
+    edges = [block.events.start, *(groups[number].start for number in numbers[1:]), stop]
+    cuts = {name: _rows_below(table, edges) for name, table in tables.items()}
+    for place, number in enumerate(numbers):
+        part = {
+            name: table.slice(rows[place], rows[place + 1] - rows[place])
+            for name, table in tables.items()
+            for rows in [cuts[name]]
+        }
+        yield number, Block(EventRange(*edges[place : place + 2]), part.pop(_PREDICTIONS), part)
+
+
+def _rows_below(table: pa.Table, edges: Sequence[int]) -> list[int]:
+    """For each edge, how many rows of a table, sorted by event, have events below it."""
+    chunks = [chunk.to_numpy() for chunk in table.column("event_id").chunks]
+    return [sum(content.rows_below(events, edge) for events in chunks) for edge in edges]
 
 
 def merged(task: Task, tallies: Iterable[GroupTally]) -> list[GroupTally]:
@@ -129,12 +134,3 @@ def _draws(groups: int) -> Draws:
 def _scatter(values: Sequence[float]) -> float:
     mean = fsum(values) / len(values)
     return sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-
-
-def _cut(tables: Tables, events: Events, wanted: EventRange) -> dict[str, pa.Table]:
-    """The rows of some events of tables that are sorted by event."""
-    cut = {}
-    for name, table in tables.items():
-        first, stop = (content.rows_below(events[name], edge) for edge in (wanted.start, wanted.stop))
-        cut[name] = table.slice(first, stop - first)
-    return cut

@@ -7,18 +7,17 @@ as a problem of the file, the second is the operator's to mend and goes to the l
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
-from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
+from collidium.contracts.executor import Executor, Limits, Opaque, OverLimit, WorkerDied
 from collidium.contracts.task import Problem, Task
 from collidium.errors import ScoringFailed
 from collidium.scoring import span
 from collidium.scoring.predictions import Unreadable
 from collidium.scoring.reading import Disordered
-from collidium.scoring.uncertainty import GroupTally
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +26,9 @@ Result = TypeVar("Result")
 
 #: Called with the number of events scored so far, and of all.
 Progress = Callable[[int, int], None]
+
+#: Packages whose tasks leave a worker as it was.
+OWN_PACKAGES: Final = {"collidium", "collidium_plugins", "collidium_tasks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Workers:
     async def decode(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Call a function that only reads the file. Raises Unreadable, Disordered and ScoringFailed."""
         try:
-            async with aclosing(self.executor.map(function, items, self.limits)) as results:
+            async with aclosing(self._map(function, items)) as results:
                 return [result async for result in results]
         except (Unreadable, Disordered):
             raise
@@ -55,7 +57,7 @@ class Workers:
         """Score jobs, in order of events. Raises Unreadable, Disordered and ScoringFailed."""
         done: list[span.ScoringResult] = []
         try:
-            async with aclosing(self.executor.map(span.score, jobs, self.limits)) as results:
+            async with aclosing(self._map(span.score, jobs)) as results:
                 async for result in results:
                     done.append(result)
                     if progress:
@@ -72,16 +74,24 @@ class Workers:
         return done
 
     async def conclude(
-        self, tallies: Sequence[GroupTally], sets: Sequence[Collection[int] | None]
+        self, tallies: Sequence[Opaque], sets: Sequence[Collection[int] | None]
     ) -> tuple[list[Problem], list[span.Conclusion]]:
-        """Merge tallies, in order of events, for each of some sets of groups: what :func:`.span.conclude`
-        shows. Raises ScoringFailed."""
+        """Merge the jobs' tallies, in order of events, for each set of groups, as :func:`.span.conclude`.
+
+        Raises ScoringFailed.
+        """
         request = (self.task, tallies, sets)
         try:
-            async with aclosing(self.executor.map(span.conclude, [request], self.limits)) as results:
+            async with aclosing(self._map(span.conclude, [request])) as results:
                 return await anext(results)
         except Exception as error:  # as in score
             self.fail("the task could not make metrics of its tallies", error)
+
+    def _map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> AsyncGenerator[Result, None]:
+        is_own = type(self.task).__module__.partition(".")[0] in OWN_PACKAGES
+        return self.executor.map(
+            function, items, self.limits, raises=(Unreadable, Disordered), fresh=not is_own
+        )
 
     def fail(self, reason: str, error: Exception | None = None) -> NoReturn:
         """Log what went wrong, and raise the error that clears the predictions."""

@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from time import monotonic
@@ -18,7 +19,7 @@ from typing import Final
 from collidium.errors import CollidiumError
 from collidium.files.data_directory import metrics_directory
 from collidium.files.held import held_directory
-from collidium.runtime import logs
+from collidium.runtime import logs, subprocesses
 from collidium.server.worker import GRACE_SECONDS, serve_here
 from collidium.settings import Settings
 
@@ -37,7 +38,9 @@ class Worker:
     def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
         self.news, its_end = _spawn.Pipe(duplex=False)
         self.ready = False
-        self.process: SpawnProcess = _spawn.Process(target=_work, args=(settings, listeners, its_end))
+        self.process: SpawnProcess = _spawn.Process(
+            target=_work, args=(settings, listeners, its_end, os.getpid())
+        )
         self.process.start()
         its_end.close()
 
@@ -52,7 +55,7 @@ class Worker:
 
     def _reported_ready(self) -> bool:
         try:
-            return bool(self.news.recv())
+            return bool(self.news.recv_bytes(1))
         except EOFError:
             return False
 
@@ -91,8 +94,8 @@ class Place:
     def look_after(self, *, proven: bool) -> None:
         """Replace a worker that has died.
 
-        One that dies before it was ready is tried again later where that is ``proven`` to work, and else
-        raises CollidiumError.
+        One that ends before it was ready is tried again later where that is ``proven`` to work, or where a
+        signal has killed it, and else raises CollidiumError.
         """
         if self.worker is None:
             self._try_again()
@@ -102,7 +105,7 @@ class Place:
         if code is None:
             return
         was_ready = self.worker.ready
-        if not was_ready and not proven:
+        if not was_ready and not proven and code >= 0:
             raise CollidiumError(f"a worker ended with {code} before it was ready")
         self.worker.join()
         self.worker = None
@@ -131,9 +134,10 @@ class Place:
 def supervise(settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]) -> None:
     """Keep ``settings.workers`` processes serving until SIGTERM or SIGINT; ``announce`` when all are ready.
 
-    A worker that dies later is replaced, again and again if need be. Until all were ready once, one that dies
-    before it is ready ends all, with CollidiumError: then the service does not work here.
+    A worker that dies later is replaced, again and again if need be. Until all were ready once, one that ends
+    by itself before it is ready ends all, with CollidiumError: then the service does not work here.
     """
+    _start_tracker()
     with _stop_signal() as stopped, _shared_metrics(settings):
         places: list[Place] = []
         announced = False
@@ -195,13 +199,24 @@ def _stop_signal() -> Iterator[int]:
         os.close(writing)
 
 
-def _work(settings: Settings, listeners: Sequence[socket.socket], ready: Connection) -> None:
+def _start_tracker() -> None:
+    """Start multiprocessing's process that tracks resources, of which there are none, without secrets."""
+    environment = dict(os.environ)
+    os.environ.clear()
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        os.environ.update(environment)
+
+
+def _work(settings: Settings, listeners: Sequence[socket.socket], ready: Connection, supervisor: int) -> None:
     """A worker's main function."""
+    subprocesses.end_with_parent(supervisor)
     # Ctrl-C reaches the whole group of processes; the supervisor passes it on as SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logs.configure(settings.log_level, settings.log_format)
     try:
-        serve_here(settings, listeners, lambda: ready.send(True))
+        serve_here(settings, listeners, lambda: ready.send_bytes(b"1"))
     except CollidiumError as error:
         logger.error("%s", error.detail)
         raise SystemExit(error.exit_code) from None

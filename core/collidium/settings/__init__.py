@@ -5,7 +5,7 @@ prefix are ``ADMIN_TOKEN`` (the operators' secret) and, for clients, ``HF_TOKEN`
 """
 
 from collidium.settings.general import default_data_dir
-from collidium.settings.loading import CLIENT_NAMES, PREFIX, Settings, load
+from collidium.settings.loading import CLIENT_NAMES, PREFIX, Settings, forget_secrets, load
 from collidium.settings.values import GIBIBYTE, MEBIBYTE, PLAIN, as_written, sqlite_path
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Settings",
     "as_written",
     "default_data_dir",
+    "forget_secrets",
     "load",
     "sqlite_path",
 ]

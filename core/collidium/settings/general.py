@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from collidium.settings.values import CommaList, sqlite_path, words
+from collidium.settings.values import GIBIBYTE, CommaList, sqlite_path, words
 
 
 def default_data_dir() -> Path:
@@ -35,6 +35,11 @@ class GeneralSettings(BaseSettings):
         "server's port + 1.",
     )
     workers: int = Field(1, ge=1, le=64, description="Server processes that share the ports.")
+    hub_quota_bytes: int = Field(
+        100 * GIBIBYTE,
+        ge=0,
+        description="Maximum bytes of the repositories of one account on the local hub.",
+    )
     hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")
     identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
     storage: str = Field("local", description="Storage backend that keeps files.")
@@ -84,6 +89,13 @@ class GeneralSettings(BaseSettings):
     )
     identity_timeout_seconds: float = Field(
         5, gt=0, le=60, description="How long to wait for the hub's answer about a token."
+    )
+    retention_days: float = Field(
+        90,
+        ge=7,
+        le=36_500,
+        description="How long ended webhook deliveries, records and logs of ended jobs of this machine, and "
+        "downloads that were broken off are kept; the ledger and submissions are for ever.",
     )
     signup_grant: Decimal = Field(
         Decimal(10), ge=0, decimal_places=3, description="Credits granted at the first sign-in."

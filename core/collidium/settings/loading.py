@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from collidium.errors import ConfigurationError
@@ -48,6 +49,19 @@ def load(**overrides: object) -> Settings:
             "settings: " + "; ".join(problems), errors=[{"detail": problem} for problem in problems]
         )
     return settings
+
+
+def forget_secrets() -> None:
+    """Remove secrets from the environment, once they are read: child processes inherit it."""
+    secret = {"PLATFORM_DATABASE_URL", *_secret_names()}
+    for name in [name for name in os.environ if name.upper() in secret]:
+        del os.environ[name]
+
+
+def _secret_names() -> Iterator[str]:
+    for name, field in Settings.model_fields.items():
+        if field.annotation == SecretStr | None:
+            yield str(field.validation_alias or PREFIX + name.upper())
 
 
 def _problem(location: tuple[int | str, ...], message: str) -> str:

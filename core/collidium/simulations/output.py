@@ -133,7 +133,8 @@ async def _check(
     events = EventRange(0, order.events)
     try:
         tables = await asyncio.to_thread(find_tables, paths, scratch, events, checks.max_bytes)
-        async with aclosing(checks.executor.map(check_tables, [tables], checks.limits)) as checked:
+        checking = checks.executor.map(check_tables, [tables], checks.limits, raises=(UnusableDataset,))
+        async with aclosing(checking) as checked:
             rows = await anext(checked)
         return await asyncio.to_thread(describe, tables, rows, order.config)
     except UnusableDataset as error:

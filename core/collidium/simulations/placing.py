@@ -68,7 +68,8 @@ async def _place(
 ) -> records.SimulationRequest:
     """Decide in three steps, a round trip each: lock, read, write."""
     settings, owner, key = platform.settings, _owner(account), delivery.idempotency_key
-    question = _question(order, delivery)
+    question = _question(order, delivery) if key else None
+    config_hash = order.config_hash(settings.pipeline_version)
     # First what many read, then the account: everywhere in this order, to avoid deadlocks.
     locked = await together(
         accounts.locked(account.id, operations.SHARE_FREEZE), *idempotency.claim(owner, key, question)
@@ -78,7 +79,7 @@ async def _place(
     if known := idempotency.answer_in(locked, question):
         row = await SimulationRequest.get(request_id=known["request"])
         return await _answer(row, cached=known["cached"])
-    kept = await together(operations.READ_FREEZE, _reading(platform, account, order))
+    kept = await together(operations.READ_FREEZE, _reading(platform, account, config_hash))
     if kept["same"] is not None:
         return await _from_cache(account, delivery, await SimulationRequest.get(id=kept["same"]))
     check(order, settings)
@@ -91,7 +92,7 @@ async def _place(
         await outbox.require_secret(account.id)
     if kept["submissions_frozen"]:
         raise Unavailable("new simulation requests are not accepted now; try again later", retry_after=600)
-    row = _new_row(platform, account, order, delivery)
+    row = _new_row(platform, account, order, config_hash, delivery)
     reached("place.before_charge")
     charge = accounts.charge(
         *(account.id, Decimal(locked["credits"]), -row.credits_charged),
@@ -108,7 +109,7 @@ async def _place(
 
 
 def _new_row(
-    platform: Platform, account: AccountView, order: Order, delivery: DeliveryOptions
+    platform: Platform, account: AccountView, order: Order, config_hash: str, delivery: DeliveryOptions
 ) -> SimulationRequest:
     settings, moment = platform.settings, now()
     price = estimate(order, settings)
@@ -119,7 +120,7 @@ def _new_row(
         hub_username=account.hub_username,
         **asdict(order),
         pipeline_version=settings.pipeline_version,
-        config_hash=order.config_hash(settings.pipeline_version),
+        config_hash=config_hash,
         private=delivery.private,
         webhook_url=delivery.webhook_url,
         state=State.QUEUED,
@@ -142,7 +143,7 @@ def _new_row(
 # -- answers without charge --------------------------------------------------------------------------
 
 
-def _reading(platform: Platform, account: AccountView, order: Order) -> Statement:
+def _reading(platform: Platform, account: AccountView, config_hash: str) -> Statement:
     """What limits and repetition go by, of one moment.
 
     ``oldest`` is the oldest of as many orders as fit into the window of a burst, ``same`` a completed request
@@ -154,7 +155,7 @@ def _reading(platform: Platform, account: AccountView, order: Order) -> Statemen
         (
             *(account.id, now() - timedelta(seconds=settings.burst_seconds), settings.burst_requests - 1),
             account.id,
-            order.config_hash(settings.pipeline_version),
+            config_hash,
             now() - timedelta(days=settings.dedup_days),
             # What a mock made is no answer to a real order, nor the other way round.
             platform.runner.is_mock,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium import operations, records
 from collidium.database import transactional
+from collidium.database.connections import RowByKey
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import transitions
 from collidium.simulations.models import Reader, SimulationRequest, State
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
 
 REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
+_by_id: Final = RowByKey(SimulationRequest, "request_id")
 
 
 async def find(request_id: str, account_id: int | None = None) -> records.SimulationRequest:
@@ -87,7 +89,7 @@ async def output_of(request_id: str) -> tuple[records.OutputFile, ...]:
 async def _visible(request_id: str, account_id: int | None) -> SimulationRequest:
     row = None
     if REQUEST_ID.fullmatch(request_id):
-        row = await SimulationRequest.get_or_none(request_id=request_id)
+        row = await _by_id.get_or_none(request_id)
     if row is None or not await _may_read(row, account_id):
         raise NotFound(f"there is no request {request_id[:100]!r}")
     return row

@@ -24,6 +24,7 @@ from tortoise.timezone import now
 from collidium import accounts, outbox, records
 from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
+from collidium.database.connections import RowByKey
 from collidium.errors import Conflict
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import Backoff, WakeSignal
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BACKOFF: Final = Backoff()
+_lines: Final = RowByKey(HistoryLine, "request_id", order="id")
 #: Notified when there is something to do for who follows requests in this process.
 CHANGED: Final = WakeSignal()
 #: Most lines of a timeline, but for the states that are still to come: some runners find new words for ever.
@@ -200,7 +202,7 @@ async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> records
 
 async def history_of(row: SimulationRequest) -> list[HistoryLine]:
     """What has happened to a request since it was ordered, oldest first."""
-    return await HistoryLine.filter(request_id=row.id).order_by("id")
+    return await _lines.all(row.id)
 
 
 async def _held(claimed: SimulationRequest) -> SimulationRequest:

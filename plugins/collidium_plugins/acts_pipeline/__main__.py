@@ -5,14 +5,15 @@ Exit codes: 0 done, 1 the stage failed, 2 the arguments are wrong, 130 and 143 i
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Final
+
+import click
 
 from collidium.files.durable import is_full
 from collidium_plugins.acts_pipeline import PIPELINE, files, workers
@@ -27,27 +28,51 @@ _MAX_SEED: Final = 2**31 - 1
 _MAX_PROCESSES: Final = 256
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the stage that the arguments name; returns the exit code."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    options = _options(arguments)
-    order = Order(
-        options.channel, options.events, options.pileup, options.seed, options.first_event, options.work
-    )
+def _check_channel(_ctx: click.Context, _option: click.Parameter, channel: str) -> str:
+    if channel in REFUSED:
+        raise click.BadParameter(f"{channel} cannot be generated here. {REFUSED[channel]}")
+    if channel not in CHANNELS:
+        raise click.BadParameter(f"{channel!r} is not a channel; there are {', '.join(CHANNELS)}")
+    return channel
+
+
+@click.command()
+@click.argument("stage", type=click.Choice([stage.name for stage in PIPELINE.stages]))
+@click.option("--channel", required=True, callback=_check_channel)
+@click.option("--events", required=True, type=click.IntRange(1, _MAX_EVENTS))
+@click.option("--pileup", default=0, type=click.IntRange(0, _MAX_PILEUP))
+@click.option("--seed", default=42, type=click.IntRange(0, _MAX_SEED))
+@click.option("--first-event", default=0, type=click.IntRange(0, _MAX_EVENTS - 1))
+@click.option("--processes", default=1, type=click.IntRange(1, _MAX_PROCESSES))
+@click.option("--work", required=True, type=click.Path(path_type=Path))
+@click.option("--worker", hidden=True)
+def main(
+    stage: str,
+    channel: str,
+    events: int,
+    pileup: int,
+    seed: int,
+    first_event: int,
+    processes: int,
+    work: Path,
+    worker: str | None,
+) -> None:
+    """Run a stage of the built-in pipeline."""
+    if first_event + events > _MAX_EVENTS:
+        raise click.UsageError(f"event ids end at {_MAX_EVENTS - 1}")
+    order = Order(channel, events, pileup, seed, first_event, work)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL if options.worker else _terminated)
+        signal.signal(number, signal.SIG_DFL if worker else _terminated)
     try:
-        if options.worker:
-            workers.serve(_phase(options.stage, order, options.worker).do)
+        if worker:
+            workers.serve(_phase(stage, order, worker).do)
         else:
-            _run(options.stage, order, arguments, options.processes)
+            _run(stage, order, sys.argv[1:], processes)
     except Exception as error:
         message = failure_text(error)
         if message is None:  # a bug: the log shows where
             raise
-        print(f"error: {message}", file=sys.stderr)  # noqa: T201  # a command
-        return 1
-    return 0
+        sys.exit(f"error: {message}")
 
 
 def _run(stage: str, order: Order, arguments: Sequence[str], processes: int) -> None:
@@ -102,45 +127,5 @@ def _terminated(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}", description="A stage of the built-in pipeline.", allow_abbrev=False
-    )
-    parser.add_argument("stage", choices=[stage.name for stage in PIPELINE.stages])
-    parser.add_argument("--channel", required=True, type=_channel)
-    parser.add_argument("--events", required=True, type=_between(1, _MAX_EVENTS))
-    parser.add_argument("--pileup", default=0, type=_between(0, _MAX_PILEUP))
-    parser.add_argument("--seed", default=42, type=_between(0, _MAX_SEED))
-    parser.add_argument("--first-event", default=0, type=_between(0, _MAX_EVENTS - 1))
-    parser.add_argument("--processes", default=1, type=_between(1, _MAX_PROCESSES))
-    parser.add_argument("--work", required=True, type=Path)
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.first_event + options.events > _MAX_EVENTS:
-        parser.error(f"event ids end at {_MAX_EVENTS - 1}")
-    return options
-
-
-def _channel(text: str) -> str:
-    if text in REFUSED:
-        raise argparse.ArgumentTypeError(f"{text} cannot be generated here. {REFUSED[text]}")
-    if text not in CHANNELS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a channel; there are {', '.join(CHANNELS)}")
-    return text
-
-
-def _between(minimum: int, maximum: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = minimum - 1
-        if not minimum <= number <= maximum:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {minimum} to {maximum}")
-        return number
-
-    return parse
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(prog_name=f"python -m {__package__}")

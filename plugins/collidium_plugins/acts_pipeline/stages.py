@@ -21,8 +21,9 @@ from collidium_plugins.acts_pipeline.calorimeter.geometry import FIELD
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, SimulatedEvent, from_table, to_table
 from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
-from collidium_plugins.acts_pipeline.generation.events import Generator, Pythia
+from collidium_plugins.acts_pipeline.generation.events import Generator
 from collidium_plugins.acts_pipeline.generation.pileup import Pool, collisions
+from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 from collidium_plugins.acts_pipeline.order import ChunkPhase, Order, Phase
 from collidium_plugins.jet_finder.table import jets
 

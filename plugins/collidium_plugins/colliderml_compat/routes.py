@@ -37,7 +37,7 @@ async def simulate() -> Response:
 async def datasets() -> Response:
     """Names of the configs of public datasets with the platform's tag, as the client loads them."""
     found = await platform().event_display.datasets()
-    configs = dict.fromkeys(entry.config for entry in found if not entry.sample)
+    configs = dict.fromkeys(entry.config for entry in found.entries if not entry.sample)
     return Response(json.dumps(list(configs)), content_type=JSON)
 
 

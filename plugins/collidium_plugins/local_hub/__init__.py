@@ -23,7 +23,8 @@ def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:
     from collidium_plugins.local_hub.openid.clients import client_of
     from collidium_plugins.local_hub.web import make_blueprint
 
-    return [make_blueprint(settings.data_dir / "hub", client_of(settings), settings.trusted_proxies)]
+    directory, client = settings.data_dir / "hub", client_of(settings)
+    return [make_blueprint(directory, client, settings.trusted_proxies, settings.hub_quota_bytes)]
 
 
 @hookspecs.hookimpl

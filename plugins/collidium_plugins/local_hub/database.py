@@ -116,6 +116,18 @@ ALTER TABLE tokens ADD COLUMN scopes TEXT;
 ALTER TABLE tokens ADD COLUMN grant_id INTEGER REFERENCES grants ON DELETE CASCADE;
 CREATE INDEX tokens_of_grant ON tokens (grant_id);
 """,
+    3: """
+-- What a repository takes, of its contents, folders and commits; counted when one is added.
+ALTER TABLE repos ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX repos_of_owner ON repos (owner_id, bytes);
+CREATE TRIGGER objects_counted AFTER INSERT ON objects
+BEGIN UPDATE repos SET bytes = bytes + NEW.size WHERE id = NEW.repo_id; END;
+CREATE TRIGGER trees_counted AFTER INSERT ON trees
+BEGIN UPDATE repos SET bytes = bytes + length(NEW.entries) WHERE id = NEW.repo_id; END;
+CREATE TRIGGER commits_counted AFTER INSERT ON commits
+BEGIN UPDATE repos SET bytes = bytes + 200 + length(NEW.title || NEW.description) WHERE id = NEW.repo_id; END;
+UPDATE repos SET bytes = (SELECT coalesce(sum(size), 0) FROM objects WHERE repo_id = repos.id);
+""",
 }
 SCHEMA_VERSION: Final = max(VERSIONS)
 
@@ -182,7 +194,7 @@ def _lay_out(db: sqlite3.Connection) -> None:
             f"the local hub's files are of version {version}; this release reads {SCHEMA_VERSION} and earlier"
         )
     for number in range(version + 1, SCHEMA_VERSION + 1):
-        for statement in VERSIONS[number].split(";"):
+        for statement in VERSIONS[number].split(";\n"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {number}")
 

@@ -75,7 +75,7 @@ def add_commit(
 
 def first_commit(db: sqlite3.Connection, repo_id: int, author: str) -> Commit:
     """An empty repository has a commit too: clients want one."""
-    tree = Trees(db, repo_id).write({})
+    tree = Trees(db, repo_id).write(None, {})
     return add_commit(db, repo_id, tree, parent=None, title="initial commit", description="", author=author)
 
 

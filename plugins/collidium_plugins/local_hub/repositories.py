@@ -187,6 +187,21 @@ def owns_object(db: sqlite3.Connection, repo: Repo, sha256: str) -> int | None:
     return row[0] if row else None
 
 
+def check_quota(db: sqlite3.Connection, repo_id: int, quota: int, more: int = 0) -> None:
+    """Raise HubError 403 where the repositories of the owner, with ``more`` bytes, exceed the quota."""
+    (held,) = db.execute(
+        "SELECT coalesce(sum(bytes), 0) FROM repos "
+        "WHERE owner_id = (SELECT owner_id FROM repos WHERE id = ?)",
+        (repo_id,),
+    ).fetchone()
+    if held + more > quota:
+        raise HubError(
+            403,
+            f"The account's repositories would take {held + more:,} bytes, and this hub gives an account "
+            f"{quota:,}: delete repositories that are not needed",
+        )
+
+
 # -- revisions ---------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,7 +20,9 @@ class Store:
     A killed process leaves unfinished uploads and unreferenced contents: :meth:`tidy` removes them.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, quota_bytes: int = sys.maxsize) -> None:
+        """``quota_bytes`` is how much the repositories of one account may take."""
+        self.quota = quota_bytes
         make_private(directory.parent)
         make_private(directory)
         directory.chmod(0o700)

@@ -1,18 +1,24 @@
-"""Directories as git keeps them: trees named by their content, shared between commits."""
+"""Directories named by their content, shared between commits, of which a commit rewrites what it changes.
+
+A directory is a node: its entries, or the 16 nodes between which more of them are split by the hashes of
+their names. How it is split follows from the names alone, so that equal directories have equal names.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass
 from typing import Final
 
 from collidium_plugins.local_hub.failures import entry_not_found, invalid
 
-#: Entries of one directory. Each commit rewrites its directories, so larger ones would be slow.
+#: Entries of one directory: a page of a listing reads all of them.
 DIRECTORY_ENTRIES: Final = 20_000
+#: Entries of one node.
+NODE_ENTRIES: Final = 64
 
 Path = tuple[str, ...]
 
@@ -21,7 +27,7 @@ Path = tuple[str, ...]
 class Entry:
     """A file, or a directory (then without a content)."""
 
-    #: git's name for it: of the blob, of the LFS pointer, or of the tree.
+    #: git's name for the file or its LFS pointer; the name of the directory.
     oid: str
     size: int = 0
     sha256: str | None = None
@@ -51,29 +57,84 @@ def large_file(sha256: str, size: int) -> Entry:
     return Entry(_object("blob", _pointer(sha256, size)), size, sha256, lfs=True)
 
 
+#: Entries by name, or for each hexadecimal digit the name of a node and how many entries it has.
+Node = dict[str, Entry] | list[tuple[str, int] | None]
+
+
 class Trees:
     """The trees of one repository, inside one transaction."""
 
     def __init__(self, db: sqlite3.Connection, repo_id: int) -> None:
         self._db = db
         self._repo_id = repo_id
-        self._read: dict[str, dict[str, Entry]] = {}
+        self._read: dict[str, Node] = {}
 
     def read(self, oid: str) -> dict[str, Entry]:
         """The entries of a directory, by name; not to be changed."""
+        node = self._node(oid)
+        if isinstance(node, dict):
+            return node
+        return {name: entry for part in node if part for name, entry in self.read(part[0]).items()}
+
+    def count(self, oid: str) -> int:
+        """The number of entries of a directory."""
+        node = self._node(oid)
+        return len(node) if isinstance(node, dict) else _count(node)
+
+    def entry(self, oid: str, name: str) -> Entry | None:
+        """The entry of a directory with that name."""
+        node, depth = self._node(oid), 0
+        while not isinstance(node, dict):
+            part = node[_digit(name, depth)]
+            if part is None:
+                return None
+            node, depth = self._node(part[0]), depth + 1
+        return node.get(name)
+
+    def write(self, oid: str | None, changes: Mapping[str, Entry | None]) -> str:
+        """Keep a directory, new or with changes to one there is; None removes an entry. Returns its name."""
+        changed, count = self._change(oid, changes, 0)
+        if count > DIRECTORY_ENTRIES:
+            raise invalid(f"A folder holds {DIRECTORY_ENTRIES:,} files at most; use subfolders")
+        return changed
+
+    def _change(self, oid: str | None, changes: Mapping[str, Entry | None], depth: int) -> tuple[str, int]:
+        node = self._node(oid) if oid else {}
+        if isinstance(node, dict):
+            entries = {name: entry for name, entry in {**node, **changes}.items() if entry is not None}
+            if len(entries) <= NODE_ENTRIES:
+                return self._keep(entries), len(entries)
+            node, changes = [None] * 16, entries
+        parts = list(node)
+        shares: dict[int, dict[str, Entry | None]] = {}
+        for name, entry in changes.items():
+            shares.setdefault(_digit(name, depth), {})[name] = entry
+        for digit, share in shares.items():
+            before = parts[digit]
+            changed = self._change(before[0] if before else None, share, depth + 1)
+            parts[digit] = changed if changed[1] else None
+        count = _count(parts)
+        if count <= NODE_ENTRIES:
+            together = {name: entry for part in parts if part for name, entry in self.read(part[0]).items()}
+            return self._keep(together), count
+        return self._keep(parts), count
+
+    def _node(self, oid: str) -> Node:
         if oid not in self._read:
-            (entries,) = self._db.execute(
+            (document,) = self._db.execute(
                 "SELECT entries FROM trees WHERE repo_id = ? AND oid = ?", (self._repo_id, oid)
             ).fetchone()
-            self._read[oid] = {name: Entry(*fields) for name, fields in json.loads(entries).items()}
+            found = json.loads(document)
+            if isinstance(found, dict):
+                self._read[oid] = {name: Entry(*fields) for name, fields in found.items()}
+            else:
+                self._read[oid] = [part and (part[0], part[1]) for part in found]
         return self._read[oid]
 
-    def write(self, entries: dict[str, Entry]) -> str:
-        """Keep a directory; returns git's name for it."""
-        if len(entries) > DIRECTORY_ENTRIES:
-            raise invalid(f"A folder holds {DIRECTORY_ENTRIES:,} files at most; use subfolders")
-        oid = _tree_oid(entries)
-        document = json.dumps({name: (e.oid, e.size, e.sha256, e.lfs) for name, e in entries.items()})
+    def _keep(self, node: Node) -> str:
+        plain = {name: astuple(entry) for name, entry in node.items()} if isinstance(node, dict) else node
+        document = json.dumps(plain, sort_keys=True)
+        oid = _object("tree", document.encode())
         self._db.execute("INSERT OR IGNORE INTO trees VALUES (?, ?, ?)", (self._repo_id, oid, document))
         return oid
 
@@ -81,7 +142,7 @@ class Trees:
         """Return the entry at ``path``; the empty path is the root directory."""
         entry = Entry(root)
         for name in path:
-            found = self.read(entry.oid).get(name) if entry.is_directory else None
+            found = self.entry(entry.oid, name) if entry.is_directory else None
             if found is None:
                 return None
             entry = found
@@ -119,63 +180,79 @@ class Trees:
 
 
 class Draft:
-    """A directory being changed; subdirectories are read when a change reaches them."""
+    """A directory being changed; what is there is read when a change reaches it."""
 
     def __init__(self, trees: Trees, oid: str | None) -> None:
         self._trees = trees
-        self._entries = dict(trees.read(oid)) if oid else {}
+        self._oid = oid
+        self._count = trees.count(oid) if oid else 0
+        self._changes: dict[str, Entry | None] = {}
         self._open: dict[str, Draft] = {}
 
     def put(self, path: Path, entry: Entry) -> None:
         """Add or replace a file; raises HubError when a file or folder of that name is in the way."""
         name, *rest = path
-        existing = self._entries.get(name)
+        existing = self._get(name)
         if rest:
             if existing is not None and not existing.is_directory:
                 raise invalid(f"{name!r} is a file; nothing can be put below it")
-            self._entries.setdefault(name, Entry(""))
+            if existing is None:
+                self._set(name, Entry(""))
             self._subdirectory(name).put(tuple(rest), entry)
         elif existing is not None and existing.is_directory:
             raise invalid(f"{name!r} is a folder; delete it before a file takes its name")
         else:
-            self._entries[name] = entry
+            self._set(name, entry)
 
     def delete(self, path: Path, *, folder: bool) -> None:
         """Delete a file or a folder; raises HubError when there is none."""
-        try:
-            self._delete(path, folder)
-        except KeyError:
-            raise entry_not_found("/".join(path)) from None
+        if not self._delete(path, folder):
+            raise entry_not_found("/".join(path))
 
-    def _delete(self, path: Path, folder: bool) -> None:
+    def _delete(self, path: Path, folder: bool) -> bool:
+        """Whether there was such a file or folder."""
         name, *rest = path
-        if rest and self._entries[name].is_directory:
-            self._subdirectory(name)._delete(tuple(rest), folder)  # noqa: SLF001 -- the same class
-            if self._open[name].is_empty:
-                self._remove(name)
-        elif rest or self._entries[name].is_directory != folder:
-            raise KeyError(name)
-        else:
-            self._remove(name)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._entries
+        existing = self._get(name)
+        if existing is None or (existing.is_directory != folder and not rest):
+            return False
+        if rest:
+            below = self._subdirectory(name) if existing.is_directory else None
+            if below is None or not below._delete(tuple(rest), folder):  # noqa: SLF001 -- the same class
+                return False
+            if below._count:  # noqa: SLF001
+                return True
+        self._set(name, None)
+        self._open.pop(name, None)
+        return True
 
     def save(self) -> str:
-        """Keep the directory with all that was changed below; returns git's name for it."""
+        """Keep the directory with all that was changed below; returns its name."""
         for name, draft in self._open.items():
-            self._entries[name] = Entry(draft.save())
-        return self._trees.write(self._entries)
+            self._set(name, Entry(draft.save()))
+        return self._trees.write(self._oid, self._changes)
+
+    def _get(self, name: str) -> Entry | None:
+        if name in self._changes or self._oid is None:
+            return self._changes.get(name)
+        return self._trees.entry(self._oid, name)
+
+    def _set(self, name: str, entry: Entry | None) -> None:
+        self._count += (entry is not None) - (self._get(name) is not None)
+        self._changes[name] = entry
 
     def _subdirectory(self, name: str) -> Draft:
         if name not in self._open:
-            self._open[name] = Draft(self._trees, self._entries[name].oid or None)
+            entry = self._get(name)
+            self._open[name] = Draft(self._trees, (entry and entry.oid) or None)
         return self._open[name]
 
-    def _remove(self, name: str) -> None:
-        del self._entries[name]
-        self._open.pop(name, None)
+
+def _digit(name: str, depth: int) -> int:
+    return int(hashlib.sha256(name.encode()).hexdigest()[depth], 16)
+
+
+def _count(parts: list[tuple[str, int] | None]) -> int:
+    return sum(part[1] for part in parts if part)
 
 
 def _pointer(sha256: str, size: int) -> bytes:
@@ -186,17 +263,6 @@ def _object(kind: str, content: bytes) -> str:
     return hashlib.sha1(
         b"%b %d\0%b" % (kind.encode(), len(content), content), usedforsecurity=False
     ).hexdigest()
-
-
-def _tree_oid(entries: dict[str, Entry]) -> str:
-    def order(item: tuple[str, Entry]) -> bytes:
-        return item[0].encode() + (b"/" if item[1].is_directory else b"")
-
-    lines = (
-        b"%b %b\0%b" % (b"40000" if e.is_directory else b"100644", name.encode(), bytes.fromhex(e.oid))
-        for name, e in sorted(entries.items(), key=order)
-    )
-    return _object("tree", b"".join(lines))
 
 
 def commit_oid(content: str) -> str:

@@ -46,7 +46,7 @@ _TITLES: Final = {
 def install(blueprint: Blueprint | Quart) -> None:
     """Render every error of its handlers."""
     blueprint.register_error_handler(CollidiumError, _own)
-    blueprint.register_error_handler(HTTPException, _http)
+    blueprint.register_error_handler(HTTPException, of_http)
     blueprint.register_error_handler(Exception, _unexpected)
 
 
@@ -67,9 +67,10 @@ def in_words(error: CollidiumError) -> str:
     return AWAY if isinstance(error, Unreachable) else error.detail
 
 
-async def _http(error: HTTPException) -> Response:
-    headers = dict(error.get_headers())
-    return await _response(error.code or 500, error.name, error.description or "", headers=headers)
+async def of_http(error: HTTPException) -> Response:
+    """An error of Quart or werkzeug as a page."""
+    status, description = error.code or 500, error.description or ""
+    return await _response(status, error.name, description, headers=dict(error.get_headers()))
 
 
 async def _unexpected(error: Exception) -> Response:

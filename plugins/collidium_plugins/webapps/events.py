@@ -39,9 +39,10 @@ async def show() -> Response:
 
 
 async def _datasets() -> tuple[list[DatasetEntry], str]:
-    """The datasets to offer, or why the backend cannot list them."""
+    """The datasets to offer, and what is wrong with the list, if anything."""
     try:
-        return list((await context.backend().datasets(limit=_OFFERED)).items), ""
+        page = await context.backend().datasets(limit=_OFFERED)
+        return list(page.items), page.warning
     except CollidiumError as error:
         return [], in_words(error)
 

@@ -79,6 +79,8 @@ async def _ask() -> Overview:
     reasons = [
         in_words(part) for part in (tasks, datasets, models, *leaders) if isinstance(part, CollidiumError)
     ]
+    if isinstance(datasets, Page) and datasets.warning:
+        reasons.append(datasets.warning)
     return Overview(
         tasks=None if isinstance(tasks, CollidiumError) else tasks.items,
         leaders=[leader for leader in leaders if isinstance(leader, Leader)],

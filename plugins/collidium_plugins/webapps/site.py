@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Final
+from contextlib import suppress
+from typing import Final
 from urllib.parse import urlsplit
 
-from quart import Blueprint, Response, current_app
+from quart import Blueprint, Response, current_app, request
+from werkzeug.exceptions import HTTPException
 
-from collidium.errors import NotFound, Unavailable
+from collidium.api import browsers, problems
+from collidium.errors import Unavailable
 from collidium.settings import Settings
 from collidium_plugins.webapps import (
     api_reference,
@@ -42,6 +45,7 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
 def make_blueprints(settings: Settings, apart: Apart | None = None) -> Sequence[Blueprint]:
     """The pages, calling the server that they are mounted on, or that of ``apart``."""
     blueprints = {prefix: _blueprint(prefix, routes) for prefix, routes in PAGES.items()}
+    blueprints["/web"].app_errorhandler(HTTPException)(_elsewhere)
 
     @blueprints["/web"].while_app_serving
     async def serve() -> AsyncGenerator[None]:
@@ -56,16 +60,20 @@ def _blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
     blueprint = Blueprint(name, __name__, url_prefix=prefix, template_folder="templates")
     for number, (method, rule, handler) in enumerate(routes):
         blueprint.add_url_rule(rule, f"{handler.__name__}_{number}", handler, methods=[method])
-    if prefix != "/":
-        blueprint.add_url_rule("/<path:rest>", "nothing", _nothing)
     blueprint.before_request(forms.find_session)
     blueprint.after_request(protect)
     errors.install(blueprint)
     return blueprint
 
 
-async def _nothing(**_: Any) -> Response:
-    raise NotFound("there is no such page")
+async def _elsewhere(error: HTTPException) -> Response:
+    """An unknown address, or a wrong method: a page for browsers, a problem document for programs."""
+    if not browsers.wants_page():
+        return await problems.of_http(error)
+    if request.method in browsers.SAFE:
+        with suppress(Exception):  # the page does without
+            await forms.find_session()
+    return await protect(await errors.of_http(error))
 
 
 _FIXED: Final = {

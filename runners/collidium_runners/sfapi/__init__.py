@@ -18,7 +18,7 @@ from collidium_runners.sfapi.site import Site
 @hookimpl
 def collidium_runners(settings: Settings) -> list[Runner]:
     """The runner; raises ConfigurationError if it was chosen and lacks something."""
-    site = Site.from_settings(settings)
+    site = Site(settings)
     if settings.runner_name == SfapiRunner.name and (problems := site.problems()):
         raise ConfigurationError("; ".join(problems))
     return [SfapiRunner(site)]

@@ -94,22 +94,29 @@ class Connection:
     """Opens nothing before it is used; ``site`` is complete."""
 
     def __init__(self, site: Site) -> None:
-        self._site = site
+        settings = site.settings
+        self._directory = site.directory
+        self._name = settings.sfapi_machine
         self.client = Client(
-            site.client_id, site.key(), site.url, site.token_url, site.calls_per_second, site.call_seconds
+            settings.sfapi_client_id,
+            site.key(),
+            settings.sfapi_url.rstrip("/"),
+            settings.sfapi_token_url,
+            settings.sfapi_calls_per_second,
+            settings.sfapi_call_seconds,
         )
-        self.machine = Machine(self.client, site.machine, site.submit_seconds)
-        self.queue = Queue(self.client, site.machine)
+        self.machine = Machine(self.client, self._name, settings.sfapi_submit_seconds)
+        self.queue = Queue(self.client, self._name)
 
     def output(self, handle: Handle) -> Output:
         """The files of a job."""
-        source = self._site.directory / handle.request_id
-        return Output(self.client, self.machine, self._site.machine, source, handle.parts)
+        source = self._directory / handle.request_id
+        return Output(self.client, self.machine, self._name, source, handle.parts)
 
     async def stop(self, job_id: int) -> None:
         """Have a job end; nothing happens when there is none."""
         try:
-            answer = await self.client.delete(f"compute/jobs/{self._site.machine}/{job_id}")
+            answer = await self.client.delete(f"compute/jobs/{self._name}/{job_id}")
             answer.json()
         except BadAnswer as error:
             if error.status != NOT_FOUND:

@@ -1,11 +1,11 @@
-"""The validated settings of this runner."""
+"""The settings of this runner, validated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
-from typing import Final, Self
+from pathlib import PurePosixPath
+from typing import Final
 
 from collidium.contracts.runner import Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
@@ -22,49 +22,19 @@ _NOT_SET_UP: Final = "the platform is not set up for its batch system; its opera
 class Site:
     """A machine behind the API, and what jobs ask of it."""
 
-    url: str
-    token_url: str
-    client_id: str
-    key_file: Path | None
-    machine: str
-    #: Where jobs write, on the machine.
-    directory: PurePosixPath
-    allocation: Allocation
-    command: str
-    events_per_part: int
-    calls_per_second: float
-    #: How long one call may take, and how long it may take until a job is handed over.
-    call_seconds: float
-    submit_seconds: float
+    settings: Settings
 
-    @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        """Read the settings."""
-        return cls(
-            url=settings.sfapi_url.rstrip("/"),
-            token_url=settings.sfapi_token_url,
-            client_id=settings.sfapi_client_id,
-            key_file=settings.sfapi_key_file,
-            machine=settings.sfapi_machine,
-            directory=PurePosixPath(settings.sfapi_directory),
-            allocation=Allocation(
-                account=settings.sfapi_account,
-                qos=settings.sfapi_qos,
-                constraint=settings.sfapi_constraint,
-            ),
-            command=settings.pipeline_command,
-            events_per_part=settings.sfapi_events_per_part,
-            calls_per_second=settings.sfapi_calls_per_second,
-            call_seconds=settings.sfapi_call_seconds,
-            submit_seconds=settings.sfapi_submit_seconds,
-        )
+    @property
+    def directory(self) -> PurePosixPath:
+        """Where jobs write, on the machine."""
+        return PurePosixPath(self.settings.sfapi_directory)
 
     def problems(self) -> list[str]:
         """What is missing or wrong, a line each."""
         found = []
         if find_spec("sfapi_client") is None:
             found.append("the runner sfapi needs sfapi_client: pip install 'collidium[sfapi]'")
-        if not self.client_id:
+        if not self.settings.sfapi_client_id:
             found.append("PLATFORM_SFAPI_CLIENT_ID is not set")
         if not self.directory.is_absolute():
             found.append("PLATFORM_SFAPI_DIRECTORY is not set to an absolute path")
@@ -85,32 +55,36 @@ class Site:
 
         Raises ConfigurationError, which says nothing of what is in the file.
         """
-        if self.key_file is None:
+        key_file = self.settings.sfapi_key_file
+        if key_file is None:
             raise ConfigurationError("PLATFORM_SFAPI_KEY_FILE is not set")
         try:
-            if self.key_file.stat().st_mode & _OTHERS:
-                raise ConfigurationError(
-                    f"PLATFORM_SFAPI_KEY_FILE: others may read it: chmod 600 {self.key_file}"
-                )
-            text = self.key_file.read_text()
+            if key_file.stat().st_mode & _OTHERS:
+                raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: others may read it: chmod 600 {key_file}")
+            text = key_file.read_text()
         except OSError as error:
-            raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {self.key_file}: {error.strerror}") from None
+            raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {key_file}: {error.strerror}") from None
         except UnicodeDecodeError:
             text = ""
         if "PRIVATE KEY" not in text.partition(_BEGIN)[2].partition("\n")[0]:
-            raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {self.key_file} holds no private key as PEM")
+            raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {key_file} holds no private key as PEM")
         return text
 
     def split(self, job: Job) -> tuple[Part, ...]:
         """The parts of the job."""
-        return parts(job, self.events_per_part)
+        return parts(job, self.settings.sfapi_events_per_part)
 
     def script(self, job: Job, cut: tuple[Part, ...]) -> str:
         """The batch script; raises RunnerRefused for a job that cannot be written down."""
+        allocation = Allocation(
+            account=self.settings.sfapi_account,
+            qos=self.settings.sfapi_qos,
+            constraint=self.settings.sfapi_constraint,
+        )
         try:
-            return script(job, cut, self._pipeline(), self.directory, self.allocation)
+            return script(job, cut, self._pipeline(), self.directory, allocation)
         except ConfigurationError as error:
             raise RunnerUnavailable(_NOT_SET_UP) from error
 
     def _pipeline(self) -> PipelineCommand:
-        return PipelineCommand.parse(self.command)
+        return PipelineCommand.parse(self.settings.pipeline_command)

@@ -6,11 +6,9 @@ import getpass
 from typing import TYPE_CHECKING
 
 from collidium.hookspecs import hookimpl
-from collidium_runners.batch.script import Allocation
-from collidium_runners.command import PipelineCommand
 from collidium_runners.slurm.commands import CommandBackend
 from collidium_runners.slurm.rest import RestBackend, TokenFile
-from collidium_runners.slurm.runner import Plan, SlurmRunner
+from collidium_runners.slurm.runner import SlurmRunner
 
 if TYPE_CHECKING:
     from collidium.contracts.runner import Runner
@@ -23,23 +21,7 @@ __all__ = ["SlurmRunner", "collidium_runners"]
 @hookimpl
 def collidium_runners(settings: Settings) -> list[Runner]:
     """The Slurm runner; raises ConfigurationError for a command that cannot be filled in."""
-    allocation = Allocation(
-        partition=settings.slurm_partition,
-        account=settings.slurm_account,
-        qos=settings.slurm_qos,
-        constraint=settings.slurm_constraint,
-        cpus=settings.slurm_cpus_per_part,
-        parts_per_node=settings.slurm_parts_per_node,
-    )
-    plan = Plan(
-        PipelineCommand.parse(settings.pipeline_command),
-        (settings.slurm_directory or settings.data_dir / "slurm").absolute(),
-        allocation,
-        settings.slurm_events_per_part,
-        settings.slurm_maximum_parts,
-        directory_is_given=settings.slurm_directory is not None,
-    )
-    return [SlurmRunner(_backend(settings), plan)]
+    return [SlurmRunner(_backend(settings), settings)]
 
 
 def _backend(settings: Settings) -> SlurmBackend:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from collidium.contracts.runner import (
@@ -15,6 +14,7 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
+from collidium.settings import Settings
 from collidium_runners import outputs
 from collidium_runners.batch.runner import BatchRunner, Handle
 from collidium_runners.batch.script import Allocation, minutes, parts, script
@@ -27,35 +27,33 @@ from collidium_runners.slurm.folder import FolderState, RequestFolder
 ReportedTasks = dict[Handle, list[ReportedTask]]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The settings of jobs."""
-
-    command: PipelineCommand
-    #: An absolute path, the same on the server and on compute nodes.
-    directory: Path
-    allocation: Allocation
-    events_per_part: int
-    max_parts: int
-    #: Whether an operator set the directory, and so creates it; else it is created when needed.
-    directory_is_given: bool = False
-
-
 class SlurmRunner(BatchRunner):
     """Drives jobs through a :class:`~collidium_runners.slurm.backend.SlurmBackend`."""
 
     name = "slurm"
 
-    def __init__(self, backend: SlurmBackend, plan: Plan) -> None:
+    def __init__(self, backend: SlurmBackend, settings: Settings) -> None:
+        """Raises ConfigurationError for a pipeline command that cannot be filled in."""
         super().__init__()
         self._backend = backend
-        self._plan = plan
+        self._settings = settings
+        self._command = PipelineCommand.parse(settings.pipeline_command)
+        #: The same path on the server and on compute nodes.
+        self._directory = (settings.slurm_directory or settings.data_dir / "slurm").absolute()
+        self._allocation = Allocation(
+            partition=settings.slurm_partition,
+            account=settings.slurm_account,
+            qos=settings.slurm_qos,
+            constraint=settings.slurm_constraint,
+            cpus=settings.slurm_cpus_per_part,
+            parts_per_node=settings.slurm_parts_per_node,
+        )
 
     async def submit(self, job: Job) -> str:
         name = job_name(job.request_id)
         folder = self._folder(job.request_id)
         async with self.submitting(job.request_id):
-            cut = parts(job, self._plan.events_per_part, self._plan.max_parts)
+            cut = parts(job, self._settings.slurm_events_per_part, self._settings.slurm_maximum_parts)
             count, first = await asyncio.to_thread(folder.claim_parts, len(cut))
             job_id = None if first else await self._known(folder, name)
             if job_id is None:
@@ -63,15 +61,14 @@ class SlurmRunner(BatchRunner):
         return str(Handle(job_id, count, job.request_id))
 
     async def _submit(self, job: Job, count: int, folder: RequestFolder) -> int:
-        plan = self._plan
         # As it was cut when it was first submitted, whatever the settings are now.
         cut = parts(job, 1, count)
         submission = Submission(
             job_name(job.request_id),
-            script(job, cut, plan.command, plan.directory, plan.allocation),
+            script(job, cut, self._command, self._directory, self._allocation),
             count,
-            minutes(job, cut, plan.allocation.parts_per_node),
-            plan.allocation,
+            minutes(job, cut, self._allocation.parts_per_node),
+            self._allocation,
             folder.path,
         )
         try:
@@ -138,7 +135,7 @@ class SlurmRunner(BatchRunner):
     def _combine(
         self, seen: ReportedTasks, left: Mapping[Handle, FolderState]
     ) -> dict[Handle, JobStatus | RunnerError]:
-        per_node = self._plan.allocation.parts_per_node
+        per_node = self._allocation.parts_per_node
         nothing = FolderState(known=True)
         return {
             handle: combined_status(handle.parts, tasks, left.get(handle, nothing), per_node)
@@ -179,7 +176,8 @@ class SlurmRunner(BatchRunner):
         await self._backend.close()
 
     def _folder(self, request_id: str) -> RequestFolder:
-        return RequestFolder(self._plan.directory / request_id, self._plan.directory_is_given)
+        # An operator who sets the directory creates it; else it is created when needed.
+        return RequestFolder(self._directory / request_id, self._settings.slurm_directory is not None)
 
 
 def _by_handle(handles: Collection[Handle], tasks: Collection[ReportedTask]) -> ReportedTasks:

@@ -224,8 +224,8 @@ class SpooledJobs:
         return status
 
     def _forget_old_output(self) -> None:
-        """Delete expired output; the record of the job is kept."""
+        """Delete expired output; the record of the job is kept for longer."""
         for request_id in self._folders.with_output():
             entry = self.spool.find(request_id)
-            if entry and entry.status and self._clock() - entry.ended_at > self._limits.keep_seconds:
+            if entry is None or (entry.status and self._clock() - entry.ended_at > self._limits.keep_seconds):
                 self._folders.clear(request_id, keep_output=False)

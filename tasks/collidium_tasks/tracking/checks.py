@@ -61,7 +61,7 @@ def problems_of(events: Iterable[Event]) -> list[Problem]:
         unknown = np.flatnonzero(places == UNKNOWN)
         negative_hit.add(event, negative)
         unknown_hit.add(event, np.setdiff1d(unknown, negative, assume_unique=True))
-        repeated.add(event, _repeated(places, len(event.true_hit_id)))
+        repeated.add(event, _repeated(places, len(event.true_hit_id), len(places) - len(unknown)))
     findings = (negative_hit, unknown_hit, repeated, negative_track)
     return [finding.problem() for finding in findings if finding.count]
 
@@ -73,13 +73,13 @@ def _below(ids: npt.NDArray[np.integer], minimum: int) -> Rows:
     return np.flatnonzero(ids < minimum)
 
 
-def _repeated(places: npt.NDArray[np.int64], hits: int) -> Rows:
-    """Rows whose hit stands in an earlier row, in order."""
-    known = np.flatnonzero(places != UNKNOWN)
-    seen = np.zeros(hits, np.bool_)
-    seen[places[known]] = True
-    if np.count_nonzero(seen) == len(known):
+def _repeated(places: npt.NDArray[np.int64], hits: int, known: int) -> Rows:
+    """Rows whose hit is in an earlier row, in order; ``known`` rows have a hit."""
+    seen = np.zeros(hits + 1, np.bool_)  # the last is that of UNKNOWN
+    seen[places] = True
+    if np.count_nonzero(seen[:hits]) == known:
         return np.empty(0, np.intp)
-    order = known[np.argsort(places[known], kind="stable")]
+    rows = np.flatnonzero(places != UNKNOWN)
+    order = rows[np.argsort(places[rows], kind="stable")]
     again = places[order][1:] == places[order][:-1]
     return np.sort(order[1:][again])

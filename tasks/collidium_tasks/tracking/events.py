@@ -37,7 +37,21 @@ class Event:
     @property
     def same_hits(self) -> bool:
         """Whether the rows are the event's hits, all of them and in their order: the usual case."""
-        return np.array_equal(self.hit_id, self.true_hit_id)
+        return have_equal_ids(self.true_hit_id, self.hit_id)
+
+
+def have_equal_ids(known: Integers, ids: Integers) -> bool:
+    """``np.array_equal`` for ids of which the ``known`` are not negative: NumPy is slow to compare integers
+    of different types."""
+    if known.dtype.itemsize < ids.dtype.itemsize:
+        known = known.astype(f"{known.dtype.kind}{ids.dtype.itemsize}")
+    if known.dtype.kind == ids.dtype.kind or known.dtype.itemsize != ids.dtype.itemsize:
+        return np.array_equal(known, ids)
+    unsigned = f"u{known.dtype.itemsize}"
+    if not np.array_equal(known.view(unsigned), ids.view(unsigned)):
+        return False
+    signed = ids if ids.dtype.kind == "i" else known
+    return not len(signed) or int(signed.min()) >= 0
 
 
 def events_of(block: Block) -> Iterator[Event]:
@@ -131,34 +145,33 @@ def rows_of_hits(true_hit_id: Integers, hit_id: Integers) -> npt.NDArray[np.int6
 
     Ids of any width and sign, never through float. Ids of the truth are distinct and not negative.
     """
-    known = true_hit_id.astype(np.uint64)
-    # Negative ids become huge ones here; they are marked at the end.
-    wanted = hit_id.astype(np.uint64)
-    if not len(known) or not len(wanted):
-        return np.full(len(wanted), UNKNOWN, np.int64)
-    smallest, span = known.min(), int(known.max()) - int(known.min())
-    if span < 4 * len(known) + 1024:
-        places = _by_table(known - smallest, wanted - smallest, span)
-    else:
-        places = _by_search(known, wanted)
-    if hit_id.dtype.kind == "i":
-        places[hit_id < 0] = UNKNOWN
+    if not len(true_hit_id) or not len(hit_id):
+        return np.full(len(hit_id), UNKNOWN, np.int64)
+    lowest, highest = int(true_hit_id.min()), int(true_hit_id.max())
+    if lowest <= int(hit_id.min()) and int(hit_id.max()) <= highest:
+        return _places(true_hit_id, hit_id, lowest, highest - lowest)
+    possible = np.flatnonzero((hit_id >= lowest) & (hit_id <= highest))
+    places = np.full(len(hit_id), UNKNOWN, np.int64)
+    if len(possible):
+        places[possible] = _places(true_hit_id, hit_id[possible], lowest, highest - lowest)
     return places
 
 
-def _by_table(
-    known: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64], span: int
-) -> npt.NDArray[np.int64]:
-    """Look up ids that lie close together: one entry per possible id, and one for all others."""
-    table = np.full(span + 2, UNKNOWN, np.int64)
-    table[known] = np.arange(len(known))
-    return table[np.minimum(wanted, np.uint64(span + 1))]
+def _places(known: Integers, wanted: Integers, lowest: int, span: int) -> npt.NDArray[np.int64]:
+    """Look up ids between the lowest and the highest that is known."""
+    if span >= 4 * len(known) + 1024:
+        return _by_search(known.astype(np.uint64), wanted.astype(np.uint64))
+    offsets = (wanted - wanted.dtype.type(lowest)).astype(np.int64)
+    if len(known) == span + 1 and bool(np.all(known[1:] > known[:-1])):
+        return offsets
+    table = np.full(span + 1, UNKNOWN, np.int64)
+    table[known - known.dtype.type(lowest)] = np.arange(len(known))
+    return table[offsets]
 
 
 def _by_search(known: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     """Look up scattered ids in their sorted list."""
     order = np.argsort(known)
-    ranks = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
-    places = order[ranks]
+    places = order[np.searchsorted(known, wanted, sorter=order)]
     places[known[places] != wanted] = UNKNOWN
     return places

@@ -26,7 +26,7 @@ class Buffers:
 
 
 #: Label arrays are uint32 unless there are more labels than asked for.
-LabelArray = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
+LabelArray = npt.NDArray[np.uint32 | np.uint64]
 
 #: Odd multipliers close to 2^64 over the golden ratio and its powers, for multiplicative hashing
 #: (Knuth, The Art of Computer Programming, volume 3, section 6.4).
@@ -75,13 +75,15 @@ def _differences(
     unsigned: npt.NDArray[Any], smallest: int, largest: int, buffers: Buffers
 ) -> npt.NDArray[np.uint32]:
     """``unsigned - smallest``, and one more than the largest difference for what was -1."""
-    kind = unsigned.dtype.type
-    differences = buffers.array("differences", len(unsigned), kind)
-    np.subtract(unsigned, kind(smallest), out=differences)
-    np.minimum(differences, kind(largest - smallest + 1), out=differences)
-    if kind is np.uint32:
-        return differences
     labels = buffers.array("labels", len(unsigned), np.uint32)
+    if largest < 2**32 - 1:
+        # The low half of each id holds all of it, and of -1 still the largest number of all.
+        np.copyto(labels, unsigned, casting="unsafe")
+        np.subtract(labels, np.uint32(smallest), out=labels)
+        return np.minimum(labels, np.uint32(largest - smallest + 1), out=labels)
+    differences = buffers.array("differences", len(unsigned), np.uint64)
+    np.subtract(unsigned, np.uint64(smallest), out=differences)
+    np.minimum(differences, np.uint64(largest - smallest + 1), out=differences)
     np.copyto(labels, differences, casting="same_kind")
     return labels
 

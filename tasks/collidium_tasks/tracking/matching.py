@@ -8,15 +8,15 @@ The rule is that of the TrackML challenge (arXiv:1904.06778, section 4) with "at
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from collidium_tasks.tracking.events import Event, rows_of_hits
-from collidium_tasks.tracking.labels import Buffers, Labels, label_tracks
+from collidium_tasks.tracking.labels import Buffers, LabelArray, Labels, label_tracks
 
 Integers = npt.NDArray[np.int64]
+Lengths = npt.NDArray[np.int32]
 
 #: Hits of a particle that a track needs to have reconstructed it; all of them, if it has fewer.
 MIN_HITS = 3
@@ -29,9 +29,9 @@ class Matched:
     ``particle`` counts from 1, ``shared`` is the number of the track's hits that the particle owns.
     """
 
-    label: npt.NDArray[np.uint64]
+    label: LabelArray
     particle: Integers
-    shared: Integers
+    shared: Lengths
     correct: npt.NDArray[np.bool_]
 
 
@@ -61,13 +61,13 @@ class Matcher:
     def match(self, event: Event) -> EventCounts:
         """Count the tracks and particles of an event whose rows :mod:`.checks` found in order."""
         rows = None if event.same_hits else rows_of_hits(event.true_hit_id, event.hit_id)
-        particle = event.particle if rows is None else event.particle[rows]
+        particle = event.particle if rows is None else np.take(event.particle, rows)
         bits = len(event.particle_hits).bit_length()
         labels = label_tracks(event.track_id, _most_labels(len(particle), bits), self._buffers)
         runs = self._runs(labels, particle, bits)
         matched = _dominated(runs, event.particle_hits.astype(np.int64))
         found, total = self._weights(event, rows, particle, labels, matched)
-        track_labels = runs.label[runs.first_of_track]
+        track_labels = runs.label[runs.last_of_track]
         return EventCounts(
             event_id=event.event_id,
             tracks=len(track_labels),
@@ -78,24 +78,19 @@ class Matcher:
             high_pt_reconstructed=_reconstructed(event, matched),
             found_weight=found,
             total_weight=total,
-            track_ids=_sample(labels.track_ids(track_labels)),
+            track_ids=_sample(labels.track_ids(track_labels.astype(np.uint64))),
         )
 
     def _runs(self, labels: Labels, particle: npt.NDArray[np.uint32], bits: int) -> _Runs:
         """Sort the hits by track and particle and measure the runs of equal pairs."""
         kind = labels.of_hits.dtype.type
-        keys = self._buffers.array("keys", len(particle), kind)
+        keys: LabelArray = self._buffers.array("keys", len(particle), kind)
         np.left_shift(labels.of_hits, kind(bits), out=keys)
         np.bitwise_or(keys, particle, out=keys)
         keys.sort()
         # Unassigned hits have the largest label, so they stand at the end.
         keys = keys[: int(np.searchsorted(keys, kind(labels.count << bits)))]
-        if not len(keys):
-            return _Runs.none()
-        changes = self._buffers.array("changes", len(keys) - 1, np.bool_)
-        np.not_equal(keys[1:], keys[:-1], out=changes)
-        starts = np.append(0, np.flatnonzero(changes) + 1)
-        return _Runs.of(keys[starts].astype(np.uint64), starts, len(keys), bits)
+        return _Runs.of(keys, self._buffers.array("changes", len(keys), np.bool_), bits)
 
     def _weights(
         self,
@@ -132,31 +127,44 @@ class Matcher:
 class _Runs:
     """Hits shared by one track and one particle, sorted by label and particle; one entry for each pair."""
 
-    label: npt.NDArray[np.uint64]
-    particle: Integers
-    shared: Integers
-    #: The run with which each track begins, shape (tracks,).
-    first_of_track: Integers
+    label: LabelArray
+    particle: LabelArray
+    shared: Lengths
+    #: The run with which each track ends, shape (tracks,).
+    last_of_track: Integers
     #: Hits of the run's track.
-    track_size: Integers
+    track_size: Lengths
 
     @classmethod
-    def of(cls, keys: npt.NDArray[np.uint64], starts: Integers, hits: int, bits: int) -> _Runs:
-        label = keys >> np.uint64(bits)
-        first = np.append(0, np.flatnonzero(label[1:] != label[:-1]) + 1)
-        sizes = np.diff(starts[first], append=hits)
+    def of(cls, keys: LabelArray, changes: npt.NDArray[np.bool_], bits: int) -> _Runs:
+        """Of sorted keys; ``changes`` is memory, as long as they are."""
+        kind = keys.dtype.type
+        ends = _ends(keys, changes)
+        pairs = keys[ends]
+        label = pairs >> kind(bits)
+        last = _ends(label, changes[: len(label)])
         return cls(
             label=label,
-            particle=(keys & np.uint64(2**bits - 1)).astype(np.int64),
-            shared=np.diff(starts, append=hits),
-            first_of_track=first,
-            track_size=np.repeat(sizes, np.diff(first, append=len(keys))),
+            particle=pairs & kind((1 << bits) - 1),
+            shared=_lengths(ends),
+            last_of_track=last,
+            track_size=np.repeat(_lengths(ends[last]), _lengths(last)),
         )
 
-    @classmethod
-    def none(cls) -> _Runs:
-        empty: npt.NDArray[Any] = np.empty(0, np.int64)
-        return cls(empty.astype(np.uint64), empty, empty, empty, empty)
+
+def _ends(values: LabelArray, changes: npt.NDArray[np.bool_]) -> Integers:
+    """Where runs of equal values end: the place of the last of each."""
+    np.not_equal(values[1:], values[:-1], out=changes[:-1])
+    changes[-1:] = True
+    return np.flatnonzero(changes)
+
+
+def _lengths(ends: Integers) -> Lengths:
+    """The lengths of runs that follow each other, from where they end."""
+    lengths = np.empty(len(ends), np.int32)
+    lengths[:1] = ends[:1] + 1
+    np.subtract(ends[1:], ends[:-1], out=lengths[1:], casting="same_kind")
+    return lengths
 
 
 def _most_labels(hits: int, bits: int) -> int:
@@ -169,15 +177,25 @@ def _dominated(runs: _Runs, particle_hits: Integers) -> Matched:
 
     Where two own exactly half, the one that makes the track correct is taken, else the smaller.
     """
-    candidates = np.flatnonzero((2 * runs.shared >= runs.track_size) & (runs.particle > 0))
-    label, particle, shared = runs.label[candidates], runs.particle[candidates], runs.shared[candidates]
-    correct = 2 * shared >= particle_hits[particle - 1]
+    candidates = np.flatnonzero((runs.shared >= runs.track_size - runs.shared) & (runs.particle > 0))
     # At most two candidates share a track, and then they are neighbours, the smaller particle first.
+    label = runs.label[candidates]
     tied = np.flatnonzero(label[1:] == label[:-1])
-    second_wins = ~correct[tied] & correct[tied + 1]
-    keep = np.ones(len(label), np.bool_)
-    keep[np.where(second_wins, tied, tied + 1)] = False
-    return Matched(label[keep], particle[keep], shared[keep], correct[keep])
+    first, second = (_correct(runs, candidates[tied + number], particle_hits) for number in (0, 1))
+    candidates = np.delete(candidates, np.where(second & ~first, tied, tied + 1))
+    return Matched(
+        label=runs.label[candidates],
+        particle=runs.particle[candidates].astype(np.int64),
+        shared=runs.shared[candidates],
+        correct=_correct(runs, candidates, particle_hits),
+    )
+
+
+def _correct(runs: _Runs, candidates: Integers, particle_hits: Integers) -> npt.NDArray[np.bool_]:
+    """Whether some runs hold at least half the hits of their particle."""
+    owned = particle_hits[runs.particle[candidates] - 1]
+    correct: npt.NDArray[np.bool_] = 2 * runs.shared[candidates].astype(np.int64) >= owned
+    return correct
 
 
 def _reconstructed(event: Event, matched: Matched) -> int:

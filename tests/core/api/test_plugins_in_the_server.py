@@ -111,6 +111,8 @@ AROUND_SERVING = {
     "during": "@own.while_app_serving\nasync def serve():\n    raise OSError('no cable')\n    yield",
     "never": "@own.while_app_serving\nasync def serve():\n    if False:\n        yield",
     "leaves": "@own.before_app_serving\nasync def start():\n    raise SystemExit(3)",
+    "interrupts": "@own.before_app_serving\nasync def start():\n    raise KeyboardInterrupt",
+    "cancels": "@own.before_app_serving\nasync def start():\n    import asyncio as a; raise a.CancelledError",
     "stopping": "@own.while_app_serving\nasync def serve():\n    yield\n    raise OSError('cut')",
     "endless": "@own.while_app_serving\nasync def serve():\n    yield\n    yield",
     "after": "@own.after_app_serving\nasync def end():\n    raise OSError('cut')",
@@ -241,17 +243,18 @@ def test_what_fails_around_serving_stops_nobody(start_server: StartServer, tmp_p
     modules = {name: AROUND.format(name=name, around=around) for name, around in AROUND_SERVING.items()}
     install(site, "strangers", modules)
     server = start_server({"PYTHONPATH": str(site)})
-    unstarted = {"before", "in_thread", "during", "never", "leaves"}
+    unstarted = {"before", "in_thread", "during", "never", "leaves", "interrupts", "cancels"}
     for name in AROUND_SERVING:
         assert get(server, f"/{name}/").status_code == (503 if name in unstarted else 200), name
     failed = get(server, "/readyz").json()["plugins_failed"]
     assert len(failed) == len(unstarted)
     for name in unstarted:
-        assert any(line.startswith(f"plugin '{name}' of strangers: blueprint '/{name}'") for line in failed)
+        told = f"plugin '{name}' of strangers: the start of blueprint '/{name}': "
+        assert any(line.startswith(told) for line in failed)
     assert server.stop() == 0
     log = (server.directory / "server.log").read_text()
     for name in ("stopping", "endless", "after"):
-        assert f"plugin {name}: its blueprint did not end" in log
+        assert f"plugin {name} failed in the end of blueprint '/{name}'" in log
     assert "ended well" in (server.directory / "server.out").read_text()
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -21,8 +20,9 @@ from tests.waiting import eventually
 from collidium import plugins
 from collidium.demo.orders import LOCAL, MOCK, choose
 from collidium.errors import ConfigurationError
+from collidium.testing.fork_server import ForkedProcess, fork_server
 
-StartDemo = Callable[..., tuple[subprocess.Popen[bytes], Path, Path]]
+StartDemo = Callable[..., tuple[ForkedProcess, Path, Path]]
 
 SIMULATES_HERE = sys.platform == "linux" and all(map(find_spec, ("acts", "pythia8mc")))
 
@@ -129,7 +129,7 @@ def test_ended_half_way_it_ends_the_server(start_demo: StartDemo, tmp_path: Path
     process, told, _ = start_demo("--runner", "mock", "--data-dir", str(tmp_path / "kept"))
     # What comes after the start of the server.
     eventually(lambda: "Publishing" in told.read_text() or process.poll() is not None)
-    process.terminate()
+    process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 143, told.read_text()
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
@@ -142,15 +142,12 @@ def start_demo(isolated_environment: dict[str, str], scratch: Path, tmp_path: Pa
     told, shown = tmp_path / "told", tmp_path / "shown"
     with ExitStack() as ends:
 
-        def start(*options: str, **variables: str) -> tuple[subprocess.Popen[bytes], Path, Path]:
-            with told.open("w") as errors, shown.open("w") as output:
-                process = subprocess.Popen(
-                    [sys.executable, "-m", "collidium", "demo", *options],
-                    env=isolated_environment | variables,
-                    stdout=output,
-                    stderr=errors,
-                    start_new_session=True,
+        def start(*options: str, **variables: str) -> tuple[ForkedProcess, Path, Path]:
+            with told.open("wb") as errors, shown.open("wb") as output:
+                process = fork_server().start(
+                    ["demo", *options], isolated_environment | variables, tmp_path, output, errors
                 )
+                assert process is not None
             ends.callback(process.wait)
             ends.callback(_kill, process.pid)
             return process, told, shown

@@ -50,6 +50,7 @@ async def pid():
 @hookimpl
 def collidium_blueprints(settings):
     if (HERE / "deadly").exists():
+        (HERE / "once").exists() and (HERE / "deadly").unlink()
         os.kill(os.getpid(), 9)
     return [blueprint]
 """
@@ -59,9 +60,13 @@ StartServe = Callable[..., ServerProcess]
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    path = tmp_path / "site"
-    install(path, "gate", {"gate": GATE})
-    return path
+    return install_gate(tmp_path)
+
+
+def install_gate(directory: Path) -> Path:
+    site = directory / "site"
+    install(site, "gate", {"gate": GATE})
+    return site
 
 
 @pytest.fixture
@@ -84,6 +89,23 @@ def listens(server: ServerProcess) -> bool:
     host, port = server.base_url.removeprefix("http://").split(":")
     with socket.socket() as probe:
         return probe.connect_ex((host, int(port))) == 0
+
+
+def pids(server: ServerProcess, wanted: int) -> set[int]:
+    """The processes that answer, once there are so many."""
+    seen: set[int] = set()
+
+    def enough() -> bool:
+        seen.add(get(server, "/gate/pid").json()["pid"])
+        return len(seen) >= wanted
+
+    eventually(enough)
+    return seen
+
+
+def alive(pid: int) -> bool:
+    stat_file = Path(f"/proc/{pid}/stat")
+    return stat_file.exists() and stat_file.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
 # -- a fresh machine ---------------------------------------------------------------------------------
@@ -240,12 +262,20 @@ def test_a_part_that_is_not_installed(isolated_environment: dict[str, str], work
 # -- how it stops ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    [
+        (signal.SIGTERM, "2"),
+        (signal.SIGINT, "1"),
+        pytest.param(signal.SIGTERM, "1", marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, "2", marks=pytest.mark.long),
+    ],
+)
 def test_a_request_in_flight_is_finished(
     serve: StartServe, site: Path, workers: str, number: signal.Signals
 ) -> None:
     server = serve(PLATFORM_WORKERS=workers)
+    processes = pids(server, int(workers))
     with ThreadPoolExecutor() as pool:
         answer = pool.submit(get, server, "/gate/wait")
         eventually((site / "waiting").exists)
@@ -259,79 +289,88 @@ def test_a_request_in_flight_is_finished(
         (site / "open").touch()
         assert answer.result().json() == {"through": True}
     assert server.stop() == 0
+    assert not any(alive(pid) for pid in processes)
+    assert not list((server.data_dir / "metrics").glob("*"))
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(server.hub_url, trust_env=False)
 
 
 # -- several processes -------------------------------------------------------------------------------------
 
 
-def pids(server: ServerProcess, wanted: int) -> set[int]:
-    """The processes that answer, once there are so many."""
-    seen: set[int] = set()
-
-    def enough() -> bool:
-        seen.add(get(server, "/gate/pid").json()["pid"])
-        return len(seen) >= wanted
-
-    eventually(enough)
-    return seen
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the plugin that the two workers load."""
+    return install_gate(tmp_path_factory.mktemp("gate"))
 
 
-def alive(pid: int) -> bool:
-    stat_file = Path(f"/proc/{pid}/stat")
-    return stat_file.exists() and stat_file.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory, gate: Path) -> Iterator[ServerProcess]:
+    """A server of two workers, whichever they are; the last test kills it."""
+    variables = {"PYTHONPATH": str(gate), "PLATFORM_WORKERS": "2"}
+    with ServerProcess(tmp_path_factory.mktemp("pair"), env=variables) as server:
+        yield server
 
 
-def test_workers_share_the_port_and_one_that_dies_is_replaced(serve: StartServe) -> None:
-    server = serve(PLATFORM_WORKERS="2")
-    first, second = pids(server, 2)
-    os.kill(first, signal.SIGKILL)
-    eventually(lambda: not alive(first))
-    eventually(lambda: f"worker {first} ended with -9 and is replaced" in server.log())
-    assert first not in pids(server, 2)
-    statuses = {httpx.get(f"{server.hub_url}/api/models", trust_env=False).status_code for _ in range(20)}
-    assert statuses == {200}
-    assert server.stop() == 0
-    assert not alive(second)
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(server.hub_url, trust_env=False)
+def descendants(pid: int) -> list[int]:
+    children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return [found for child in children for found in (child, *descendants(child))]
 
 
-def test_a_failed_replacement_is_started_again(serve: StartServe, site: Path) -> None:
-    server = serve(PLATFORM_WORKERS="2")
-    first, second = pids(server, 2)
-    (site / "deadly").touch()
-    os.kill(first, signal.SIGKILL)
-    # Twice, each later than the one before: it is not given up, nor tried without a pause.
-    eventually(lambda: "before it was ready; the next is tried in 1 s" in server.log())
-    assert get(server, "/gate/pid").json()["pid"] == second
-    # Not even the last one ends the service.
-    os.kill(second, signal.SIGKILL)
-    eventually(lambda: f"worker {second} ended with -9 and is replaced" in server.log())
-    eventually(lambda: server.log().count("before it was ready; the next is tried in 0.5 s") >= 2)
-    (site / "deadly").unlink()
-    assert not pids(server, 2) & {first, second}
-    assert server.stop() == 0
-
-
-def test_workers_do_not_outlive_a_supervisor_that_is_killed(serve: StartServe) -> None:
-    server = serve(PLATFORM_WORKERS="2")
-    workers = pids(server, 2)
-    os.kill(server.pid, signal.SIGKILL)
-    eventually(lambda: not any(alive(pid) for pid in workers))
-    eventually(lambda: not listens(server))
-
-
-def test_every_worker_serves_the_metrics_of_all(serve: StartServe) -> None:
-    server = serve(PLATFORM_WORKERS="2")
-    answered = [get(server, "/gate/pid").json()["pid"] for _ in range(20)]
+def test_every_worker_serves_the_metrics_of_all(pair: ServerProcess) -> None:
+    answered = [get(pair, "/gate/pid").json()["pid"] for _ in range(20)]
     counted = 'collidium_http_requests_total{method="GET",route="/gate/pid",status="200"} '
-    metrics = get(server, "/metrics", headers={"X-Admin-Token": server.admin_token}).text
+    metrics = get(pair, "/metrics", headers={"X-Admin-Token": pair.admin_token}).text
     lines = [line for line in metrics.splitlines() if line.startswith(counted)]
     assert lines == [f"{counted}{len(answered)}.0"]
-    # Where they count together is held, and given back.
-    assert len(list((server.data_dir / "metrics").iterdir())) == 2
-    assert server.stop() == 0
-    assert list((server.data_dir / "metrics").iterdir()) == []
+    # The directory in which they count together is held.
+    assert len(list((pair.data_dir / "metrics").iterdir())) == 2
+
+
+def test_workers_share_the_ports(pair: ServerProcess) -> None:
+    assert len(pids(pair, 2)) == 2
+    statuses = {httpx.get(f"{pair.hub_url}/api/models", trust_env=False).status_code for _ in range(20)}
+    assert statuses == {200}
+
+
+def test_a_failed_replacement_is_started_again(pair: ServerProcess, gate: Path) -> None:
+    first, second = pids(pair, 2)
+    deadly = gate / "sitecustomize.py"
+    deadly.write_text("import os; os.kill(os.getpid(), 9)")
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: f"worker {first} ended with -9 and is replaced" in pair.log())
+    # Twice, each later than the one before: it is not given up, nor tried without a pause.
+    eventually(lambda: "before it was ready; the next is tried in 1 s" in pair.log())
+    assert get(pair, "/gate/pid").json()["pid"] == second
+    # Not even the last one ends the service.
+    os.kill(second, signal.SIGKILL)
+    eventually(lambda: f"worker {second} ended with -9 and is replaced" in pair.log())
+    eventually(lambda: pair.log().count("before it was ready; the next is tried in 0.5 s") >= 2)
+    deadly.unlink()
+    assert not pids(pair, 2) & {first, second}
+
+
+def test_nothing_outlives_a_supervisor_that_is_killed(pair: ServerProcess, gate: Path) -> None:
+    pids(pair, 2)
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(get, pair, "/gate/wait")
+        eventually((gate / "waiting").exists)
+        children = descendants(pair.pid)
+        assert len(children) >= 3  # the workers, and what multiprocessing starts
+        os.kill(pair.pid, signal.SIGKILL)
+        eventually(lambda: not any(map(alive, children)), 5)  # a second where nothing else runs
+        assert isinstance(answer.exception(), httpx.TransportError)
+    assert not listens(pair)
+    late = "import os; from collidium.runtime.subprocesses import end_with_parent as end; end(os.getpid())"
+    assert subprocess.run([sys.executable, "-c", late], check=False).returncode == -signal.SIGKILL
+
+
+def test_a_worker_killed_before_it_was_ready_is_replaced(serve: StartServe, site: Path) -> None:
+    (site / "deadly").touch()
+    (site / "once").touch()
+    server = serve(PLATFORM_WORKERS="2")
+    pids(server, 2)
+    assert "ended with -9 before it was ready; the next is tried in 0.5 s" in server.log()
 
 
 def test_start_removes_files_of_killed_processes_only(serve: StartServe, tmp_path: Path) -> None:

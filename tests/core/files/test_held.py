@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from collidium.files.held import HeldFile, held_directory, scratch_directory, sweep
+from collidium.files.held import HeldFile, delete_older, held_directory, scratch_directory, sweep
+from collidium.files.locks import locked
 from collidium.testing.processes import end_with_parent
 
 #: Holds a file and a directory until it is killed.
@@ -90,3 +92,14 @@ def test_what_cannot_be_deleted_is_left_for_a_later_sweep(tmp_path: Path) -> Non
     directory.unlink()
     assert sweep(tmp_path) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_old_files_are_deleted_unless_a_process_has_them(tmp_path: Path) -> None:
+    for name in ("old", "held", "young", "gone"):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1000, 3000 if name == "young" else 1000))
+    paths = sorted(tmp_path.iterdir())
+    (tmp_path / "gone").unlink()
+    with locked(tmp_path / "held"):
+        delete_older(paths, 2000)
+    assert {path.name for path in tmp_path.iterdir()} == {"held", "young"}

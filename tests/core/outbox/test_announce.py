@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography.fernet import Fernet
@@ -74,3 +74,21 @@ async def test_a_rolled_back_event_is_not_sent(connected: str) -> None:
         await fails_at_last()
     assert not await OutboxEvent.all()
     assert not await Delivery.all()
+
+
+async def test_pruning_deletes_what_is_over_and_old(connected: str) -> None:
+    """Of an event with a delivery that is pending still, only the other one; ids rise with time."""
+    now = datetime.now(UTC)
+    rows = [("delivered",), ("pending", "delivered"), ("given_up",), ("delivered",), ("delivered",)]
+    for number, states in enumerate(rows):
+        moment = now - timedelta(days=1 if number == 3 else 100)
+        event = await OutboxEvent.create(
+            id=f"evt_{number}", type="t", request_id=str(number), body="{}", created_at=moment
+        )
+        for state in states:
+            await Delivery.create(event=event, account_id=1, url=OURS, state=state, created_at=moment)
+    assert await outbox.prune(now - timedelta(days=90)) == 3
+    assert sorted(await OutboxEvent.all().values_list("id", flat=True)) == ["evt_1", "evt_3", "evt_4"]
+    assert await Delivery.all().count() == 3
+    assert await outbox.prune(now) == 2
+    assert await OutboxEvent.all().values_list("id", flat=True) == ["evt_1"]

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from collidium.contracts.executor import Limits
 from collidium.datasets import Dataset
+from collidium.scoring import workers
 from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
 from collidium_plugins.executor_processes import Processes
@@ -19,6 +20,9 @@ from collidium_plugins.executor_processes import Processes
 sys.path.append(str(Path(__file__).parent))
 
 import toy_task
+
+# Its workers are used again, as those of built-in tasks: that is ten times as fast.
+workers.OWN_PACKAGES.add("toy_task")
 
 LIMITS = Limits(memory_bytes=1024**3, seconds=60)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from collidium.errors import ConfigurationError, ScoringFailed, UnusableDataset
 from collidium.files.held import sweep
 from collidium.scoring.truth.files import MANIFEST, Truth
 from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.truth.tables import LONG_EVENTS, TableReader, TableWriter
 from collidium_plugins.executor_processes import Processes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -60,19 +62,20 @@ async def test_the_manifest_describes_the_truth(
     assert truth.rows("answers") == sum(SIZES)
     assert truth == Truth.open(truth.directory)
     truth.verify()
-    stored = pq.read_table(truth.paths["answers"])
+    with TableReader(truth.paths["answers"]) as answers:
+        stored = pa.concat_tables(answers.read(block.index) for block in truth.blocks)
     assert stored.column("item_id").to_pylist() == toy_task.items().column("item_id").to_pylist()
 
 
-async def test_blocks_are_row_groups_of_whole_events_over_the_range(
+async def test_blocks_are_of_whole_events_over_the_range(
     executor: Processes, dataset: Dataset, tmp_path: Path
 ) -> None:
     truth = await make(executor, dataset, tmp_path, block_rows=41)
     spans = [(block.events.start, block.events.stop, block.rows) for block in truth.blocks]
     assert spans == [(10, 11, 20), (11, 14, 38), (14, 16, 41), (16, 17, 33)]
-    with pq.ParquetFile(truth.paths["answers"]) as file:
+    with TableReader(truth.paths["answers"]) as answers:
         for block in truth.blocks:
-            events = np.asarray(file.read_row_group(block.index).column("event_id"))
+            events = np.asarray(answers.read(block.index).column("event_id"))
             assert len(events) == block.rows
             assert all(event in block.events for event in events.tolist())
 
@@ -183,6 +186,73 @@ async def test_what_was_changed_or_lost_is_noticed(
     path.unlink()
     with pytest.raises(ConfigurationError, match="not whole"):
         Truth.open(truth.directory)
+
+
+async def test_truth_in_another_form_is_not_read(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    truth = await make(executor, dataset, tmp_path, task=NoBaseline())
+    replace(truth, form="parquet").save()
+    with pytest.raises(ConfigurationError, match="form is parquet, not arrow-1: import it again"):
+        Truth.open(truth.directory)
+
+
+#: Tables of one event or two, as tasks may prepare them; what each block holds is stored in another way.
+LONG = np.repeat(np.array([7, 9], np.uint32), LONG_EVENTS)
+POSITIONS = np.tile(np.arange(LONG_EVENTS), 2)
+BLOCKS = [
+    {"events": LONG, "place": POSITIONS, "count": POSITIONS % 200, "weight": POSITIONS / 7},
+    {
+        "events": LONG[::-1][:1],
+        "place": np.array([2**40]),
+        "count": np.array([-1]),
+        "weight": np.array([0.5]),
+    },
+    {"events": LONG[:0], "place": LONG[:0], "count": LONG[:0], "weight": LONG[:0]},
+    {"events": LONG, "place": POSITIONS + 1, "count": POSITIONS * 1000, "weight": -POSITIONS / 7},
+]
+SCHEMA = pa.schema(
+    [
+        ("event_id", pa.uint32()),
+        ("place", pa.int64()),
+        ("count", pa.int32()),
+        ("weight", pa.float64()),
+        ("primary", pa.bool_()),
+        ("name", pa.string()),
+    ]
+)
+
+
+def tables_of_blocks() -> list[pa.Table]:
+    return [
+        pa.table(
+            [
+                *(block["events"], block["place"].astype(np.int64), block["count"].astype(np.int32)),
+                *(block["weight"].astype(np.float64), block["count"] > 3, block["count"].astype(str)),
+            ],
+            schema=SCHEMA,
+        )
+        for block in BLOCKS
+    ]
+
+
+async def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
+    writer = TableWriter(tmp_path / "table.arrow", SCHEMA)
+    for table in tables_of_blocks():
+        writer.write(table)
+    assert writer.finish().rows == 4 * LONG_EVENTS + 1
+    with TableReader(tmp_path / "table.arrow") as reader:
+        for number, table in enumerate(tables_of_blocks()):
+            assert reader.read(number) == table
+
+
+async def test_events_and_positions_take_no_room(tmp_path: Path) -> None:
+    """Hits of long events: two bytes for the particle of each, and next to nothing for all else."""
+    hits = {"event_id": LONG, "hit_id": POSITIONS, "particle": (POSITIONS * 7 % 1000).astype(np.uint32)}
+    writer = TableWriter(tmp_path / "hits.arrow", pa.table(hits).schema)
+    for _ in range(20):
+        writer.write(pa.table(hits))
+    assert writer.finish().bytes < 3 * 20 * len(LONG)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"task": "toy"}', "null"])

@@ -12,6 +12,7 @@ from tests.core.simulations import life
 from tests.core.simulations.conftest import GRANT, assert_sound, balance, ended
 from tests.core.simulations.filed import ENDED, Filed
 from tests.core.simulations.life import NAME, Life
+from tests.counts import LONG
 from tests.hub import HubServer, own_hub
 from tortoise.timezone import now
 
@@ -37,6 +38,11 @@ _FINISH = [
     "finish.after_commit",
 ]
 _CANCEL = ["cancel.before_commit", "cancel.found", "cancel.asked"]
+#: A request that fails, is cancelled or completes is finished alike: each of these by another one.
+_REFUNDS = [
+    Life(name, channel=channel, cancelled=channel == "jets")
+    for name, channel in zip(_FINISH, ["zee", "jets", "single_muon"] * 2, strict=True)
+]
 #: The job takes too long.
 _IMPATIENT = {"running_deadline_seconds": "0.05"}
 _HUB_AWAY = {"hub_url": "http://127.0.0.1:9/hub"}
@@ -44,7 +50,7 @@ _HUB_AWAY = {"hub_url": "http://127.0.0.1:9/hub"}
 #: Reached by jobs that are not over at once, or by what goes wrong.
 _SPECIAL = {*_CANCEL, "follow.before_commit", "give_up.stopped", "postpone.before_commit"}
 
-LIVES = [
+ALL_LIVES = [
     *(Life(name) for name in sorted(NAMES - _SPECIAL)),
     *(Life(name, channel="zee") for name in _FINISH),
     *(Life(name, channel="jets", cancelled=True) for name in [*_CANCEL, *_FINISH]),
@@ -55,6 +61,8 @@ LIVES = [
     *(Life(name, channel="jets") for name in ["submit.handed_over", "follow.before_commit"]),
     Life("postpone.before_commit", overrides=_HUB_AWAY),
 ]
+#: Without ``COLLIDIUM_TEST_LONG`` one at each failpoint: of refunds every other one.
+LIVES = ALL_LIVES if LONG else list({life.failpoint: life for life in [*ALL_LIVES, *_REFUNDS]}.values())
 
 
 def test_every_failpoint_is_survived_below() -> None:

@@ -13,7 +13,8 @@ from collidium.settings import Settings
 from collidium_plugins.acts_pipeline import PIPELINE
 from collidium_plugins.acts_pipeline.events import Particles
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED, SINGLE_MUON, Channel
-from collidium_plugins.acts_pipeline.generation.events import GenerationFailed, Generator, Pythia
+from collidium_plugins.acts_pipeline.generation.events import Generator
+from collidium_plugins.acts_pipeline.generation.pythia import GenerationFailed, Pythia
 from collidium_plugins.acts_pipeline.generation.record import heavy_flavour
 
 #: What a channel's events have among their decayed particles, or among their final ones.

@@ -12,8 +12,9 @@ pytest.importorskip("pythia8mc")
 from collidium_plugins.acts_pipeline import files
 from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
-from collidium_plugins.acts_pipeline.generation.events import Generator, Pythia
+from collidium_plugins.acts_pipeline.generation.events import Generator
 from collidium_plugins.acts_pipeline.generation.pileup import Pool, collisions
+from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 
 EVENTS = range(4)
 PILEUP = 6

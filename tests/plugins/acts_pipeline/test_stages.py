@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.counts import LONG
 
 pytest.importorskip("pythia8mc")
 pytest.importorskip("acts")
@@ -30,7 +31,7 @@ FULL_DISK = 4_096
 
 
 def arguments(work: Path, **changes: object) -> list[str]:
-    values = {"channel": "ttbar", "events": 4, "pileup": 0, "seed": 7, "work": work} | changes
+    values = {"channel": "single_muon", "events": 4, "pileup": 0, "seed": 7, "work": work} | changes
     return [word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
@@ -45,10 +46,13 @@ def run(stage: str, options: Sequence[str], **settings: object) -> tuple[int, st
     return process.returncode, output, errors
 
 
-def simulate(work: Path, **changes: object) -> dict[str, pa.Table]:
-    """All stages; the tables."""
+def simulate(work: Path, events: int, first_event: int, processes: int) -> dict[str, pa.Table]:
+    """All stages of top quark pairs in some pileup; the tables."""
     for stage in STAGES:
-        code, _, errors = run(stage, arguments(work, **changes))
+        # Pythia's start with pileup is most of what all stages take, in each process.
+        used = processes if LONG or stage != "generate" else 1
+        options = {"events": events, "first_event": first_event, "processes": used}
+        code, _, errors = run(stage, arguments(work, channel="ttbar", pileup=3, **options))
         assert code == 0, errors
     return {name: pq.read_table(sorted((work / TABLES).glob(f"{name}-*.parquet"))) for name in SCHEMAS}
 
@@ -57,7 +61,7 @@ def simulate(work: Path, **changes: object) -> dict[str, pa.Table]:
 def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, pa.Table]]:
     """Events 0 to 2 with some pileup, by one process."""
     work = tmp_path_factory.mktemp("three")
-    return work, simulate(work, events=3, pileup=3)
+    return work, simulate(work, events=3, first_event=0, processes=1)
 
 
 def test_the_tables_are_those_of_the_hosted_format(three: tuple[Path, dict[str, pa.Table]]) -> None:
@@ -98,16 +102,16 @@ def test_jets_are_those_that_the_command_makes(three: tuple[Path, dict[str, pa.T
     assert tables["jets"].equals(jets(tables["calo_hits"], tables["particles"]))
 
 
-def test_events_are_the_same_whatever_their_number_chunks_and_processes(
+def test_events_depend_on_no_chunk_and_no_process(
     three: tuple[Path, dict[str, pa.Table]], tmp_path: Path
 ) -> None:
     _, tables = three
-    alone = simulate(tmp_path, events=2, pileup=3, first_event=1, processes=2)
+    alone = simulate(tmp_path, events=2, first_event=1, processes=2)
     for name, table in tables.items():
         assert alone[name].equals(table.slice(1)), name
 
 
-def test_progress_is_told_and_what_is_finished_is_not_made_again(tmp_path: Path) -> None:
+def test_finished_chunks_are_not_made_again(tmp_path: Path) -> None:
     code, output, _ = run("generate", arguments(tmp_path))
     lines = output.splitlines()
     assert code == 0
@@ -127,15 +131,15 @@ def test_progress_is_told_and_what_is_finished_is_not_made_again(tmp_path: Path)
         ({"channel": "dihiggs"}, "Pythia has no process gg → HH"),
         ({"channel": "nothing"}, "'nothing' is not a channel; there are ttbar, ggf"),
         ({"channel": "../../etc"}, "is not a channel"),
-        ({"events": 0}, "'0' is not a whole number from 1"),
-        ({"events": "1e3"}, "'1e3' is not a whole number"),
-        ({"events": -5}, "is not a whole number"),
-        ({"events": 2**40}, "is not a whole number"),
-        ({"pileup": -1}, "is not a whole number from 0 to 1000"),
-        ({"seed": 2**31}, "is not a whole number"),
-        ({"processes": 0}, "is not a whole number from 1 to 256"),
+        ({"events": 0}, "0 is not in the range 1<=x<="),
+        ({"events": "1e3"}, "'1e3' is not a valid integer"),
+        ({"events": -5}, "is not in the range"),
+        ({"events": 2**40}, "is not in the range"),
+        ({"pileup": -1}, "is not in the range 0<=x<=1000"),
+        ({"seed": 2**31}, "is not in the range"),
+        ({"processes": 0}, "is not in the range 1<=x<=256"),
         ({"first_event": 2**32 - 2}, "event ids end at 4294967295"),
-        ({"wrok": "x"}, "unrecognized arguments"),
+        ({"wrok": "x"}, "No such option"),
     ],
 )
 def test_wrong_arguments_are_refused(tmp_path: Path, changes: dict[str, object], message: str) -> None:
@@ -146,7 +150,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path, changes: dict[str, object],
 
 def test_a_stage_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     code, _, errors = run("generate_", arguments(tmp_path))
-    assert (code, "invalid choice: 'generate_'" in errors) == (2, True)
+    assert (code, "'generate_' is not one of" in errors) == (2, True)
 
 
 def test_a_stage_wants_the_one_before(tmp_path: Path) -> None:
@@ -162,15 +166,16 @@ def test_the_work_of_another_order_is_left_alone(tmp_path: Path) -> None:
         assert (code, "belongs to another order" in errors) == (1, True)
 
 
-def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (FULL_DISK, FULL_DISK))
 
-    code, _, errors = run("generate", arguments(tmp_path), preexec_fn=limited)
+    options = arguments(tmp_path, channel="ttbar")
+    code, _, errors = run("generate", options, preexec_fn=limited)
     assert code == 1
     assert errors.startswith("error: the disk is full")
     assert [path.name for path in (tmp_path / "generated").iterdir()] == ["order.json"]
-    assert run("generate", arguments(tmp_path))[0] == 0
+    assert run("generate", options)[0] == 0
 
 
 def test_the_message_of_a_full_disk() -> None:
@@ -182,7 +187,9 @@ def test_the_message_of_a_full_disk() -> None:
 @pytest.fixture
 def under_way(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A stage with two workers that has made its first chunks and has many more to make."""
-    with start("generate", arguments(tmp_path, events=1000, processes=2), start_new_session=True) as process:
+    with start(
+        "generate", arguments(tmp_path, channel="ttbar", events=1000, processes=2), start_new_session=True
+    ) as process:
         assert process.stdout is not None
         while not (line := process.stdout.readline()).startswith("collidium-progress ") or " 0 " in line:
             assert line, "the stage ended"
@@ -205,7 +212,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_an_interrupt_stops_the_workers_and_keeps_whole_chunks(
+def test_an_interrupt_keeps_whole_chunks(
     under_way: subprocess.Popen[str], tmp_path: Path, number: int, code: int
 ) -> None:
     workers = workers_of(under_way.pid)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from docs.web_pictures import Furnished, furnish
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
+from tests.counts import LONG
 
 from collidium.testing.browser import Watch, keyboard_gaps, layout_shift, overflow, serious_findings, sign_in
 from collidium.testing.server import ServerProcess
@@ -12,9 +15,15 @@ from collidium.testing.server import ServerProcess
 #: A server of its own.
 WEB_ENVIRONMENT: dict[str, str] = {}
 
-PHONE = {"width": 360, "height": 740}
-LAPTOP = {"width": 1280, "height": 800}
-PAPER = {"width": 794, "height": 1123}
+Theme = Literal["light", "dark"]
+
+PHONE: ViewportSize = {"width": 360, "height": 740}
+LAPTOP: ViewportSize = {"width": 1280, "height": 800}
+PAPER: ViewportSize = {"width": 794, "height": 1123}
+#: Each window and each theme once, or all of their pairs.
+LOOKS: list[tuple[ViewportSize, Theme]] = [(PHONE, "light"), (LAPTOP, "dark")]
+if LONG:
+    LOOKS += [(PHONE, "dark"), (LAPTOP, "light")]
 
 #: Addresses for everybody; what stands in braces is the furnished server's.
 PUBLIC = (
@@ -60,12 +69,11 @@ def shown(request: pytest.FixtureRequest, page: Page, watch: Watch, furnished: F
 
 def test_a_page_is_for_everybody(shown: Page) -> None:
     assert layout_shift(shown) < 0.1
-    for window in (PHONE, LAPTOP):
+    for window, theme in LOOKS:
         shown.set_viewport_size(window)
         assert overflow(shown) == 0, window
-        for theme in ("light", "dark"):
-            shown.emulate_media(color_scheme=theme, reduced_motion="reduce")
-            assert serious_findings(shown) == [], (window, theme)
+        shown.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        assert serious_findings(shown) == [], (window, theme)
     assert keyboard_gaps(shown) == []
     shown.set_viewport_size(PAPER)
     shown.emulate_media(media="print", color_scheme="dark")

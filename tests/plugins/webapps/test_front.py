@@ -71,3 +71,15 @@ def test_models_are_not_shown_without_the_hub_and_the_page_says_so(web: ServerPr
 async def test_a_part_that_does_not_come_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front_page, "PATIENCE_SECONDS", 0.01)
     assert isinstance(await front_page._or_error(asyncio.Event().wait()), Unavailable)
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/v1/nothing", "/leaderboard/a/b/c", "/web/nothing"])
+def test_unknown_address_is_a_page_for_browsers_alone(web: ServerProcess, path: str) -> None:
+    with httpx.Client(base_url=web.base_url, trust_env=False) as client:
+        page = client.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+        answer = client.get(path)
+    assert (page.status_code, answer.status_code) == (404, 404)
+    assert "There is nothing here" in page.text
+    assert 'href="/"' in page.text
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    assert answer.json()["status"] == 404

@@ -353,7 +353,7 @@ def test_a_form_with_a_file_needs_the_secret_too(
 
 def test_the_way_out_is_no_link(visitor: Visitor, token: Callable[[str], str]) -> None:
     visitor.sign_in(token("worth"))
-    assert visitor.get("/web/sign-out").status_code == 404
+    assert visitor.get("/web/sign-out").status_code == 405
     assert visitor.is_signed_in
 
 

@@ -13,7 +13,9 @@ class Visitor(httpx.Client):
     """Somebody's browser: it keeps cookies, and shows what it is given."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(base_url=address, timeout=60, trust_env=False)
+        super().__init__(
+            base_url=address, timeout=60, trust_env=False, headers={"Accept": "text/html,*/*;q=0.8"}
+        )
 
     @property
     def origin(self) -> str:

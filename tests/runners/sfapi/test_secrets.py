@@ -152,7 +152,7 @@ async def test_a_library_that_is_missing_is_named(
     api: Superfacility, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sfapi_client", None)
-    runner = SfapiRunner(Site.from_settings(configured(api)))
+    runner = SfapiRunner(Site(configured(api)))
     with unavailable("not set up", operators=r"pip install collidium\[sfapi\]"):
         await runner.submit(job())
 

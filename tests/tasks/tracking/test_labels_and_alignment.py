@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.counts import LONG
 
 from collidium.contracts.task import Block, EventRange
-from collidium_tasks.tracking.events import UNKNOWN, rows_of_hits
+from collidium_tasks.tracking.events import UNKNOWN, have_equal_ids, rows_of_hits
 from collidium_tasks.tracking.labels import Buffers, label_tracks
 
 from .blocks import TASK
@@ -56,6 +56,17 @@ def test_hits_are_found_where_they_stand(known: list[int], wanted: list[int]) ->
     places = rows_of_hits(np.array(known, np.uint64), np.array(wanted, np.int64))
     expected = [known.index(hit) if hit in known else UNKNOWN for hit in wanted]
     assert places.tolist() == expected
+
+
+@pytest.mark.parametrize("known", [np.int32, np.uint32, np.uint64])
+@pytest.mark.parametrize("kind", [np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+def test_hits_of_other_types_are_compared_by_value(known: type, kind: type) -> None:
+    hits = np.arange(1000)
+    assert have_equal_ids(hits.astype(known), hits.astype(kind))
+    assert not have_equal_ids(hits.astype(known), hits[::-1].astype(kind))
+    assert not have_equal_ids(hits.astype(known), hits[1:].astype(kind))
+    largest = np.array([np.iinfo(known).max], known)
+    assert have_equal_ids(largest, largest.astype(kind)) == (int(largest.astype(kind)[0]) == int(largest[0]))
 
 
 def test_scattered_ids_in_a_small_event_take_little_memory() -> None:

@@ -51,8 +51,6 @@ def or_broken(label: str, make: Maker) -> Maker:
         try:
             return make()
         except Exception as error:
-            from collidium_tui.screens import BrokenScreen
-
             return BrokenScreen(label, error)
 
     return made

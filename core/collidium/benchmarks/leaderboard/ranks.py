@@ -138,6 +138,8 @@ async def places(
     it has one. Raises UnknownCursor.
     """
     after = Cursor.decode(cursor) if cursor else None
+    if edition.truth_version is None:
+        return [], None
     query = ranked(edition).filter(**selection.conditions)
     if after is not None:
         query = query.filter(

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import CREDITS, TIME, Command, json_option, key_option
+from collidium.cli.options import CREDITS, TIME, json_option, key_option
 from collidium.cli.output import cell, note, print_items, print_json, show_message
 
 if TYPE_CHECKING:
     from collidium.client import Refunds
 
 
-def yes_option(command: Command) -> Command:
-    """Add ``--yes`` to a command that asks first."""
-    return click.option("--yes", is_flag=True, help="Do not ask first.")(command)
+yes_option = click.option("--yes", is_flag=True, help="Do not ask first.")
 
 
 def ask(question: str, *, yes: bool) -> None:

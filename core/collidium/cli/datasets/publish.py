@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -104,6 +103,8 @@ def _withholding(withheld: EventRange | None, truth_output: Path | None) -> With
 
 
 def _run(publication: Publication, endpoint: str | None) -> Published:
+    import asyncio
+
     from collidium.datasets.publishing.publication import publish
     from collidium.hub.client import Hub
     from collidium.hub.sources import find_hub

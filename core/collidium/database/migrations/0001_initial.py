@@ -221,6 +221,7 @@ class Migration(migrations.Migration):
             indexes=[
                 Index(fields=["state", "next_attempt_at", "id"]),
                 Index(fields=["account_id", "id"]),
+                Index(fields=["event_id"]),
                 Index(fields=["state", "account_id", "host", "next_attempt_at", "id"]),
             ],
         ),

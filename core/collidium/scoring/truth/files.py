@@ -1,8 +1,7 @@
 """Truth as the server keeps it: made once from a dataset, cut into blocks of whole events, described by a
 manifest, never served.
 
-A directory holds ``manifest.json`` and one parquet file for each truth table. Row group ``i`` of every
-table holds the events of block ``i``.
+A directory holds ``manifest.json`` and one file for each truth table (:mod:`.tables`).
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ from collidium.errors import ConfigurationError
 from collidium.scoring.blocks import TruthBlock
 
 MANIFEST: Final = "manifest.json"
+#: How tables are stored; truth in another form is imported again.
+FORM: Final = "arrow-1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Truth:
     created_at: str
     #: What the task's baseline scores; empty where it has none.
     floors: Mapping[str, float]
+    form: str = FORM
 
     @classmethod
     def open(cls, directory: Path) -> Truth:
@@ -97,6 +99,8 @@ class Truth:
 
     @classmethod
     def _from_manifest(cls, directory: Path, manifest: Mapping[str, Any]) -> Truth:
+        if manifest["form"] != FORM:
+            raise ValueError(f"its form is {manifest['form']}, not {FORM}: import it again")
         read = {
             "directory": directory,
             "events": EventRange(**manifest["events"]),
@@ -111,7 +115,7 @@ class Truth:
 
 def table_path(directory: Path, table: str) -> Path:
     """The file of a truth table."""
-    return directory / f"{table}.parquet"
+    return directory / f"{table}.arrow"
 
 
 def file_sha256(path: Path) -> str:

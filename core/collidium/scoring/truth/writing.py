@@ -1,8 +1,7 @@
-"""Writes truth tables: row groups of whole events, the same events in every table, fast to decode."""
+"""Writes truth tables: blocks of whole events, the same events in every table."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -11,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange, UnusableTruth
 from collidium.scoring.blocks import TruthBlock
 from collidium.scoring.content import as_numpy, rows_below
-from collidium.scoring.truth.files import TruthTable, file_sha256, table_path
+from collidium.scoring.truth.files import TruthTable, table_path
+from collidium.scoring.truth.tables import TableWriter
 
 #: Rows of a block, unless one event has more. Its tables then fit into a processor's cache, nearly.
 BLOCK_ROWS: Final = 1024**2
@@ -31,7 +30,7 @@ class TruthWriter:
         self._block_rows = block_rows
         self._start, self._stop = events.start, events.stop
         self._waiting: dict[str, list[pa.Table]] = {}
-        self._files: dict[str, _TableFile] = {}
+        self._files: dict[str, TableWriter] = {}
         self.blocks: list[TruthBlock] = []
 
     def __enter__(self) -> TruthWriter:
@@ -50,7 +49,7 @@ class TruthWriter:
         for name, table in tables.items():
             _check(name, table, events)
             if name not in self._files:
-                self._files[name] = _TableFile(table_path(self._directory, name), table.schema)
+                self._files[name] = TableWriter(table_path(self._directory, name), table.schema)
             self._waiting.setdefault(name, []).append(table.cast(self._files[name].schema))
         if sum(table.num_rows for table in self._waiting[self._rows_of]) > self._block_rows:
             self._flush(complete_below=events.stop, everything=False)
@@ -104,51 +103,3 @@ def _check(name: str, table: pa.Table, events: EventRange) -> None:
     ids = as_numpy(table.column("event_id"))
     if len(ids) and (np.any(ids[1:] < ids[:-1]) or ids[0] < events.start or ids[-1] >= events.stop):
         raise UnusableTruth(f"truth table {name!r} is not sorted by event, or has other events than {events}")
-
-
-class _TableFile:
-    """One truth table on its way to the disk."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self.path = path
-        self.schema = schema.remove_metadata()
-        self._rows = 0
-        self._hashes = {name: hashlib.sha256() for name in schema.names}
-        # Measured: integers unpack fastest from deltas, an event's id, repeated, from a dictionary; both
-        # without compression, which costs more time than it saves space on top of them.
-        integers = [field.name for field in schema if pa.types.is_integer(field.type)]
-        self._writer = pq.ParquetWriter(
-            path,
-            self.schema,
-            compression="none",
-            use_dictionary=["event_id"],  # type: ignore[arg-type]  # the stubs know booleans only
-            column_encoding={name: "DELTA_BINARY_PACKED" for name in integers if name != "event_id"},
-            write_statistics=["event_id"],
-        )
-
-    def write(self, table: pa.Table) -> None:
-        """Write one row group, also an empty one: its number is that of the block."""
-        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
-        self._rows += table.num_rows
-        for name, digest in self._hashes.items():
-            digest.update(_bytes(table.column(name)))
-
-    def close(self) -> None:
-        self._writer.close()
-
-    def finish(self) -> TruthTable:
-        self.close()
-        return TruthTable(file_sha256(self.path), self._rows, self.path.stat().st_size)
-
-    def content_hash(self) -> str:
-        columns = [(name, str(self.schema.field(name).type)) for name in self.schema.names]
-        return hashlib.sha256(
-            repr([(*column, self._hashes[column[0]].hexdigest()) for column in columns]).encode()
-        ).hexdigest()
-
-
-def _bytes(column: pa.ChunkedArray[Any]) -> bytes:
-    """The values of a column as bytes, equal however it lies in memory."""
-    if pa.types.is_primitive(column.type):
-        return np.asarray(column).tobytes()
-    return repr(column.to_pylist()).encode()

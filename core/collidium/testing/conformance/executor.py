@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
+from collidium.contracts.executor import CallFailed, Executor, Limits, Opaque, OverLimit, WorkerDied
 from collidium.testing.conformance.promise import check_close, check_name, promise, refuses
 
 _MEBIBYTE = 1024**2
@@ -62,15 +63,22 @@ async def _check_results(executor: Executor) -> None:
     items = list(range(20))
     promise(await _collect(executor, _square, items) == [i * i for i in items], "results in the items' order")
     promise(await _collect(executor, _square, []) == [], "no items must give no results")
+    promise(await _collect(executor, _echo, [b"x"]) == [b"x"], "Opaque results must arrive")
     pids = await _collect(executor, _process_id, [0, 1])
     promise(os.getpid() not in pids, "functions must run outside the caller's process")
+    fresh = [pid async for pid in executor.map(_process_id, [0, 1, 2], _GENEROUS, fresh=True)]
+    promise(len(set(fresh)) == len(fresh), "each fresh call must have a process of its own")
 
 
 async def _check_errors(executor: Executor) -> None:
-    with refuses(ZeroDivisionError, "a function that raises ZeroDivisionError"):
+    with refuses(CallFailed, "a function that raises an error which its caller does not expect"):
         await _collect(executor, _divide, [1, 0, 1])
-    with refuses(WithFields, "a function that raises an error with fields"):
-        await _collect(executor, _raise_with_fields, [1])
+    for expected in (WithFields, Exception):
+        with refuses(WithFields, "a function that raises an error with fields"):
+            async for _ in executor.map(_raise_with_fields, [1], _GENEROUS, raises=(expected,)):
+                pass
+    with refuses(CallFailed, "a result of another type than annotated"):
+        await _collect(executor, _lie, [None])
 
 
 async def _check_time_limit(executor: Executor) -> None:
@@ -136,6 +144,14 @@ class WithFields(Exception):
 
 def _square(number: int) -> int:
     return number * number
+
+
+def _echo(data: bytes) -> Opaque:
+    return Opaque(data)
+
+
+def _lie(_: None) -> int:
+    return Path("/")  # type: ignore[return-value]  # on purpose
 
 
 def _process_id(_: int) -> int:

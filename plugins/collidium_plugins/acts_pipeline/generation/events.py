@@ -2,80 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pythia8mc
 
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
 from collidium_plugins.acts_pipeline.generation import pileup
-from collidium_plugins.acts_pipeline.generation.channels import (
-    CHANNELS,
-    ENERGY,
-    SINGLE_MUON,
-    TRACKER_LENGTH,
-    TRACKER_RADIUS,
-    Channel,
-)
+from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, SINGLE_MUON
 from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Places, Pool
-from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, everything, interaction
-from collidium_plugins.acts_pipeline.order import StageFailed
-
-#: Pythia fails on an event now and then, and continues with the same random numbers.
-_ATTEMPTS: Final = 100
-
-
-class GenerationFailed(StageFailed):
-    """Pythia cannot generate an event."""
-
-
-class Pythia:
-    """One Pythia for one channel, seeded for every interaction.
-
-    Initialisation draws random numbers too, for the largest cross sections; it always starts from the same
-    seed, so that any two instances are equal.
-    """
-
-    def __init__(self, channel: Channel) -> None:
-        """Set up: a quarter of a second, for minimum bias some; raises GenerationFailed."""
-        self._pythia = pythia8mc.Pythia("", False)
-        for setting in (
-            "Print:quiet = on",
-            "Beams:idA = 2212",
-            "Beams:idB = 2212",
-            f"Beams:eCM = {ENERGY}",
-            # K0S and hyperons decay in the generator where the tracker is; beyond, the calorimeters get them.
-            "ParticleDecays:limitCylinder = on",
-            f"ParticleDecays:xyMax = {TRACKER_RADIUS}",
-            f"ParticleDecays:zMax = {TRACKER_LENGTH}",
-            "Random:setSeed = on",
-            "Random:seed = 1",
-            *channel.settings,
-            *([f"SLHA:file = {channel.spectrum}"] if channel.spectrum else []),
-        ):
-            if not self._pythia.readString(setting):
-                raise GenerationFailed(f"Pythia rejects the setting {setting!r}")
-        if not self._pythia.init():
-            raise GenerationFailed(f"Pythia cannot be set up for {channel.title}")
-
-    def generate(self, seed: tuple[int, int], keeps: Callable[[Any], bool]) -> Interaction:
-        """The interaction of a seed (:func:`seeds.for_pythia`), of final particles those that it ``keeps``.
-
-        Raises GenerationFailed if Pythia fails repeatedly.
-        """
-        pythia = self._pythia
-        start, arithmetic = seed
-        pythia.rndm.init(start)
-        state = pythia.rndm.getState()
-        state.c = arithmetic / 2**24
-        pythia.rndm.setState(state)
-        if not any(pythia.next() for _ in range(_ATTEMPTS)):
-            raise GenerationFailed(f"Pythia failed on an event {_ATTEMPTS} times")
-        return interaction(pythia.event, keeps)
+from collidium_plugins.acts_pipeline.generation.pythia import Pythia
+from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, everything
 
 
 class Generator:

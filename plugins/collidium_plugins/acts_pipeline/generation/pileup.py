@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium_plugins.acts_pipeline import seeds
-from collidium_plugins.acts_pipeline.generation.events import Pythia
+from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, seen
 
 #: Distinct inelastic collisions that pileup is drawn from, for each seed.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from quart import Blueprint, Response, current_app
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter
 
+from collidium.api import browsers
 from collidium.api.hub_port import HUB_PATH
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.accounts import Attempts
@@ -44,6 +46,7 @@ from collidium_plugins.local_hub.web.context import (
     authenticate,
     failure,
     open_threads,
+    pages_url,
     raw_segments,
 )
 
@@ -106,10 +109,13 @@ class Anything(BaseConverter):
     part_isolating = False
 
 
-def make_blueprint(directory: Path, client: Client, proxies: int = 0) -> Blueprint:
+def make_blueprint(
+    directory: Path, client: Client, proxies: int = 0, quota_bytes: int = sys.maxsize
+) -> Blueprint:
     """The hub, keeping its files below ``directory``, which it makes when the server starts.
 
-    ``client`` is the OAuth client; ``proxies`` is the number of trusted proxies in front of the hub.
+    ``client`` is the OAuth client; ``proxies`` is the number of trusted proxies in front of the hub;
+    ``quota_bytes`` how much the repositories of one account may take.
     """
     blueprint = Blueprint("local_hub", __name__, url_prefix=HUB_PATH, template_folder="templates")
     blueprint.record(lambda state: state.app.url_map.converters.update(anything=Anything))
@@ -128,7 +134,7 @@ def make_blueprint(directory: Path, client: Client, proxies: int = 0) -> Bluepri
 
     @blueprint.before_app_serving
     async def open_store() -> None:
-        opened = await asyncio.to_thread(Store, directory)
+        opened = await asyncio.to_thread(Store, directory, quota_bytes)
         await asyncio.to_thread(opened.tidy)
         current_app.extensions[EXTENSION] = opened
         current_app.extensions.update(open_threads())
@@ -165,6 +171,8 @@ async def _nothing(**_: Any) -> Response:
 
 
 async def _refuse(error: HubError) -> Response:
+    if browsers.wants_page():
+        return await pages.page("failure.html", error.status, error=error, front=pages_url())
     return failure(error)
 
 

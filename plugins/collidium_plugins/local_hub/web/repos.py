@@ -42,11 +42,16 @@ async def create() -> Response:
     wanted = await sent_document()
     private = wanted.get("visibility") == "private" or wanted.get("private") is True
     kind = _kind(wanted)
-    repo, is_new = await writing(
-        lambda db: repositories.create(
+
+    def make(db: sqlite3.Connection) -> tuple[Repo, bool]:
+        made = repositories.create(
             db, caller(), kind, wanted.get("organization"), wanted.get("name"), private
         )
-    )
+        if made[1]:
+            repositories.check_quota(db, made[0].id, store().quota)
+        return made
+
+    repo, is_new = await writing(make)
     document = _naming(repo)
     if not is_new:
         raise HubError(409, f"You already have {repo.full_name}", body=document)

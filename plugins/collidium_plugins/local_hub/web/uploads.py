@@ -23,7 +23,14 @@ from collidium_plugins.local_hub.commits import (
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in, repo_not_found
 from collidium_plugins.local_hub.history import Commit
 from collidium_plugins.local_hub.names import SHA256, Kind, check_path, page_prefix
-from collidium_plugins.local_hub.repositories import Address, Repo, branch_head, owns_object, writable
+from collidium_plugins.local_hub.repositories import (
+    Address,
+    Repo,
+    branch_head,
+    check_quota,
+    owns_object,
+    writable,
+)
 from collidium_plugins.local_hub.signing import Upload
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
@@ -122,7 +129,9 @@ async def lfs_batch(namespace: str, name: str, kind: Kind = "models") -> Respons
 
     def missing(db: sqlite3.Connection) -> tuple[Repo, set[str]]:
         repo = writable(db, place)
-        return repo, {oid for oid, size in objects if owns_object(db, repo, oid) != size}
+        wanted = {oid: size for oid, size in objects if owns_object(db, repo, oid) != size}
+        check_quota(db, repo.id, store().quota, sum(wanted.values()))
+        return repo, set(wanted)
 
     repo, wanted = await reading(missing)
     documents = [
@@ -165,6 +174,7 @@ async def put_content(repo_id: int, oid: str) -> Response:
         raise HubError(403, "The address is not one that this hub signed") from None
     if not store().signer.is_valid(upload, arguments.get("signature", "")):
         raise HubError(403, "The address has expired or is not one that this hub signed")
+    await reading(lambda db: check_quota(db, repo_id, store().quota, upload.size))
     blobs = store().blobs
     async with receive_to_file(request, blobs.uploads, upload.size, part=None, media_types=None) as received:
         _check_content(received, upload)
@@ -179,9 +189,13 @@ def _check_content(received: ReceivedFile, upload: Upload) -> None:
 
 
 def _keep_upload(db: sqlite3.Connection, upload: Upload) -> None:
-    if not db.execute("SELECT 1 FROM repos WHERE id = ?", (upload.repo_id,)).fetchone():
+    try:
+        if not db.execute("SELECT 1 FROM repos WHERE id = ?", (upload.repo_id,)).fetchone():
+            raise repo_not_found(anonymous=False)
+        check_quota(db, upload.repo_id, store().quota, upload.size)
+    except HubError:
         store().blobs.forget_unused(db, [upload.sha256])
-        raise repo_not_found(anonymous=False)
+        raise
     keep_object(db, store().blobs, upload.repo_id, upload.sha256, upload.size)
 
 
@@ -226,6 +240,7 @@ def _commit(place: Address, branch: str, received: ReceivedFile) -> tuple[Repo, 
         with store().database.writing() as db:
             repo = writable(db, place)
             made = apply_commit(db, store().blobs, repo, branch, account.name, header, changes)
+            check_quota(db, repo.id, store().quota)
         is_made = True
         return repo, made
     finally:

@@ -19,11 +19,6 @@ _LINKS: Final = ("model_repo", "code_url", "paper_url")
 _LOOKED_AT: Final = 1000
 
 
-async def show(submission_id: str) -> Response:
-    """``GET /leaderboard/submissions/<submission_id>``"""
-    return await _page(submission_id)
-
-
 async def set_links(submission_id: str) -> Response:
     """``POST /leaderboard/submissions/<submission_id>``: its links; an empty field removes one"""
     form = await request.form
@@ -32,13 +27,14 @@ async def set_links(submission_id: str) -> Response:
     try:
         await backend_as_user().set_links(submission_id, **links)
     except SHOWN_ON_FORMS as refusal:
-        return refused(await _page(submission_id, typed, refusal), refusal)
+        return refused(await show(submission_id, typed, refusal), refusal)
     return see_other(f"/leaderboard/submissions/{submission_id}")
 
 
-async def _page(
+async def show(
     submission_id: str, typed: Mapping[str, str] | None = None, refusal: CollidiumError | None = None
 ) -> Response:
+    """``GET /leaderboard/submissions/<submission_id>``; with links as ``typed``, if they were refused."""
     submission = await backend().submission(submission_id)
     card = await _card(submission)
     return await render(
