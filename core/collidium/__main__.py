@@ -1,6 +1,6 @@
 """The ``collidium`` command, also as ``python -m collidium``."""
 
-from collidium.interrupts import Importing
+from collidium.runtime.interrupts import Importing
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from collidium.interrupts import Importing
+from collidium.runtime.interrupts import Importing
 
 if TYPE_CHECKING:
     from collidium.client import Client

@@ -10,7 +10,6 @@ import click
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option, limit_option
 from collidium.cli.output import cell, print_json, print_table
-from collidium.quantities import written
 
 if TYPE_CHECKING:
     from collidium.client import BestStep, Place, Receipt, Submission, TaskCard
@@ -113,4 +112,7 @@ def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
 
 def value_cell(score: float | None, error: float | None) -> str:
     """A score and its standard error, as the pages write them."""
+    # The client library is loaded by the commands that use it only.
+    from collidium.client.quantities import written
+
     return cell(None) if score is None else written(score, error)

@@ -12,7 +12,7 @@ import click
 
 from collidium import __version__
 from collidium.cli import extensions
-from collidium.interrupts import Importing
+from collidium.runtime.interrupts import Importing
 
 if TYPE_CHECKING:
     from textual.screen import Screen

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from quart import Response, render_template, request
 
 from collidium import __version__
+from collidium.client.quantities import written
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -18,7 +19,6 @@ from collidium.errors import (
     TooManyRequests,
     Unavailable,
 )
-from collidium.quantities import written
 from collidium_plugins.webapps import assets, context
 from collidium_plugins.webapps.sign_in import forms
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, floor, inf, log10
 from typing import Final
 
-from collidium.quantities import power_of_ten
+from collidium.client.quantities import power_of_ten
 
 #: Spans and numbers beyond these are drawn at the edge.
 _LARGEST: Final = 1e300

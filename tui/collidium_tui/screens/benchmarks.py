@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from collidium.quantities import written
+from collidium.client.quantities import written
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.lists import ListsScreen
 from collidium_tui.screens.overview import OpenedScreen

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from collidium.client import BestStep, Metric, Place, TaskCard
-from collidium.quantities import written
+from collidium.client.quantities import written
 from collidium_plugins.webapps import charts, scales
 from collidium_plugins.webapps.charts import Datum, Plot
 from collidium_plugins.webapps.scales import Scale

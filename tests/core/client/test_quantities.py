@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
-from collidium.quantities import written
+from collidium.client.quantities import written
 
 
 @pytest.mark.parametrize(
