@@ -82,6 +82,7 @@ GOALS: dict[str, dict[str, Goal]] = {
         }.items()
         for rows in ("0", "100,000", "1,000,000", "10,000,000")
     },
+    "workers": {},
     "scoring": {
         "hits scored, recommended": rate(0.55),
         "hits scored, pyarrow default": rate(0.65),

@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 CONNECTIONS = 8
 #: Requests of a call in a turn.
-COUNT = 400
-TURNS = 7
+COUNT = 200
+TURNS = 5
 
 HELLO = """
 import asyncio, sys

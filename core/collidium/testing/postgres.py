@@ -112,8 +112,12 @@ class _RunAs:
 
 @dataclass(slots=True)
 class PostgresServer:
-    """A cluster of its own; a context manager. Databases are made and dropped in milliseconds."""
+    """A cluster of its own; a context manager. Databases are made and dropped in milliseconds.
 
+    A ``durable`` one syncs what is committed to disk, as one that is installed does.
+    """
+
+    durable: bool = False
     directory: Path = field(init=False)
     _run_as: _RunAs = field(init=False)
     _programs: Path = field(init=False)
@@ -160,7 +164,12 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it again after :meth:`stop`, on the same data."""
-        options = _SERVER_OPTIONS | {"unix_socket_directories": str(self.directory)}
+        durability = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
+        options = (
+            _SERVER_OPTIONS
+            | (durability if self.durable else {})
+            | {"unix_socket_directories": str(self.directory)}
+        )
         arguments = [f"--{name}={value}" for name, value in options.items()]
         with (self.directory / "log").open("ab") as log:
             command = [self._programs / "postgres", "-D", self._data, *arguments]

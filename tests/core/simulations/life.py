@@ -135,7 +135,8 @@ async def _follow(plan: Mapping[str, Any]) -> None:
 def _import() -> None:
     """What lives import, once for all that are forked: it is most of what they cost."""
     plugins.load()
-    for name in ("huggingface_hub.hf_api", "pandas"):  # pyarrow imports the latter where it is installed
+    # The last is what pyarrow imports where it is installed.
+    for name in ("huggingface_hub.hf_api", "asyncpg", "pandas"):
         with suppress(ImportError):
             import_module(name)
 
