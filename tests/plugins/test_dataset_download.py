@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import signal
 import ssl
 import subprocess
@@ -127,6 +128,17 @@ def test_everything_is_sent_once_and_stays(proxy: HubProxy, repo: str, tmp_path:
     assert (again.directory, again.downloaded) == (done.directory, ())
     assert proxy.files_asked() == []
     assert leftovers(tmp_path) == []
+
+
+def test_a_part_that_nobody_went_on_with_is_removed(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    parts = cache / "a-hub-12345678" / "datasets--anna--old" / "parts"
+    parts.mkdir(parents=True)
+    for name in ("old.part", "young.part"):
+        (parts / name).write_bytes(b"half")
+    os.utime(parts / "old.part", (1000, 1000))
+    datasets.download(repo, endpoint=proxy.url, cache=cache)
+    assert [path.name for path in parts.iterdir()] == ["young.part"]
 
 
 def test_huggingface_hub_finds_the_files_in_the_cache(proxy: HubProxy, repo: str, tmp_path: Path) -> None:

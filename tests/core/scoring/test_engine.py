@@ -301,6 +301,20 @@ async def test_workers_import_what_scoring_needs_and_no_server(
         }
 
 
+@pytest.mark.parametrize("own", [{"toy_task"}, {"collidium"}], ids=["built-in", "third-party"])
+async def test_a_worker_of_third_party_code_is_not_used_again(
+    truth: Truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: set[str]
+) -> None:
+    monkeypatch.setattr("collidium.scoring.workers.OWN_PACKAGES", own)
+    write_predictions(answers(), tmp_path / "p.parquet")
+    executor = Processes(1)
+    [before] = [pid async for pid in executor.map(toy_task.process_id, [None], LIMITS)]
+    await score(executor, truth, tmp_path / "p.parquet")
+    [after] = [pid async for pid in executor.map(toy_task.process_id, [None], LIMITS)]
+    await executor.close()
+    assert (after == before) is (own == {"toy_task"})
+
+
 async def test_the_loop_stays_free_while_a_task_scores(
     executor: Processes, truth: Truth, tmp_path: Path
 ) -> None:

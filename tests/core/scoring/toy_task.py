@@ -313,3 +313,8 @@ class Waits(Toy):
 def loaded_modules(_: object) -> set[str]:
     """Top-level packages that the worker has imported so far."""
     return {name.partition(".")[0] for name, module in sys.modules.items() if module is not None}
+
+
+def process_id(_: object) -> int:
+    """The worker."""
+    return os.getpid()
