@@ -2,6 +2,8 @@
 
     python perf/scoring.py            a minute or two: 100 events, memory at 100 and 400
     python perf/scoring.py --quick    a smoke: 8 and 16 events
+    python perf/scoring.py --hits 1.5e9     one large submission on two workers, its events all different;
+                                            half an hour to make them, 5 bytes a hit in --directory
 
 Synthetic events of 150,000 hits and 14,700 particles; 10% of the hits are noise, 12.5% are submitted
 as -1, particle ids lie above 2**53. Rates are of CPU time of one worker, the median of some rounds;
@@ -13,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import resource
 import statistics
 import tempfile
 import time
@@ -20,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +36,7 @@ from scoring_calls import QuietTask
 
 from collidium.client.predictions import PredictionsWriter
 from collidium.contracts.executor import Limits
+from collidium.contracts.tables import nested
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium.scoring.engine import evaluate
@@ -51,19 +56,20 @@ Event = dict[str, Any]
 
 
 def make_events() -> list[Event]:
-    """Distinct events: particle_id of each hit, the particles, and the track_id submitted for each hit."""
     rng = np.random.default_rng(20)
-    events = []
-    for _ in range(DISTINCT):
-        ids = np.sort(rng.choice(2**40, PARTICLES, replace=False).astype(np.uint64) + np.uint64(2**60))
-        of = rng.integers(0, PARTICLES, HITS)
-        noise = rng.random(HITS) < NOISE
-        track = np.where(rng.random(HITS) < 0.1, rng.integers(0, PARTICLES, HITS), of)
-        track[rng.random(HITS) < UNASSIGNED] = -1
-        momentum = rng.exponential(1.0, PARTICLES)
-        particle_id = np.where(noise, np.uint64(0), ids[of])
-        events.append({"particle_id": particle_id, "ids": ids, "pt": momentum, "track_id": track})
-    return events
+    return [make_event(rng) for _ in range(DISTINCT)]
+
+
+def make_event(rng: np.random.Generator) -> Event:
+    """particle_id of each hit, the particles, and the track_id submitted for each hit."""
+    ids = np.sort(rng.choice(2**40, PARTICLES, replace=False).astype(np.uint64) + np.uint64(2**60))
+    of = rng.integers(0, PARTICLES, HITS)
+    noise = rng.random(HITS) < NOISE
+    track = np.where(rng.random(HITS) < 0.1, rng.integers(0, PARTICLES, HITS), of)
+    track[rng.random(HITS) < UNASSIGNED] = -1
+    momentum = rng.exponential(1.0, PARTICLES)
+    particle_id = np.where(noise, np.uint64(0), ids[of])
+    return {"particle_id": particle_id, "ids": ids, "pt": momentum, "track_id": track}
 
 
 def hit_ids(event: Event) -> npt.NDArray[np.uint32]:
@@ -74,38 +80,38 @@ def hit_ids(event: Event) -> npt.NDArray[np.uint32]:
 def write_dataset(directory: Path, events: list[Event], count: int) -> None:
     """The events as a dataset in the hosted layout, one row per event."""
 
-    def write(table: str, columns: Callable[[Event], dict[str, Any]]) -> None:
-        writer = None
-        for number in range(count):
-            values = columns(events[number % DISTINCT])
-            row = pa.table(
-                {
-                    "event_id": pa.array([FIRST_EVENT + number], pa.uint32()),
-                    **{
-                        name: pa.ListArray.from_arrays(
-                            pa.array([0, len(column)], pa.int32()), pa.array(column)
-                        )
-                        for name, column in values.items()
-                    },
-                }
-            )
-            writer = writer or pq.ParquetWriter(directory / f"{table}.parquet", row.schema)
-            writer.write_table(row)
-        if writer:
-            writer.close()
+    for table in dataset_rows(FIRST_EVENT, events[0]):
+        rows = (
+            dataset_rows(FIRST_EVENT + number, events[number % DISTINCT])[table] for number in range(count)
+        )
+        first = next(rows)
+        with pq.ParquetWriter(directory / f"{table}.parquet", first.schema) as writer:
+            for row in (first, *rows):
+                writer.write_table(row)
 
-    write("tracker_hits", lambda event: {"hit_id": hit_ids(event), "particle_id": event["particle_id"]})
-    write("particles", lambda event: {"particle_id": event["ids"], "pt": event["pt"]})
+
+def dataset_rows(event_id: int, event: Event) -> dict[str, pa.Table]:
+    """An event as a row of each table of a dataset."""
+
+    def row(**columns: Any) -> pa.Table:
+        lists = {name: nested([len(values)], values) for name, values in columns.items()}
+        return pa.table({"event_id": pa.array([event_id], pa.uint32()), **lists})
+
+    return {
+        "tracker_hits": row(hit_id=hit_ids(event), particle_id=event["particle_id"]),
+        "particles": row(particle_id=event["ids"], pt=event["pt"]),
+    }
 
 
 def submitted(events: list[Event], count: int, dtype: type) -> Iterator[pa.Table]:
     """The predictions of each event."""
-    hits = np.arange(HITS, dtype=dtype)
     for number in range(count):
-        track = events[number % DISTINCT]["track_id"].astype(dtype)
-        yield pa.table(
-            {"event_id": np.full(HITS, FIRST_EVENT + number, dtype), "hit_id": hits, "track_id": track}
-        )
+        yield predictions(FIRST_EVENT + number, events[number % DISTINCT], dtype)
+
+
+def predictions(event_id: int, event: Event, dtype: type) -> pa.Table:
+    track, hits = event["track_id"].astype(dtype), hit_ids(event).astype(dtype)
+    return pa.table({"event_id": np.full(HITS, event_id, dtype), "hit_id": hits, "track_id": track})
 
 
 def write_recommended(path: Path, events: list[Event], count: int) -> None:
@@ -203,6 +209,55 @@ async def wall(truth: Truth, path: Path, workers: int) -> float:
     return min(seconds)
 
 
+@dataclass(frozen=True)
+class Made:
+    """A dataset that is nowhere: its events are made when they are read, and their predictions written."""
+
+    writer: PredictionsWriter
+
+    def read(self, tables: Any, events: EventRange) -> Iterator[tuple[EventRange, dict[str, pa.Table]]]:
+        for event_id in range(events.start, events.stop):
+            event = make_event(np.random.default_rng(event_id))
+            self.writer.write(predictions(event_id, event, np.int32))
+            yield EventRange(event_id, event_id + 1), dataset_rows(event_id, event)
+
+
+async def score_once(directory: Path, hits: float, workers: int) -> None:
+    """Score one submission, and print how long that takes, from the file to metrics and standard errors."""
+    path = directory / "predictions.parquet"
+    events = EventRange(FIRST_EVENT, FIRST_EVENT + round(hits / HITS))
+    executor = Processes(1)
+    with PredictionsWriter(path) as writer:
+        truth = await build(
+            QuietTask(),
+            cast("Dataset", Made(writer)),
+            origin=Origin("synthetic", str(len(events))),
+            directory=directory,
+            executor=executor,
+            limits=LIMITS,
+            events=events,
+        )
+    await executor.close()
+    executor = Processes(workers)
+    start, load = time.perf_counter(), os.getloadavg()[0]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    try:
+        made = await evaluate(QuietTask(), truth, path, executor=executor, limits=LIMITS)
+        seconds = time.perf_counter() - start
+        calls = executor.map(scoring_calls.anonymous_bytes, [None] * 8 * workers, LIMITS)
+        memory = max([size async for size in calls])
+    finally:
+        await executor.close()
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = ended.ru_utime + ended.ru_stime - used.ru_utime - used.ru_stime
+    sizes = [round(file.stat().st_size / 1e9, 3) for file in (path, *truth.paths.values())]
+    print(f"{made.rows:,} hits of {len(events):,} events; GB of predictions and truth: {sizes}")
+    print(f"CPU of the workers with their start: {cpu:.1f} s, {made.rows / cpu / 1e6:.1f} M hits/s")
+    rate = made.rows / seconds / 1e6
+    print(f"{seconds:.1f} s, {rate:.1f} M hits/s with {workers} workers; load before: {load:.1f}")
+    print(f"largest anonymous memory of a worker: {memory / 2**20:.0f} MiB; scores: {made.metrics}")
+
+
 async def prepare(directory: Path, events: list[Event], count: int) -> Truth:
     executor = Processes(1)
     source = directory / f"dataset-{count}"
@@ -245,7 +300,13 @@ async def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a smoke of some seconds")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--hits", type=float, help="score one large submission instead")
+    parser.add_argument("--directory", type=Path, help="where its files are made, and removed")
     options = parser.parse_args()
+    if options.hits:
+        with tempfile.TemporaryDirectory(prefix="perf-scoring-", dir=options.directory) as name:
+            await score_once(Path(name), options.hits, workers=2)
+        return
     few, many, rounds = (8, 16, 1) if options.quick else (100, 400, options.rounds)
     events = make_events()
     with tempfile.TemporaryDirectory(prefix="perf-scoring-") as name:

@@ -64,7 +64,7 @@ def test_the_wheel_has_every_file_of_the_rooms(wheel: Path) -> None:
                 assert str(file.relative_to(room.parent)) in names
 
 
-def test_the_wheel_carries_the_licence_and_names_the_built_in_plugins(wheel: Path) -> None:
+def test_the_wheel_has_the_licence_and_the_built_in_plugins(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (info,) = {name.split("/")[0] for name in archive.namelist() if ".dist-info/" in name}
         assert f"{info}/licenses/LICENSE" in archive.namelist()

@@ -36,9 +36,8 @@ PAGE = ROOT / "docs/write-a-task.md"
 #: Runs commands one after the other in one interpreter: its imports are most of what a command costs.
 COMMANDS = """
 import json, sys
-from collidium.cli.root import collidium
-for arguments in json.loads(sys.argv[1]):
-    collidium(arguments, standalone_mode=False)
+from collidium.cli import run
+sys.exit(max(run(arguments) for arguments in json.loads(sys.argv[1])))
 """
 #: The plugins of pytest that the suite has are no part of what is tested, and slow to load.
 NO_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

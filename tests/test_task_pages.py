@@ -36,7 +36,7 @@ def test_every_task_of_the_platform_has_a_page() -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_card_tells_how_it_is_scored_and_what_leaving_out_costs(name: str) -> None:
+def test_a_card_says_how_it_is_scored(name: str) -> None:
     card = OWN[name].card
     assert card.left_out
     assert [metric.name for metric in card.metrics if not metric.formula] == []

@@ -18,6 +18,7 @@ import struct
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, cast, get_type_hints
@@ -54,6 +55,8 @@ _BYTES_PER_BYTE: Final = 72
 #: Calls of one map that wait for a worker, for each worker there is: enough to keep all of them busy.
 _AHEAD: Final = 2
 
+#: What msgspec raises over hostile data.
+_UNDECODABLE: Final = (DecodeError, ValueError, LookupError, TypeError, RecursionError)
 #: Variables that a worker gets: where programs, libraries and modules are, language and time zone.
 _KEPT: Final = frozenset(
     {
@@ -270,7 +273,7 @@ class _Worker:
             if size > _LARGEST_ANSWER:
                 raise OverLimit(f"returned {size} bytes; {_LARGEST_ANSWER} are allowed")
             return msgpack.decode(await self._reader.readexactly(size), type=kind)
-        except DecodeError as error:
+        except _UNDECODABLE as error:
             raise WorkerDied(f"a worker's answer cannot be decoded: {error}") from None
         except (asyncio.IncompleteReadError, OSError):
             code = await self._process.wait()
@@ -294,7 +297,7 @@ def _result(function: Callable[[Any], Any], value: bytes, opaque: Sequence[bytes
 
     try:
         return msgpack.decode(value, type=_returned_type(function), dec_hook=build)
-    except (DecodeError, LookupError, TypeError) as error:
+    except _UNDECODABLE as error:
         raise CallFailed(
             f"{function.__qualname__} did not return what its annotation says: {error}"
         ) from None
@@ -309,16 +312,16 @@ def _error(value: bytes, raises: tuple[type[Exception], ...]) -> Exception:
     """The error that a call raised, with its traceback as a note."""
     try:
         name, arguments, text, trace = msgpack.decode(value, type=tuple[str, list[Any], str, str])
-    except DecodeError as undecodable:
-        return WorkerDied(f"a worker's answer cannot be decoded: {undecodable}")
+    except _UNDECODABLE as wrong:
+        return WorkerDied(f"a worker's answer cannot be decoded: {wrong}")
     found = next(
         (kind for kind in _with_subclasses(raises) if f"{kind.__module__}.{kind.__qualname__}" == name),
         CallFailed,
     )
-    try:
-        error = CallFailed(text) if found is CallFailed else found(*arguments)
-    except (TypeError, ValueError):  # a constructor that takes others
-        error = CallFailed(text)
+    error: Exception = CallFailed(text)
+    if found is not CallFailed:
+        with suppress(TypeError, ValueError):  # a constructor that takes others
+            error = found(*arguments)
     error.add_note(trace)
     return error
 

@@ -173,7 +173,9 @@ def _make_cgroup(supervisor: int) -> Path | None:
             control.write_text("+memory")
         for old in parent.glob(f"{_CGROUP}*"):  # of supervisors that were killed
             if not Path("/proc", old.name.removeprefix(_CGROUP)).exists():
-                with contextlib.suppress(OSError):  # it has processes
+                with contextlib.suppress(OSError):  # what it had has not ended yet
+                    for process in (old / "cgroup.procs").read_text().split():
+                        _kill(int(process))
                     old.rmdir()
         cgroup = parent / f"{_CGROUP}{supervisor}"
         cgroup.mkdir()

@@ -55,7 +55,7 @@ def test_no_installed_plugin_is_broken() -> None:
     assert INSTALLED.failures == []
 
 
-def test_loading_tasks_imports_nothing_that_only_their_baselines_need() -> None:
+def test_loading_tasks_imports_nothing_of_their_baselines() -> None:
     program = (
         "import sys\nfrom collidium import plugins\nplugins.load().tasks()\n"
         "print(*({'sklearn', 'scipy', 'acts', 'pythia8mc', 'fastjet', 'pandas'} & set(sys.modules)))"

@@ -142,9 +142,7 @@ def test_an_event_is_what_was_published(client: Client, repo: str) -> None:
     assert not {"true_x", "contrib_energies"} & {c for table in shown.values() for c in table.column_names}
 
 
-def test_an_event_costs_a_few_ranges_and_no_more_bytes_than_its_row_group(
-    client: Client, proxy: HubProxy, repo: str
-) -> None:
+def test_an_event_costs_a_few_ranges_of_its_row_group(client: Client, proxy: HubProxy, repo: str) -> None:
     hits = client.event(CONFIG, 47, repo=repo, tables=["tracker_hits"]).tables()["tracker_hits"]
     assert hits.num_rows == len(TABLES["tracker_hits"].column("x")[EVENTS.index(47)])
     asked = proxy.files_asked()
@@ -235,9 +233,7 @@ def test_configs_with_names_that_are_none_are_not_listed(
         client.event("bad & worse_pu0", 20, repo=repo)
 
 
-def test_of_a_repository_with_many_shards_only_so_many_are_looked_into(
-    client: Client, hub: HubServer, tmp_path: Path
-) -> None:
+def test_the_number_of_shards_looked_into_is_bounded(client: Client, hub: HubServer, tmp_path: Path) -> None:
     hits = TABLES["tracker_hits"].slice(0, 1).select(["event_id", "x"])
     directory = tmp_path / "events"
     for config in ("first_pu0", "second_pu0"):
@@ -345,7 +341,7 @@ def test_a_footer_that_swells_is_refused(client: Client, hub: HubServer, tmp_pat
         client.event(CONFIG, 20, repo=repo)
 
 
-def test_an_event_that_lies_in_thousands_of_places_is_not_looked_for(
+def test_an_event_in_thousands_of_places_is_not_searched(
     client: Client, hub: HubServer, tmp_path: Path
 ) -> None:
     directory = one_table(tmp_path / "events", HITS)
@@ -382,7 +378,7 @@ def test_what_is_too_large_is_refused(
         client.event(CONFIG, 20, repo=repo)
 
 
-def test_the_truth_of_an_evaluated_event_is_withheld_in_every_dataset_with_its_config(
+def test_truth_is_withheld_in_every_dataset_of_the_config(
     client: Client, hub: HubServer, tmp_path: Path
 ) -> None:
     tables = tables_of(range(6), hits=400)

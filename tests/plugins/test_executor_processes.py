@@ -163,7 +163,7 @@ async def test_it_keeps_the_contract() -> None:
     await check_executor(Processes(2))
 
 
-def test_the_plugin_brings_it_with_the_workers_that_settings_ask_for(tmp_path: Path) -> None:
+def test_the_plugin_has_as_many_workers_as_settings_say(tmp_path: Path) -> None:
     (executor,) = collidium_executors(settings.load(data_dir=tmp_path, scoring_workers=3))
     assert isinstance(executor, Processes)
     assert (executor.name, executor.workers) == ("processes", 3)

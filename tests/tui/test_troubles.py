@@ -323,3 +323,17 @@ async def test_a_fatal_error_ends_the_console_without_a_traceback(
     assert str(log_file()) in console.exit_message
     assert "a secret of its author" in logging_to.read_text()
     assert "Traceback" not in "".join(capfd.readouterr())
+
+
+async def test_a_notification_writes_nothing_else_to_the_terminal() -> None:
+    hostile = "no \x1b]0;pwned\x07\x9b31m\u202eway\r"
+    async with console_on(NOBODY, ADMIN_TOKEN) as pilot:
+        for screen in (console_of(pilot), pilot.app.screen):
+            screen.notify(f"[b]{hostile}", title=hostile)
+        await pilot.pause()
+        shown = [toast for toast in pilot.app._notifications if "pwned" in toast.message]
+        assert len(shown) == 2
+        for toast in shown:
+            assert (toast.message + toast.title).isprintable()
+            assert toast.message.startswith("[b]no")
+            assert not toast.markup

@@ -22,7 +22,8 @@ Counts = npt.NDArray[np.int64]
 
 #: Rows of truth in one job at the maximum, roughly: seconds of work, so that many submissions can take turns.
 MAX_JOB_ROWS: Final = 16 * 1024**2
-MIN_JOB_ROWS: Final = 2 * 1024**2
+#: At the minimum, where a file has more: both jobs decode the row group that a cut goes through.
+MIN_JOB_ROWS: Final = 8 * 1024**2
 #: Jobs that a file is cut into where its size allows: enough for a laptop's cores.
 MIN_JOBS: Final = 4
 #: Largest row group that is decoded whole.

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pyarrow as pa
 import pytest
+from tests.counts import LONG
 from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
@@ -17,6 +18,9 @@ from collidium.testing.server import ServerProcess
 from .conftest import files_below, name_of, parquet
 
 SUBMIT = "/v1/benchmark/tracking/submit"
+
+#: More than there are hits, in a file of some kilobytes.
+BOMB_ROWS = 30_000_000 if LONG else 3_000_000
 
 Spoil = Callable[[pa.Table], bytes]
 
@@ -37,7 +41,7 @@ def with_value(name: str, value: object, kind: pa.DataType | None = None) -> Spo
 
 
 def bomb(table: pa.Table) -> bytes:
-    return parquet(pa.table({name: pa.array([3] * 30_000_000, pa.int64()) for name in table.column_names}))
+    return parquet(pa.table({name: pa.array([3] * BOMB_ROWS, pa.int64()) for name in table.column_names}))
 
 
 BAD: dict[str, tuple[Spoil, str | None]] = {

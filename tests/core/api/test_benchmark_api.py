@@ -91,9 +91,7 @@ def test_the_card_shows_the_truths_events_and_floors(alice: httpx.Client) -> Non
     assert metrics["fake_rate"]["reward"] == 0
 
 
-def test_scores_stand_with_their_errors_everywhere_and_resampled_events_nowhere(
-    caller: SignIn, oracle: pa.Table
-) -> None:
+def test_scores_have_errors_and_resampled_events_are_not_shown(caller: SignIn, oracle: pa.Table) -> None:
     alice = caller("alice")
     answer = submit(alice, spoiled(oracle, 0.7))
     receipt = answer.json()

@@ -99,7 +99,7 @@ def test_the_order_of_evaluated_hits_tells_nothing(client: Client) -> None:
     assert now == before
 
 
-def test_particles_of_an_evaluated_event_are_not_sent_alone_either(client: Client) -> None:
+def test_particles_of_an_evaluated_event_are_withheld(client: Client) -> None:
     tables = client.event(sample.CONFIG, FIRST, tables=["particles"]).tables()
     assert {name: table.shape for name, table in tables.items()} == {"particles": (0, 0)}
 

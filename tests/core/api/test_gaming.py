@@ -34,7 +34,7 @@ ATTEMPTS = {
         f"{TASKS}/tracking/test_metrics_by_hand.py::test_hits_not_submitted_count_against_the_submission",
     ],
     "repeating one hit twelve times, with a column that looks like truth": [
-        f"{HERE}::test_one_hit_repeated_is_refused_with_and_without_a_column_that_looks_like_truth",
+        f"{HERE}::test_a_repeated_hit_is_rejected_with_any_columns",
         f"{TASKS}/tracking/test_problems.py::test_repeating_one_hit_does_not_make_a_track",
     ],
     "having -1 and noise count as a track and as a particle": [
@@ -47,7 +47,7 @@ ATTEMPTS = {
     ],
     "improving in tiny steps, each of which is paid": [
         f"{API}/test_quotas.py::test_tiny_steps_are_paid_only_so_often_a_day",
-        f"{API}/test_quotas.py::test_only_a_gain_above_its_error_is_paid_where_the_operator_says_so",
+        f"{API}/test_quotas.py::test_only_a_gain_above_its_error_is_paid_if_set",
         f"{API}/test_quotas.py::test_only_so_many_submissions_of_a_day_are_kept",
     ],
     "being paid for a time that nobody else has measured": [
@@ -91,8 +91,8 @@ ATTEMPTS = {
         f"{HERE}::test_a_hub_that_hangs_holds_up_nobody_but_who_needs_it",
     ],
     "scoring again: scores are lost, or rows are doubled": [
-        f"{API}/test_rescoring.py::test_killed_half_way_it_is_gone_on_with_and_nothing_is_doubled",
-        f"{API}/test_rescoring.py::test_what_cannot_be_scored_again_keeps_its_scores_and_leaves_the_board",
+        f"{API}/test_rescoring.py::test_rescoring_resumes_after_a_kill_and_doubles_nothing",
+        f"{API}/test_rescoring.py::test_what_cannot_be_rescored_leaves_the_leaderboard",
     ],
     "scores that nobody knows the scorer and the truth of": [
         f"{API}/test_benchmark_api.py::test_the_loop",
@@ -108,9 +108,7 @@ def test_every_attempt_has_its_test(attempt: str) -> None:
         assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), place
 
 
-def test_one_hit_repeated_is_refused_with_and_without_a_column_that_looks_like_truth(
-    alice: httpx.Client, oracle: pa.Table
-) -> None:
+def test_a_repeated_hit_is_rejected_with_any_columns(alice: httpx.Client, oracle: pa.Table) -> None:
     repeated = oracle.take(np.repeat(np.arange(0, oracle.num_rows - 12, 12), 12))
     like_truth = repeated.append_column("particle_id", repeated["track_id"])
     for table, columns in ((repeated, {"hit_id"}), (like_truth, {"particle_id"})):

@@ -105,9 +105,7 @@ def test_the_history_tells_who_was_the_best_and_since_when(anybody: httpx.Client
     assert anybody.get(HISTORY, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
 
 
-def test_of_a_metric_of_which_less_is_better_the_history_goes_down(
-    anybody: httpx.Client, ids: list[str]
-) -> None:
+def test_history_falls_where_lower_is_better(anybody: httpx.Client, ids: list[str]) -> None:
     values = [step["value"] for step in anybody.get(HISTORY, params={"metric": "fake_rate"}).json()]
     assert values == sorted(set(values), reverse=True)
     assert values

@@ -71,9 +71,7 @@ def test_several_server_processes_share_one_database(start_platform: StartServer
     assert total == 40
 
 
-def test_killing_the_server_while_it_scores_leaves_no_half_submission(
-    fresh_platform: ServerProcess, oracle: pa.Table
-) -> None:
+def test_a_kill_while_scoring_leaves_no_submission(fresh_platform: ServerProcess, oracle: pa.Table) -> None:
     headers = {"Authorization": f"Bearer {fresh_platform.add_user('alice')}"}
     content = parquet(oracle)
     for moment in (0.0, 0.02, 0.05, 0.1, 0.3):

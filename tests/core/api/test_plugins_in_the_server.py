@@ -258,7 +258,7 @@ def test_what_fails_around_serving_stops_nobody(start_server: StartServer, tmp_p
     assert "ended well" in (server.directory / "server.out").read_text()
 
 
-def test_whatever_an_identity_provider_fails_with_is_not_now_and_tells_no_token(
+def test_a_failing_identity_provider_gives_503_and_no_token(
     start_server: StartServer, tmp_path: Path
 ) -> None:
     site = tmp_path / "site"
@@ -278,7 +278,7 @@ def test_whatever_an_identity_provider_fails_with_is_not_now_and_tells_no_token(
     assert "secret" not in (server.directory / "server.log").read_text()
 
 
-def test_an_observer_hears_what_everybody_may_see_and_delays_nobody(
+def test_an_observer_gets_public_events_and_delays_nothing(
     start_platform: StartServer, tmp_path: Path, oracle: pa.Table
 ) -> None:
     site = tmp_path / "site"

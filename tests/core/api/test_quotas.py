@@ -105,9 +105,7 @@ def test_tiny_steps_are_paid_only_so_often_a_day(start_platform: StartServer, or
     assert server.run("ledger", "audit").returncode == 0
 
 
-def test_only_a_gain_above_its_error_is_paid_where_the_operator_says_so(
-    start_platform: StartServer, oracle: pa.Table
-) -> None:
+def test_only_a_gain_above_its_error_is_paid_if_set(start_platform: StartServer, oracle: pa.Table) -> None:
     server = start_platform({"PLATFORM_REWARD_SIGNIFICANCE": "3"})
 
     def without(client: httpx.Client, hits: int) -> dict[str, Any]:

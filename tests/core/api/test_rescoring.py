@@ -120,7 +120,7 @@ def test_a_preview_tells_what_applying_does(
 
 
 @pytest.mark.parametrize("failpoint", ["rescore.kept", "rescore.before_commit"])
-def test_killed_half_way_it_is_gone_on_with_and_nothing_is_doubled(
+def test_rescoring_resumes_after_a_kill_and_doubles_nothing(
     timed: ServerProcess,
     sign_in: SignIn,
     site: Path,
@@ -153,7 +153,7 @@ def test_killed_half_way_it_is_gone_on_with_and_nothing_is_doubled(
     assert timed.run("ledger", "audit").returncode == 0
 
 
-def test_a_file_sent_again_to_the_new_scorer_stands_on_the_board_once(
+def test_a_file_resubmitted_to_a_new_scorer_is_listed_once(
     timed: ServerProcess, sign_in: SignIn, site: Path, oracle: pa.Table
 ) -> None:
     alice = sign_in("alice")
@@ -174,7 +174,7 @@ def test_a_file_sent_again_to_the_new_scorer_stands_on_the_board_once(
         assert (kept["scores"], kept["scorer_version"]) == (first["scores"], "1")
 
 
-def test_what_cannot_be_scored_again_keeps_its_scores_and_leaves_the_board(
+def test_what_cannot_be_rescored_leaves_the_leaderboard(
     timed: ServerProcess, sign_in: SignIn, oracle: pa.Table
 ) -> None:
     alice = sign_in("alice")

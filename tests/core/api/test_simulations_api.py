@@ -114,9 +114,7 @@ def test_an_order_is_charged_followed_and_completed(alice: httpx.Client) -> None
     assert (charge["delta"], charge["reason"]) == (-price, "simulation_charge")
 
 
-def test_the_same_order_is_answered_for_nothing_and_readable_by_who_was_answered(
-    quick: ServerProcess, alice: httpx.Client
-) -> None:
+def test_a_cached_order_is_free_and_readable_by_its_caller(quick: ServerProcess, alice: httpx.Client) -> None:
     first = order(alice, seed=2).json()["request_id"]
     ended(alice, first)
     with signed_in(quick, "bob-reads") as bob, signed_in(quick, "carol-does-not") as carol:

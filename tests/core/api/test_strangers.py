@@ -13,7 +13,7 @@ PROBLEMS = 20
 METHODS = {"get", "put", "post", "delete"}
 
 
-def test_strangers_are_refused_before_anything_they_sent_is_judged(platform: ServerProcess) -> None:
+def test_callers_without_a_token_are_rejected_first(platform: ServerProcess) -> None:
     document = httpx.get(f"{platform.base_url}/openapi.json", trust_env=False).json()
     operations = [
         (method, path)

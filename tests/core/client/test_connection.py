@@ -42,7 +42,7 @@ def config_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # -- address -----------------------------------------------------------------------------------------
 
 
-def test_the_address_comes_from_the_argument_then_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_is_the_argument_or_the_environments(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Client().backend == "http://127.0.0.1:8000"
     monkeypatch.setenv("PLATFORM_BACKEND", "https://collidium.example/prefix/")
     assert Client().backend == "https://collidium.example/prefix"
@@ -58,7 +58,7 @@ def test_an_address_that_is_none(address: str) -> None:
         Client(address or " ")
 
 
-def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
+def test_an_address_with_a_password_is_rejected_unseen() -> None:
     with pytest.raises(ConfigurationError) as caught:
         Client("https://alice:hunter2@collidium.example")
     assert "hunter2" not in caught.value.detail
@@ -67,7 +67,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
 # -- secrets -----------------------------------------------------------------------------------------
 
 
-def test_the_token_comes_from_the_argument_then_the_environment_then_the_login(
+def test_the_token_is_the_argument_environments_or_logins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert sent_token() is None
@@ -130,7 +130,7 @@ def test_no_secret_shows_anywhere(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("token", ["with space", "new\nline", "ünïcode", "bell\a"])
-def test_a_token_that_cannot_be_one_is_refused_without_showing_it(token: str) -> None:
+def test_an_invalid_token_is_rejected_without_being_shown(token: str) -> None:
     with Client(token=token, admin_token=token) as client:
         for call in (client.me, client.admin_freeze):
             with pytest.raises(ConfigurationError) as caught:
@@ -240,7 +240,7 @@ def test_a_key_that_is_none_is_not_sent() -> None:
                 client.admin_verify("submission", idempotency_key=key)
 
 
-def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_is_not_used_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     for name in ("NO_PROXY", "no_proxy"):

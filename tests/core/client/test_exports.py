@@ -35,7 +35,7 @@ def test_everything_exported_is_there_and_documented() -> None:
         assert inspect.getdoc(thing), name
 
 
-def test_both_clients_have_the_same_methods_with_the_same_arguments() -> None:
+def test_both_clients_have_the_same_methods() -> None:
     assert methods(Client) == methods(AsyncClient)
 
 

@@ -61,7 +61,7 @@ def test_row_groups_hold_whole_events(tmp_path: Path, monkeypatch: pytest.Monkey
             assert file.read()["hit_id"].to_pylist() == list(range(len(events)))
 
 
-def test_rows_are_sorted_by_event_and_keep_their_order_within_one(tmp_path: Path) -> None:
+def test_rows_are_sorted_by_event_alone(tmp_path: Path) -> None:
     write_predictions({"event_id": [3, 1, 3, 1], "hit_id": [9, 8, 7, 6]}, tmp_path / "p.parquet")
     table = pq.read_table(tmp_path / "p.parquet")
     assert table.to_pydict() == {"event_id": [1, 1, 3, 3], "hit_id": [8, 6, 9, 7]}
@@ -76,7 +76,7 @@ def test_rows_are_sorted_by_event_and_keep_their_order_within_one(tmp_path: Path
         ({"event_id": [1, 2], "hit_id": [1]}, "expected length|lengths|Column"),
     ],
 )
-def test_what_cannot_be_predictions_is_refused_and_leaves_nothing(
+def test_invalid_predictions_are_rejected_and_leave_nothing(
     tmp_path: Path, columns: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

@@ -68,7 +68,7 @@ def test_a_file_is_streamed_with_its_length_and_progress(large_file: Path) -> No
     assert peak < 8 * MEBIBYTE
 
 
-async def test_the_async_client_streams_too_and_tells_progress_on_its_loop(large_file: Path) -> None:
+async def test_the_async_client_streams_and_reports_progress(large_file: Path) -> None:
     receiver, steps, threads = Receiver(), [], set()
 
     def progress(sent: int, total: int) -> None:

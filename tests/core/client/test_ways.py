@@ -20,7 +20,7 @@ def whoever_calls() -> Quart:
     return app
 
 
-async def test_a_server_in_the_same_process_is_called_for_several_accounts() -> None:
+async def test_a_server_in_process_serves_several_accounts() -> None:
     way = httpx.ASGITransport(whoever_calls())  # type: ignore[arg-type]  # Quart's own types are narrower
     async with AsyncClient("http://here", token="", admin_token="secret", transport=way) as nobody:  # noqa: S106
         alice, bob = nobody.acting_as("alice"), nobody.acting_as("bob")

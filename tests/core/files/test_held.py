@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from collidium import settings
+from collidium.files.data_directory import sweep_old
 from collidium.files.held import HeldFile, delete_older, held_directory, scratch_directory, sweep
 from collidium.files.locks import locked
 from collidium.testing.processes import end_with_parent
@@ -103,3 +105,14 @@ def test_old_files_are_deleted_unless_a_process_has_them(tmp_path: Path) -> None
     with locked(tmp_path / "held"):
         delete_older(paths, 2000)
     assert {path.name for path in tmp_path.iterdir()} == {"held", "young"}
+
+
+def test_records_of_jobs_that_ended_long_ago_are_swept(tmp_path: Path) -> None:
+    configured = settings.load(data_dir=tmp_path)
+    kept = {tmp_path / "local-jobs/started/a.json", tmp_path / "storage/b", tmp_path / "mock-jobs/c.json"}
+    for path in {*kept, tmp_path / "local-jobs/ended/d.json", tmp_path / "mock-jobs/e.cancelled"}:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path, (1000, 3000 if path.name == "c.json" else 1000))
+    sweep_old(configured, 2000)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == kept

@@ -239,10 +239,10 @@ class LoopsInMetrics(Toy):
 
 
 class Spins(Toy):
-    """Computes for two seconds over the first block."""
+    """Computes for a second over the first block."""
 
     def score(self, block: Block) -> ToyTally:
-        end = time.process_time() + (2 if EVENTS.start in block.events else 0)
+        end = time.process_time() + (1 if EVENTS.start in block.events else 0)
         while time.process_time() < end:
             pass
         return super().score(block)

@@ -9,8 +9,9 @@ import os
 import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -80,79 +81,78 @@ async def checks() -> AsyncIterator[Checks]:
     await executor.close()
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "job").mkdir()
-    return tmp_path / "job"
-
-
-@pytest.fixture
-def runner(folder: Path) -> FolderRunner:
-    return FolderRunner(folder)
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> LocalStorage:
-    return LocalStorage(tmp_path / "storage")
-
-
-@pytest.fixture
-def scratch(tmp_path: Path) -> Path:
-    return tmp_path / "outputs" / REQUEST
-
-
 def stored(storage: LocalStorage) -> dict[str, bytes]:
     files = (path for path in storage.directory.rglob("*") if path.is_file())
     return {path.relative_to(storage.directory).as_posix(): path.read_bytes() for path in files}
 
 
-async def refusal(runner: Runner, storage: LocalStorage, scratch: Path, checks: Checks) -> str:
-    with pytest.raises(InvalidOutput) as caught:
-        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
-    assert isinstance(caught.value, RunnerRefused)
-    assert stored(storage) == {}
-    assert not scratch.exists()
-    assert str(scratch) not in str(caught.value), "the reason is for the user"
-    return str(caught.value)
+@dataclass(frozen=True)
+class Finished:
+    """A job that has completed, and where its output goes."""
+
+    runner: FolderRunner
+    storage: LocalStorage
+    scratch: Path
+    checks: Checks
+
+    @property
+    def folder(self) -> Path:
+        return self.runner.folder
+
+    async def keep(self) -> list[DatasetFile]:
+        return await keep(self.runner, "handle", ORDER, REQUEST, self.storage, self.scratch, self.checks)
+
+    async def refusal(self, **changes: Any) -> str:
+        """Why its output is refused, with another runner or other checks."""
+        with pytest.raises(InvalidOutput) as caught:
+            await replace(self, **changes).keep()
+        assert isinstance(caught.value, RunnerRefused)
+        assert stored(self.storage) == {}
+        assert not self.scratch.exists()
+        assert str(self.scratch) not in str(caught.value), "the reason is for the user"
+        return str(caught.value)
 
 
-async def test_tables_are_named_as_hosted_datasets_are_and_described(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, particles=table(range(6)))
+@pytest.fixture
+def job(tmp_path: Path, checks: Checks) -> Finished:
+    (tmp_path / "job").mkdir()
+    storage, scratch = LocalStorage(tmp_path / "storage"), tmp_path / "outputs" / REQUEST
+    return Finished(FolderRunner(tmp_path / "job"), storage, scratch, checks)
+
+
+async def test_tables_are_named_as_hosted_datasets_are_and_described(job: Finished) -> None:
+    write(job.folder, particles=table(range(6)))
     # Shards of an array job: numbers decide their order, not their events.
-    write(folder, tracker_hits__00000__of__00002=table([1, 3, 5]))
-    write(folder, tracker_hits__00001__of__00002=table([0, 2, 4]))
-    files = await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
+    write(job.folder, tracker_hits__00000__of__00002=table([1, 3, 5]))
+    write(job.folder, tracker_hits__00001__of__00002=table([0, 2, 4]))
+    files = await job.keep()
     assert [(file.path, file.rows) for file in files] == [
         ("data/ttbar_pu0_particles/train-00000-of-00001.parquet", 6),
         ("data/ttbar_pu0_tracker_hits/train-00000-of-00002.parquet", 3),
         ("data/ttbar_pu0_tracker_hits/train-00001-of-00002.parquet", 3),
     ]
-    contents = stored(storage)
+    contents = stored(job.storage)
     assert set(contents) == {f"outputs/{REQUEST}/{file.path}" for file in files}
     for file in files:
         content = contents[f"outputs/{REQUEST}/{file.path}"]
         assert (file.sha256, file.size_bytes) == (hashlib.sha256(content).hexdigest(), len(content))
     assert (
         contents[f"outputs/{REQUEST}/{files[1].path}"]
-        == (folder / "tracker_hits-00000-of-00002.parquet").read_bytes()
+        == (job.folder / "tracker_hits-00000-of-00002.parquet").read_bytes()
     )
-    assert not scratch.exists()
+    assert not job.scratch.exists()
 
 
-async def test_keeping_again_gives_the_same(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, particles=table(range(6)))
-    first = await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
-    before = stored(storage)
-    scratch.mkdir(parents=True)
-    (scratch / "particles.parquet").write_bytes(b"half a file of an attempt that was killed")
-    (scratch / "tracks.parquet.part").write_bytes(b"another")
-    assert await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks) == first
-    assert stored(storage) == before
-    assert not scratch.exists()
+async def test_keeping_again_gives_the_same(job: Finished) -> None:
+    write(job.folder, particles=table(range(6)))
+    first = await job.keep()
+    before = stored(job.storage)
+    job.scratch.mkdir(parents=True)
+    (job.scratch / "particles.parquet").write_bytes(b"half a file of an attempt that was killed")
+    (job.scratch / "tracks.parquet.part").write_bytes(b"another")
+    assert await job.keep() == first
+    assert stored(job.storage) == before
+    assert not job.scratch.exists()
 
 
 @pytest.mark.parametrize(
@@ -168,25 +168,15 @@ async def test_keeping_again_gives_the_same(
     ],
 )
 async def test_every_event_that_was_ordered_is_there_once(
-    runner: FolderRunner,
-    storage: LocalStorage,
-    scratch: Path,
-    checks: Checks,
-    folder: Path,
-    events: Sequence[int | None],
-    told: str,
+    job: Finished, events: Sequence[int | None], told: str
 ) -> None:
-    write(folder, particles=table(range(6)), tracker_hits=table(list(events)))
-    assert told in await refusal(runner, storage, scratch, checks)
+    write(job.folder, particles=table(range(6)), tracker_hits=table(list(events)))
+    assert told in await job.refusal()
 
 
-async def test_an_event_in_two_shards_is_refused(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, tracks__0__of__2=table([0, 1, 2, 3]), tracks__1__of__2=table([3, 5]))
-    assert "event 3 in tracks-0-of-2.parquet and tracks-1-of-2.parquet" in await refusal(
-        runner, storage, scratch, checks
-    )
+async def test_an_event_in_two_shards_is_refused(job: Finished) -> None:
+    write(job.folder, tracks__0__of__2=table([0, 1, 2, 3]), tracks__1__of__2=table([3, 5]))
+    assert "event 3 in tracks-0-of-2.parquet and tracks-1-of-2.parquet" in await job.refusal()
 
 
 @pytest.mark.parametrize(
@@ -200,55 +190,35 @@ async def test_an_event_in_two_shards_is_refused(
         (["tracks\n"], "no table of a dataset"),
     ],
 )
-async def test_shards_are_complete_and_named_as_promised(
-    runner: FolderRunner,
-    storage: LocalStorage,
-    scratch: Path,
-    checks: Checks,
-    folder: Path,
-    names: list[str],
-    told: str,
-) -> None:
+async def test_shards_are_complete_and_named_as_promised(job: Finished, names: list[str], told: str) -> None:
     for number, name in enumerate(names):
         events = range(number * 6 // len(names), (number + 1) * 6 // len(names))
-        pq.write_table(table(events), folder / f"{name}.parquet")
-    assert told in await refusal(runner, storage, scratch, checks)
+        pq.write_table(table(events), job.folder / f"{name}.parquet")
+    assert told in await job.refusal()
 
 
-async def test_no_output_is_not_what_was_ordered(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks
-) -> None:
-    assert "without any output" in await refusal(runner, storage, scratch, checks)
+async def test_no_output_is_not_what_was_ordered(job: Finished) -> None:
+    assert "without any output" in await job.refusal()
 
 
-async def test_what_is_no_parquet_is_refused(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, particles=table(range(6)))
-    whole = (folder / "particles.parquet").read_bytes()
-    (folder / "particles.parquet").write_bytes(whole[:-20])
-    assert "particles.parquet: cannot be read as parquet" in await refusal(runner, storage, scratch, checks)
+async def test_what_is_no_parquet_is_refused(job: Finished) -> None:
+    write(job.folder, particles=table(range(6)))
+    whole = (job.folder / "particles.parquet").read_bytes()
+    (job.folder / "particles.parquet").write_bytes(whole[:-20])
+    assert "particles.parquet: cannot be read as parquet" in await job.refusal()
 
 
-async def test_a_table_needs_event_ids(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, particles=table(range(6)).drop_columns("event_id"))
-    assert "no column event_id" in await refusal(runner, storage, scratch, checks)
+async def test_a_table_needs_event_ids(job: Finished) -> None:
+    write(job.folder, particles=table(range(6)).drop_columns("event_id"))
+    assert "no column event_id" in await job.refusal()
 
 
-async def test_shards_of_a_table_have_the_same_columns(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, tracks__0__of__2=table([0, 1, 2]), tracks__1__of__2=table([3, 4, 5], pa.int64()))
-    assert "tracks-1-of-2.parquet of the output has other columns" in await refusal(
-        runner, storage, scratch, checks
-    )
+async def test_shards_of_a_table_have_the_same_columns(job: Finished) -> None:
+    write(job.folder, tracks__0__of__2=table([0, 1, 2]), tracks__1__of__2=table([3, 4, 5], pa.int64()))
+    assert "tracks-1-of-2.parquet of the output has other columns" in await job.refusal()
 
 
-async def test_files_outside_the_job_s_directory_are_never_taken(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path, tmp_path: Path
-) -> None:
+async def test_files_outside_the_job_s_directory_are_never_taken(job: Finished, tmp_path: Path) -> None:
     write(tmp_path, particles=table(range(6)))
 
     class Linking(FolderRunner):
@@ -261,46 +231,40 @@ async def test_files_outside_the_job_s_directory_are_never_taken(
             return [directory / ".." / ".." / "particles.parquet"]
 
     for kind in (Linking, Pointing):
-        assert "no file of the job's own" in await refusal(kind(folder), storage, scratch, checks)
+        assert "no file of the job's own" in await job.refusal(runner=kind(job.folder))
 
 
-async def test_what_was_fetched_waits_for_the_next_attempt(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, particles=table(range(6)))
-    runner.fails = RunnerUnavailable("the batch system does not answer")
+async def test_what_was_fetched_waits_for_the_next_attempt(job: Finished) -> None:
+    write(job.folder, particles=table(range(6)))
+    job.runner.fails = RunnerUnavailable("the batch system does not answer")
     with pytest.raises(RunnerUnavailable):
-        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
-    assert (scratch / "particles.parquet").exists()
-    runner.fails = None
-    (file,) = await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
+        await job.keep()
+    assert (job.scratch / "particles.parquet").exists()
+    job.runner.fails = None
+    (file,) = await job.keep()
     assert isinstance(file, DatasetFile)
-    assert not scratch.exists()
+    assert not job.scratch.exists()
 
 
-async def test_a_full_disk_is_not_kept_full(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, particles=table(range(6)))
-    runner.fails = RunnerUnavailable("the output cannot be written")
-    runner.fails.__cause__ = OSError(errno.ENOSPC, "no space left on device")
+async def test_a_full_disk_is_not_kept_full(job: Finished) -> None:
+    write(job.folder, particles=table(range(6)))
+    job.runner.fails = RunnerUnavailable("the output cannot be written")
+    job.runner.fails.__cause__ = OSError(errno.ENOSPC, "no space left on device")
     with pytest.raises(RunnerUnavailable):
-        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
-    assert not scratch.exists()
+        await job.keep()
+    assert not job.scratch.exists()
 
 
-async def test_one_process_collects_at_a_time(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, particles=table(range(6)))
-    scratch.mkdir(parents=True)
-    held = os.open(scratch, os.O_RDONLY)
+async def test_one_process_collects_at_a_time(job: Finished) -> None:
+    write(job.folder, particles=table(range(6)))
+    job.scratch.mkdir(parents=True)
+    held = os.open(job.scratch, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     with pytest.raises(StorageUnavailable, match="another process"):
-        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
-    assert scratch.exists(), "it is the other's"
+        await job.keep()
+    assert job.scratch.exists(), "it is the other's"
     os.close(held)
-    assert len(await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)) == 1
+    assert len(await job.keep()) == 1
 
 
 # -- hostile output -----------------------------------------------------------------------------------------
@@ -315,49 +279,38 @@ def memory(kind: str) -> int:
 
 @pytest.mark.parametrize("write_file", [write_equal_ids, write_long_page])
 async def test_a_bomb_leaves_the_servers_memory_alone(
-    runner: FolderRunner,
-    storage: LocalStorage,
-    scratch: Path,
-    checks: Checks,
-    folder: Path,
-    write_file: Callable[[Path], None],
+    job: Finished, write_file: Callable[[Path], None]
 ) -> None:
-    write_file(folder / "particles.parquet")
-    assert (folder / "particles.parquet").stat().st_size < MEBIBYTE
+    write_file(job.folder / "particles.parquet")
+    assert (job.folder / "particles.parquet").stat().st_size < MEBIBYTE
     Path("/proc/self/clear_refs").write_text("5")
     before = memory("VmRSS")
     with pytest.raises((InvalidOutput, WorkerLost), match=r"not the 6|more than its \d+ bytes of memory"):
-        await keep(runner, "handle", ORDER, REQUEST, storage, scratch, checks)
+        await job.keep()
     assert memory("VmHWM") - before < 64 * MEBIBYTE
-    assert stored(storage) == {}
+    assert stored(job.storage) == {}
 
 
-async def test_an_output_with_holes_is_refused(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
+async def test_an_output_with_holes_is_refused(job: Finished) -> None:
     class Linking(FolderRunner):
         async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
             (directory / "particles.parquet").hardlink_to(self.folder / "particles.parquet")
             return [directory / "particles.parquet"]
 
-    write(folder, particles=table(range(6)))
-    os.truncate(folder / "particles.parquet", 2 * 1024**3)
-    for limits in (checks, replace(checks, max_bytes=2**40)):
-        assert "has holes" in await refusal(Linking(folder), storage, scratch, limits)
+    write(job.folder, particles=table(range(6)))
+    os.truncate(job.folder / "particles.parquet", 2 * 1024**3)
+    for limits in (job.checks, replace(job.checks, max_bytes=2**40)):
+        assert "has holes" in await job.refusal(runner=Linking(job.folder), checks=limits)
 
 
-async def test_an_output_too_large_for_its_order_is_refused(
-    runner: FolderRunner, storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
-    write(folder, particles=table(range(6)))
-    assert "100 are allowed" in await refusal(runner, storage, scratch, replace(checks, max_bytes=100))
+async def test_an_output_too_large_for_its_order_is_refused(job: Finished) -> None:
+    write(job.folder, particles=table(range(6)))
+    assert "100 are allowed" in await job.refusal(checks=replace(job.checks, max_bytes=100))
 
 
-async def test_an_output_of_too_many_files_is_refused(
-    storage: LocalStorage, scratch: Path, checks: Checks, folder: Path
-) -> None:
+async def test_an_output_of_too_many_files_is_refused(job: Finished) -> None:
     class Countless(FolderRunner):
         async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
             return [directory / f"particles-{number}-of-20001.parquet" for number in range(20_001)]
 
-    assert "20000 are allowed" in await refusal(Countless(folder), storage, scratch, checks)
+    assert "20000 are allowed" in await job.refusal(runner=Countless(job.folder))

@@ -7,8 +7,9 @@ import hashlib
 import json
 import logging
 import signal
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,11 +42,6 @@ def storage(tmp_path: Path) -> LocalStorage:
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Path:
-    return tmp_path / "outputs" / "request"
-
-
-@pytest.fixture
 async def provenance(storage: LocalStorage, tmp_path: Path, request: pytest.FixtureRequest) -> Provenance:
     """An output of two tables, one of them in two shards; its request's id is the test's own."""
     request_id = hashlib.md5(request.node.name.encode(), usedforsecurity=False).hexdigest()
@@ -68,218 +64,205 @@ async def provenance(storage: LocalStorage, tmp_path: Path, request: pytest.Fixt
     return Provenance(request_id, ORDER, "pipeline-v0.1.0", "collidium", files)
 
 
-def target(server: HubServer, provenance: Provenance, *, private: bool = False) -> Target:
-    hub = Hub(server.url, server.token("ada"))
-    return Target(hub, f"ada/collidium-{provenance.request_id}", private)
+@dataclass(frozen=True)
+class Output:
+    """A request's output that is kept, and its publication step by step."""
+
+    provenance: Provenance
+    storage: LocalStorage
+    scratch: Path
+
+    def target(self, server: HubServer, *, private: bool = False) -> Target:
+        hub = Hub(server.url, server.token("ada"))
+        return Target(hub, f"ada/collidium-{self.provenance.request_id}", private)
+
+    async def publish(self, to: Target) -> str:
+        return await publish(self.provenance, to, self.storage, self.scratch)
+
+    async def open_repository(self, to: Target) -> str | None:
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        return await publication.open_repository(self.provenance, to, self.scratch)
+
+    async def upload(self, to: Target) -> Any:
+        return await publication.upload(self.provenance, to, self.storage, self.scratch)
+
+    async def commit(self, to: Target, additions: Any, head: str) -> None:
+        await publication.commit(self.provenance, to, additions, head, self.scratch)
+
+
+@pytest.fixture
+def output(provenance: Provenance, storage: LocalStorage, tmp_path: Path) -> Output:
+    return Output(provenance, storage, tmp_path / "outputs" / "request")
 
 
 def commits(server: HubServer, repo: str) -> int:
     return len(server.api("ada").list_repo_commits(repo, repo_type="dataset"))
 
 
-def nothing_left(scratch: Path) -> bool:
-    return not scratch.exists()
-
-
-async def test_what_is_published_is_what_was_kept(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path, tmp_path: Path
-) -> None:
-    to = target(hub, provenance)
-    url = await publish(provenance, to, storage, scratch)
+async def test_what_is_published_is_what_was_kept(hub: HubServer, output: Output, tmp_path: Path) -> None:
+    to = output.target(hub)
+    url = await output.publish(to)
     assert url == f"{hub.url}/datasets/{to.repo}"
     api = hub.api(None)
     assert set(api.list_repo_files(to.repo, repo_type="dataset")) - {".gitattributes"} == {
         "README.md",
         MANIFEST,
-        *(file.path for file in provenance.files),
+        *(file.path for file in output.provenance.files),
     }
     copy = Path(api.snapshot_download(to.repo, repo_type="dataset", local_dir=tmp_path / "copy"))
-    for file in provenance.files:
+    for file in output.provenance.files:
         content = (copy / file.path).read_bytes()
         assert (hashlib.sha256(content).hexdigest(), len(content)) == (file.sha256, file.size_bytes)
-    assert (copy / MANIFEST).read_bytes() == manifest(provenance)
+    assert (copy / MANIFEST).read_bytes() == manifest(output.provenance)
     info = api.dataset_info(to.repo)
     assert not info.private
     assert "collidium" in (info.tags or [])
     assert commits(hub, to.repo) == 2, "an empty repository, and then all of it at once"
-    assert nothing_left(scratch)
+    assert not output.scratch.exists()
 
 
 async def test_the_platforms_own_readers_find_the_tables(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path, tmp_path: Path
+    hub: HubServer, output: Output, tmp_path: Path
 ) -> None:
-    to = target(hub, provenance)
-    await publish(provenance, to, storage, scratch)
+    to = output.target(hub)
+    await output.publish(to)
     fetched = await fetch(HubDataset(to.repo, hub.url), ["particles", "tracker_hits"], tmp_path / "cache")
     dataset = Dataset(fetched.directory)
     assert dataset.configs() == {"ttbar_pu0": ("particles", "tracker_hits")}
     assert dataset.table("tracker_hits").event_ids.tolist() == list(range(6))
 
 
-async def test_publishing_again_changes_nothing(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = target(hub, provenance)
-    url = await publish(provenance, to, storage, scratch)
+async def test_publishing_again_changes_nothing(hub: HubServer, output: Output) -> None:
+    to = output.target(hub)
+    url = await output.publish(to)
     before = hub.api("ada").dataset_info(to.repo).sha
-    assert await publish(provenance, to, storage, scratch) == url
+    assert await output.publish(to) == url
     # Not even the kept files are needed to see that.
-    for file in provenance.files:
-        await storage.delete(storage_key(provenance.request_id, file.path))
-    assert await publish(provenance, to, storage, scratch) == url
+    for file in output.provenance.files:
+        await output.storage.delete(storage_key(output.provenance.request_id, file.path))
+    assert await output.publish(to) == url
     assert hub.api("ada").dataset_info(to.repo).sha == before
 
 
-async def test_what_a_user_adds_later_does_not_make_it_unpublished(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = target(hub, provenance)
-    url = await publish(provenance, to, storage, scratch)
+async def test_what_a_user_adds_later_does_not_make_it_unpublished(hub: HubServer, output: Output) -> None:
+    to = output.target(hub)
+    url = await output.publish(to)
     hub.api("ada").upload_file(
         path_or_fileobj=b"mine", path_in_repo="NOTES.md", repo_id=to.repo, repo_type="dataset"
     )
-    assert await publish(provenance, to, storage, scratch) == url
+    assert await output.publish(to) == url
 
 
 @pytest.mark.parametrize(("more", "is_read"), [(60_000, True), (100_000, False)])
 async def test_a_manifest_is_read_only_if_it_could_be_ours(
-    hub: HubServer,
-    provenance: Provenance,
-    storage: LocalStorage,
-    scratch: Path,
-    more: int,
-    is_read: bool,
+    hub: HubServer, output: Output, more: int, is_read: bool
 ) -> None:
-    of_request = target(hub, provenance)
+    of_request = output.target(hub)
     hub.api("ada").create_repo(of_request.repo, repo_type="dataset")
     hub.api("ada").upload_file(
-        path_or_fileobj=manifest(provenance) + b" " * more,
+        path_or_fileobj=manifest(output.provenance) + b" " * more,
         path_in_repo=MANIFEST,
         repo_id=of_request.repo,
         repo_type="dataset",
     )
     if is_read:
-        assert await publish(provenance, of_request, storage, scratch) == of_request.url
+        assert await output.publish(of_request) == of_request.url
     else:
         with pytest.raises(HubRefused, match="holds something else"):
-            await publish(provenance, of_request, storage, scratch)
-    assert nothing_left(scratch)
+            await output.publish(of_request)
+    assert not output.scratch.exists()
 
 
-async def test_a_killed_publication_is_completed_by_another(
-    own_hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = target(own_hub, provenance)
-    scratch.mkdir(parents=True)
-    head = await publication.open_repository(provenance, to, scratch)
+async def test_a_killed_publication_is_completed_by_another(own_hub: HubServer, output: Output) -> None:
+    to = output.target(own_hub)
+    head = await output.open_repository(to)
     assert head is not None
-    await publication.upload(provenance, to, storage, scratch)
+    await output.upload(to)
     assert set(own_hub.api("ada").list_repo_files(to.repo, repo_type="dataset")) <= {".gitattributes"}
     uploaded = {path: path.stat().st_ino for path in own_hub.blobs}
-    assert len(uploaded) >= len(provenance.files)
-    assert await publish(provenance, to, storage, scratch) == to.url
+    assert len(uploaded) >= len(output.provenance.files)
+    assert await output.publish(to) == to.url
     assert {path: path.stat().st_ino for path in uploaded} == uploaded, "contents are not sent again"
 
 
-async def test_a_commit_whose_answer_is_lost_is_found(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = target(hub, provenance)
-    scratch.mkdir(parents=True)
-    head = await publication.open_repository(provenance, to, scratch) or ""
+async def test_a_commit_whose_answer_is_lost_is_found(hub: HubServer, output: Output) -> None:
+    to = output.target(hub)
+    head = await output.open_repository(to) or ""
     for _ in range(2):  # the second time on top of a head that is no longer there
-        additions = await publication.upload(provenance, to, storage, scratch)
-        await publication.commit(provenance, to, additions, head, scratch)
-    assert await publication.open_repository(provenance, to, scratch) is None
+        additions = await output.upload(to)
+        await output.commit(to, additions, head)
+    assert await output.open_repository(to) is None
 
 
-async def test_of_publishers_at_once_one_commits(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = target(hub, provenance)
-    urls = await asyncio.gather(*(publish(provenance, to, storage, scratch) for _ in range(4)))
+async def test_of_publishers_at_once_one_commits(hub: HubServer, output: Output) -> None:
+    to = output.target(hub)
+    urls = await asyncio.gather(*(output.publish(to) for _ in range(4)))
     assert urls == [to.url] * 4
     titles = [commit.title for commit in hub.api("ada").list_repo_commits(to.repo, repo_type="dataset")]
-    assert titles.count(f"Simulation {provenance.request_id}") == 1
-    assert nothing_left(scratch)
+    assert titles.count(f"Simulation {output.provenance.request_id}") == 1
+    assert not output.scratch.exists()
 
 
-async def test_a_foreign_commit_is_never_overwritten(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = target(hub, provenance)
-    scratch.mkdir(parents=True)
-    head = await publication.open_repository(provenance, to, scratch) or ""
-    additions = await publication.upload(provenance, to, storage, scratch)
+async def test_a_foreign_commit_is_never_overwritten(hub: HubServer, output: Output) -> None:
+    to = output.target(hub)
+    head = await output.open_repository(to) or ""
+    additions = await output.upload(to)
     hub.api("ada").upload_file(
         path_or_fileobj=b"# Mine", path_in_repo="README.md", repo_id=to.repo, repo_type="dataset"
     )
     with pytest.raises(HubRefused, match="holds something else"):
-        await publication.commit(provenance, to, additions, head, scratch)
+        await output.commit(to, additions, head)
     with pytest.raises(HubRefused, match="holds something else"):
-        await publish(provenance, to, storage, scratch)
+        await output.publish(to)
 
 
-async def test_a_private_dataset_is_seen_by_its_owner_alone(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = target(hub, provenance, private=True)
-    await publish(provenance, to, storage, scratch)
+async def test_a_private_dataset_is_seen_by_its_owner_alone(hub: HubServer, output: Output) -> None:
+    to = output.target(hub, private=True)
+    await output.publish(to)
     assert hub.api("ada").dataset_info(to.repo).private
     assert not hub.api(None).repo_exists(to.repo, repo_type="dataset")
     assert not hub.api("bob").repo_exists(to.repo, repo_type="dataset")
-    assert await publish(provenance, to, storage, scratch) == to.url
+    assert await output.publish(to) == to.url
 
 
-async def test_a_private_dataset_never_goes_into_a_public_repository(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = target(hub, provenance, private=True)
+async def test_a_private_dataset_never_goes_into_a_public_repository(hub: HubServer, output: Output) -> None:
+    to = output.target(hub, private=True)
     hub.api("ada").create_repo(to.repo, repo_type="dataset", private=False)
     with pytest.raises(HubRefused, match="was to be private"):
-        await publish(provenance, to, storage, scratch)
+        await output.publish(to)
 
 
-async def test_a_hub_that_is_down_is_a_matter_of_time(
-    own_hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = target(own_hub, provenance)
+async def test_a_hub_that_is_down_is_a_matter_of_time(own_hub: HubServer, output: Output) -> None:
+    to = output.target(own_hub)
     own_hub.end(signal.SIGKILL)
     with pytest.raises(HubUnavailable) as caught:
-        await publish(provenance, to, storage, scratch)
+        await output.publish(to)
     assert own_hub.token("ada") not in f"{caught.value!r} {caught.value} {to!r}"
-    assert nothing_left(scratch)
+    assert not output.scratch.exists()
     own_hub.start()
-    assert await publish(provenance, to, storage, scratch) == to.url
+    assert await output.publish(to) == to.url
 
 
-async def test_a_token_that_is_not_valid_is_refused(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = replace(target(hub, provenance), hub=Hub(hub.url, "hf_notvalidatall"))
+async def test_a_token_that_is_not_valid_is_refused(hub: HubServer, output: Output) -> None:
+    to = replace(output.target(hub), hub=Hub(hub.url, "hf_notvalidatall"))
     with pytest.raises(HubRefused, match="does not take the token") as caught:
-        await publish(provenance, to, storage, scratch)
+        await output.publish(to)
     assert "hf_notvalidatall" not in str(caught.value)
     with pytest.raises(HubRefused):
-        await publish(provenance, replace(to, hub=Hub(hub.url, "")), storage, scratch)
+        await output.publish(replace(to, hub=Hub(hub.url, "")))
 
 
 async def test_neither_tokens_nor_signed_addresses_are_logged(
-    hub: HubServer,
-    storage: LocalStorage,
-    provenance: Provenance,
-    scratch: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    hub: HubServer, output: Output, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, level = logging.getLogger(), logging.getLogger().level
     monkeypatch.setattr(root, "handlers", [])
-    to = target(hub, provenance)
+    to = output.target(hub)
     logs.configure("debug", "text")
     try:
-        await publish(provenance, to, storage, scratch)
+        await output.publish(to)
         with pytest.raises(HubRefused):
-            await publish(provenance, replace(to, repo="bob/events"), storage, scratch)
+            await output.publish(replace(to, repo="bob/events"))
     finally:
         root.setLevel(level)
     logged = capsys.readouterr().err
@@ -287,28 +270,26 @@ async def test_neither_tokens_nor_signed_addresses_are_logged(
     assert "http" not in logged
 
 
-async def test_a_token_makes_nothing_for_others(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path
-) -> None:
-    to = replace(target(hub, provenance), hub=Hub(hub.url, hub.token("bob")))
+async def test_a_token_makes_nothing_for_others(hub: HubServer, output: Output) -> None:
+    to = replace(output.target(hub), hub=Hub(hub.url, hub.token("bob")))
     with pytest.raises(HubRefused, match="does not let"):
-        await publish(provenance, to, storage, scratch)
+        await output.publish(to)
 
 
 async def test_output_that_is_gone_or_damaged_is_never_published(
-    hub: HubServer, storage: LocalStorage, provenance: Provenance, scratch: Path, tmp_path: Path
+    hub: HubServer, output: Output, tmp_path: Path
 ) -> None:
-    to = target(hub, provenance)
-    key = storage_key(provenance.request_id, provenance.files[-1].path)
+    to = output.target(hub)
+    key = storage_key(output.provenance.request_id, output.provenance.files[-1].path)
     (tmp_path / "damaged").write_bytes(b"PAR1")
-    await storage.put(key, tmp_path / "damaged")
+    await output.storage.put(key, tmp_path / "damaged")
     with pytest.raises(InvalidOutput, match="damaged"):
-        await publish(provenance, to, storage, scratch)
-    await storage.delete(key)
+        await output.publish(to)
+    await output.storage.delete(key)
     with pytest.raises(InvalidOutput, match="no longer kept"):
-        await publish(provenance, to, storage, scratch)
+        await output.publish(to)
     assert set(hub.api("ada").list_repo_files(to.repo, repo_type="dataset")) <= {".gitattributes"}
-    assert nothing_left(scratch)
+    assert not output.scratch.exists()
 
 
 # -- the card -----------------------------------------------------------------------------------------------

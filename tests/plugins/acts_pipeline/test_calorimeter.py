@@ -68,7 +68,7 @@ def energy_of(hits: CaloHits, particles: int) -> np.ndarray:
     [(22, 0, 0.17), (11, -1, 0.17), (211, 1, 0.60), (2112, 0, 0.60)],
 )
 @pytest.mark.parametrize("eta", [0.0, 0.7, -2.0, 2.5])
-def test_the_energy_of_a_particle_is_measured_with_the_resolution(
+def test_energy_is_measured_with_the_resolution(
     pdg_id: int, charge: float, resolution: float, eta: float
 ) -> None:
     particles = shot(pdg_id, 20, eta=eta, number=400, charge=charge)
@@ -86,7 +86,7 @@ def test_neutrinos_leave_nothing() -> None:
     assert measured(shot(12, 100)).sum() == 0
 
 
-def test_photons_stay_in_the_electromagnetic_calorimeter_and_hadrons_do_not() -> None:
+def test_photons_stay_in_the_electromagnetic_calorimeter() -> None:
     photons = deposits(shot(22, 20), ends(shot(22, 20)), np.random.default_rng(1))
     pions = deposits(shot(211, 20), ends(shot(211, 20)), np.random.default_rng(1))
     assert set(photons.detector.tolist()) <= {10, 13}
@@ -100,7 +100,7 @@ def test_detector_codes_say_the_side(eta: float, codes: set[int]) -> None:
     assert set(deposits(particles, ends(particles), np.random.default_rng(1)).detector.tolist()) == codes
 
 
-def test_cells_lie_in_their_calorimeter_and_near_the_line_of_flight() -> None:
+def test_cells_lie_near_the_line_of_flight() -> None:
     particles = shot(22, 50, eta=0.0, number=1)
     hits = deposits(particles, ends(particles), np.random.default_rng(1))
     inner = hits.detector == 10
@@ -157,7 +157,7 @@ def test_what_ended_in_the_tracker_or_decayed_leaves_nothing() -> None:
     assert len(deposits(particles, ends(particles, ENDED), np.random.default_rng(1))) == 0
 
 
-def test_contributions_add_up_to_their_cells_and_to_the_counts_of_particles() -> None:
+def test_contributions_add_up_to_cells_and_particle_counts() -> None:
     particles = shot(211, 30, number=40)
     particles.px[:], particles.py[:] = particles.px[0], particles.py[0]  # all into the same cells
     hits = deposits(particles, ends(particles), np.random.default_rng(1))

@@ -203,7 +203,7 @@ def test_hits_belong_to_particles_that_were_simulated(ttbar: Run) -> None:
         assert (event.ends.fate[np.unique(decayed) - 1] != LEFT).all()
 
 
-def test_what_the_detector_makes_has_parents_and_begins_within_it(ttbar: Run) -> None:
+def test_secondaries_have_parents_and_begin_in_the_detector(ttbar: Run) -> None:
     made = 0
     for generated, event in zip(ttbar.generated, ttbar.simulated, strict=True):
         new = np.arange(len(generated.particles), len(event.particles))
@@ -275,7 +275,7 @@ def test_material_turns_photons_into_pairs(ttbar: Run) -> None:
     assert 0.08 < share < 0.4
 
 
-def test_particles_are_simulated_that_live_are_seen_and_not_too_slow_or_too_near_the_beam() -> None:
+def test_which_particles_are_simulated() -> None:
     particles = gun(211, 5.0, number=6, charge=1.0).particles
     parent_id = np.array([-1, 1, -1, -1, -1, -1])
     pdg_id = np.array([211, 211, 12, 211, 211, 211])
@@ -294,7 +294,7 @@ def test_particles_are_simulated_that_live_are_seen_and_not_too_slow_or_too_near
 
 
 @pytest.mark.parametrize("pdg_id", [1_000_024, 1_000_010_020, 2**31 - 1])
-def test_particles_that_nobody_knows_fly_by_their_charge_and_mass(ttbar: Run, pdg_id: int) -> None:
+def test_unknown_particles_fly_by_their_charge_and_mass(ttbar: Run, pdg_id: int) -> None:
     event = gun(13, 10.0, number=10)
     unknown = replace(event.particles, pdg_id=np.full(10, pdg_id))
     assert len(ttbar.again(replace(event, particles=unknown)).hits) > 90

@@ -18,7 +18,7 @@ FIELD = 2.0
 
 
 @given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=9), max_size=6))
-def test_the_majority_owns_most_hits_and_has_the_smallest_id_of_several(tracks: list[list[int]]) -> None:
+def test_the_majority_particle_of_equals_has_the_smallest_id(tracks: list[list[int]]) -> None:
     expected = [min(Counter(track).items(), key=lambda item: (-item[1], item[0]))[0] for track in tracks]
     owners = np.array([particle for track in tracks for particle in track], np.uint64)
     assert majority(owners, np.array([len(track) for track in tracks], np.uint16)).tolist() == expected
@@ -46,7 +46,7 @@ def one(columns: dict[str, float]) -> Particles:
 
 @pytest.mark.parametrize("charge", [1.0, -1.0, 2.0])
 @pytest.mark.parametrize("turn", [-1.5, 0.0, 0.3, 3.0])
-def test_the_perigee_of_a_charged_particle_is_where_its_helix_began(charge: float, turn: float) -> None:
+def test_the_perigee_of_a_charged_particle(charge: float, turn: float) -> None:
     particles, d0, z0 = along_the_helix(charge, turn)
     found = perigee(particles, FIELD)
     assert found[0] == pytest.approx(d0, abs=1e-3)

@@ -42,7 +42,7 @@ def particles_of(channel: str, event_id: int = 0, seed: int = 42) -> Particles:
     return generator(channel, seed).generate(event_id).particles
 
 
-def test_every_channel_of_the_platform_is_generated_or_refused_with_a_reason() -> None:
+def test_every_channel_is_generated_or_rejected_with_a_reason() -> None:
     known = set(Settings().channels)
     assert known == set(CHANNELS) | set(REFUSED)
     assert set(PIPELINE.channels or ()) == set(CHANNELS)
@@ -71,7 +71,7 @@ def decayed(particles: Particles) -> np.ndarray:
     return np.isin(particles.particle_id, particles.parent_id[particles.parent_id > 0].astype(np.uint64))
 
 
-def test_parents_are_decayed_particles_of_the_same_vertex_and_come_first() -> None:
+def test_parents_are_earlier_particles_of_the_same_vertex() -> None:
     particles = particles_of("ttbar")
     child = np.flatnonzero(particles.parent_id > 0)
     parent = particles.parent_id[child] - 1

@@ -21,7 +21,7 @@ MUONS = ("simulate", "--channel", "single_muon", "--pileup", "0", "--runtime", "
 TABLES = ("calo_hits", "jets", "particles", "tracker_hits", "tracks")
 
 
-def test_an_event_is_the_same_whoever_makes_it_with_whatever_others(
+def test_an_event_is_the_same_alone_and_among_others(
     tmp_path: Path, isolated_environment: dict[str, str]
 ) -> None:
     """All at once for a newcomer, and the last alone as a runner orders it: the same rows."""
@@ -43,7 +43,7 @@ def test_an_event_is_the_same_whoever_makes_it_with_whatever_others(
         assert pq.read_table(tmp_path / "part" / file).equals(rows), table
 
 
-def test_a_platform_names_the_version_of_the_pipeline_that_it_runs_by_default(tmp_path: Path) -> None:
+def test_the_default_pipeline_version_is_the_built_in_ones(tmp_path: Path) -> None:
     defaults = settings.load(data_dir=tmp_path)
     assert f"--pipeline {PIPELINE.name} " in defaults.pipeline_command
     assert defaults.pipeline_version == PIPELINE.version

@@ -27,7 +27,7 @@ def jets_of(table: pa.Table) -> list[list[Any]]:
     return [sorted(zip(*(event[name] for name in columns), strict=True)) for event in table.to_pylist()]
 
 
-def test_jets_that_are_found_anew_in_the_public_part_are_those_that_are_there(tmp_path: Path) -> None:
+def test_jets_found_again_in_public_data_are_the_same(tmp_path: Path) -> None:
     """To the last bit: so neither digits nor constituents know of the order in which cells were written."""
     random = np.random.default_rng(11)
     cells = calo_hits(*(scattered(random, 200, 5) for _ in range(6)))

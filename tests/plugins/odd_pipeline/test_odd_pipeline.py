@@ -116,7 +116,7 @@ def test_commands_are_those_of_the_stages() -> None:
     assert (options.first_event, options.work) == (90, Path("/simulation"))
 
 
-def test_channels_that_its_scripts_lack_are_refused_with_the_reason() -> None:
+def test_channels_without_scripts_are_rejected_with_a_reason() -> None:
     check_channel(Order("higgs_portal", 1, 0), PIPELINE)
     with pytest.raises(UnknownOrder, match=r"cannot simulate jets: its scripts at pipeline-v0.1.0"):
         check_channel(Order("jets", 1, 0), PIPELINE)

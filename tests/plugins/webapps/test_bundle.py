@@ -32,7 +32,7 @@ def test_every_module_has_the_hash_that_the_manifest_tells(manifest: dict[str, d
     assert files == {name: entry["sha256"] for name, entry in manifest.items()}
 
 
-def test_versions_are_those_of_the_lock_file_and_licences_are_there(
+def test_versions_are_locked_and_licences_are_included(
     manifest: dict[str, dict[str, Any]],
 ) -> None:
     locked = json.loads((WEB / "package-lock.json").read_text())["packages"]

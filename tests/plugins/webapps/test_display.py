@@ -53,7 +53,7 @@ def differ(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.mean(np.any(np.abs(one - other) > 0.05, axis=2)))
 
 
-def test_an_event_is_drawn_and_each_view_and_colour_is_another_picture(page: Page) -> None:
+def test_each_view_and_colour_is_another_picture(page: Page) -> None:
     shown(page)
     expect(page.locator("#summary")).to_contain_text("465 of 465 hits, 13 of 13 tracks")
     pictures = {"3d": pixels(page)}
@@ -214,9 +214,7 @@ def predictions(path: Path, event_id: int, **how: str) -> Path:
 
 
 @pytest.mark.parametrize("compression", ["snappy", "zstd", "none"])
-def test_predictions_are_compared_with_the_truth_of_training_events(
-    page: Page, tmp_path: Path, compression: str
-) -> None:
+def test_predictions_are_compared_in_training_events(page: Page, tmp_path: Path, compression: str) -> None:
     shown(page)
     page.locator("#predictions").set_input_files(
         predictions(tmp_path / "mine.parquet", 0, compression=compression)
@@ -250,7 +248,7 @@ def test_nothing_of_an_evaluated_event_can_be_compared(page: Page) -> None:
     assert page.locator("#colour option[value=particle]").is_disabled()
 
 
-def test_a_scored_event_says_so_under_the_picture_and_nothing_moves(page: Page) -> None:
+def test_a_scored_event_says_so_without_a_layout_shift(page: Page) -> None:
     shown(page)
     line, legend = page.locator("#scored"), page.locator("#legend")
     expect(line).to_be_hidden()

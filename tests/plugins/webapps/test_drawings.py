@@ -71,7 +71,7 @@ def test_a_score_that_is_always_zero_has_no_axis_below_it() -> None:
     assert all(mark.y == drawing.plot.bottom for mark in drawing.plot.marks)
 
 
-def test_what_is_self_reported_is_hollow_and_said_until_it_is_verified() -> None:
+def test_self_reported_values_are_hollow_until_verified() -> None:
     drawing = drawings.history(SPEED, STEPS, NOW)
     assert drawing.plot is not None
     assert [mark.kind for mark in drawing.plot.marks] == ["doubtful", ""]

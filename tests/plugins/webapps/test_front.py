@@ -60,7 +60,7 @@ def test_it_is_small_with_all_that_it_loads(web: ServerProcess, front: str) -> N
     assert len(front.encode()) + sum(sizes) < LARGEST
 
 
-def test_models_are_not_shown_without_the_hub_and_the_page_says_so(web: ServerProcess) -> None:
+def test_the_page_of_models_says_that_the_hub_is_down(web: ServerProcess) -> None:
     answer = httpx.get(f"{web.base_url}/models", trust_env=False)
     assert answer.status_code == 503
     assert answer.headers["Retry-After"]

@@ -66,7 +66,7 @@ def test_somebody_signs_in_acts_and_signs_out(visitor: Visitor, token: Callable[
     assert "worth" not in visitor.get("/").text
 
 
-def test_the_hub_is_asked_with_everything_that_protects_the_way_back(visitor: Visitor) -> None:
+def test_the_authorization_request_is_protected(visitor: Visitor) -> None:
     first, second = (parse_qs(urlsplit(visitor.leave()).query) for _ in range(2))
     assert first["response_type"] == ["code"]
     assert first["code_challenge_method"] == ["S256"]
@@ -130,9 +130,7 @@ def test_no_sign_in_leads_elsewhere(visitor: Visitor, token: Callable[[str], str
     assert visitor.sign_in(token("worth"), target).headers["Location"] == "/"
 
 
-def test_another_state_is_refused_and_leaves_the_sign_in_as_it_was(
-    visitor: Visitor, token: Callable[[str], str]
-) -> None:
+def test_another_state_is_rejected_and_changes_nothing(visitor: Visitor, token: Callable[[str], str]) -> None:
     back = visitor.consent(visitor.leave(), token("worth"))
     code = parse_qs(urlsplit(back).query)["code"][0]
     for state in ({}, {"state": ""}, {"state": "A" * 43}, {"state": "é"}):
@@ -220,7 +218,7 @@ def test_signing_in_again_ends_the_session_before(
     assert not other.is_signed_in
 
 
-def test_a_cookie_that_was_stolen_is_worth_nothing_after_the_sign_out(
+def test_a_stolen_cookie_is_void_after_sign_out(
     visitor: Visitor, other: Visitor, token: Callable[[str], str]
 ) -> None:
     visitor.sign_in(token("worth"))

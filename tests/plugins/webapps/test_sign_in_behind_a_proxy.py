@@ -36,7 +36,7 @@ def test_cookies_and_addresses_are_those_of_tls(web: ServerProcess) -> None:
     assert "Domain" not in cookie
 
 
-def test_each_address_has_its_own_limit_whatever_it_says_of_itself(web: ServerProcess) -> None:
+def test_each_address_has_its_own_limit(web: ServerProcess) -> None:
     answers = [leave(web, f"198.51.100.{number}, 192.0.2.2") for number in range(40)]
     statuses = [answer.status_code for answer in answers]
     # A new minute may begin among them.

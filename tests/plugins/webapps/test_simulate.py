@@ -250,7 +250,7 @@ def publish(web: ServerProcess, request_id: str, address: str) -> None:
         database.execute(change, (address, request_id))
 
 
-def test_what_has_ended_is_not_cancelled_and_others_requests_are_not_there(
+def test_ended_and_foreign_requests_cannot_be_cancelled(
     anna: Visitor, web: ServerProcess, token: Callable[[str], str]
 ) -> None:
     request_id = request_of(order(anna))

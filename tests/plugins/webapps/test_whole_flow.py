@@ -34,7 +34,7 @@ def furnished(web: ServerProcess) -> Furnished:
 
 
 @pytest.mark.timeout(400)
-def test_somebody_orders_events_looks_at_them_competes_and_leaves(
+def test_a_user_orders_looks_competes_and_signs_out(
     page: Page, watch: Watch, furnished: Furnished, tmp_path: Path
 ) -> None:
     sign_in(page, furnished.tokens["emmy"])

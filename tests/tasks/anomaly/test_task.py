@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from collidium.contracts.task import EventRange, UnusableTruth
-from collidium.testing.conformance import check_task
 
-from .events import CHANNELS, TASK, block, tables, truth
+from .events import CHANNELS, TASK, block, truth
 
 SIGNALS = (2, 5)
 
@@ -26,10 +25,6 @@ def scored(score: np.ndarray, channels: list[str]) -> dict[str, float]:
     return TASK.metrics(
         TASK.score(block(dict(zip(events[told].tolist(), score[told].tolist(), strict=True)), channels))
     )
-
-
-def test_the_task_is_fit_to_be_installed() -> None:
-    check_task(TASK, tables())
 
 
 # -- truth ----------------------------------------------------------------------------------------------

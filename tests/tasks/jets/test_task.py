@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from collidium.contracts.task import Block, EventRange, UnusableTruth
-from collidium.testing.conformance import check_task
 
-from .events import FLAVOURS, TASK, Probabilities, block, predictions, tables, truth
+from .events import FLAVOURS, TASK, Probabilities, block, predictions, truth
 
 NOTHING = {"btag_auc": 0.5, "light_rejection_70": 1 / 0.7, "c_rejection_70": 1 / 0.7}
 
@@ -23,10 +22,6 @@ def jets_of(flavours: tuple[tuple[int, ...], ...] = FLAVOURS) -> list[tuple[int,
 
 def metrics(told: dict[tuple[int, int], Probabilities], **options: pa.DataType) -> dict[str, float]:
     return TASK.metrics(TASK.score(block(told, **options)))
-
-
-def test_the_task_is_fit_to_be_installed() -> None:
-    check_task(TASK, tables())
 
 
 # -- truth ----------------------------------------------------------------------------------------------

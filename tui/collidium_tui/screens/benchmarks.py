@@ -242,5 +242,6 @@ _WAITING: list[Column[Submission]] = [
     Column("account", lambda sent: sent.hub_username),
     Column("when", lambda sent: sent.submitted_at),
     Column("scores", _scores),
+    Column("no rank because", lambda sent: sent.unranked or ""),
     Column("submission", lambda sent: sent.submission_id),
 ]

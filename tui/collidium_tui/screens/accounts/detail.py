@@ -109,6 +109,7 @@ _SUBMISSIONS: list[Column[Submission]] = [
     Column("verified", lambda sent: sent.verified_at),
     Column("model", model),
     Column("submission", lambda sent: sent.submission_id),
+    Column("no rank because", lambda sent: sent.unranked or ""),
 ]
 
 
