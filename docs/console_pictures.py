@@ -21,7 +21,7 @@ from textual.pilot import Pilot
 from collidium import accounts, database
 from collidium.client import AsyncClient
 from collidium.simulations import totals
-from collidium.simulations.models import HistoryLine, SimulationRequest
+from collidium.simulations.models import SimulationRequest
 from collidium.testing.server import ServerProcess
 from collidium_tui.app import Console
 from collidium_tui.session import Session
@@ -55,13 +55,6 @@ async def _fill(url: str) -> None:
         }
         rows = [_row(number, now, ids) for number in reversed(range(ROWS))]
         await SimulationRequest.bulk_create(rows)
-        numbers = dict(await SimulationRequest.all().values_list("request_id", "id"))
-        await HistoryLine.bulk_create(
-            [
-                HistoryLine(request_id=numbers[row.request_id], at=row.created_at, state="queued")
-                for row in rows
-            ]
-        )
         await totals.rebuild()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from collidium import accounts, database
 from collidium.simulations import totals
-from collidium.simulations.models import HistoryLine, SimulationRequest
+from collidium.simulations.models import SimulationRequest
 from collidium.testing.server import ServerProcess
 
 
@@ -29,7 +29,7 @@ def seed(server: ServerProcess, work: Coroutine[Any, Any, None]) -> None:
 
 
 async def requests(rows: Iterable[SimulationRequest]) -> None:
-    """Write requests with their accounts, a line of history each, and the totals that they add up to."""
+    """Write requests with their accounts, and the totals that they add up to."""
     rows = list(rows)
     for name in {row.hub_username for row in rows}:
         account = await accounts.recognise(name, signup_grant=Decimal(10))
@@ -37,9 +37,6 @@ async def requests(rows: Iterable[SimulationRequest]) -> None:
             if row.hub_username == name:
                 row.account_id = account.id
     await SimulationRequest.bulk_create(rows)
-    ids = dict(await SimulationRequest.all().values_list("request_id", "id"))
-    lines = [HistoryLine(request_id=ids[row.request_id], at=row.created_at, state="queued") for row in rows]
-    await HistoryLine.bulk_create(lines)
     await totals.rebuild()
 
 
