@@ -312,11 +312,7 @@ class Waits(Toy):
 
 def loaded_modules(_: object) -> set[str]:
     """Top-level packages that the worker has imported so far."""
-<<<<<<< HEAD
     return {name.partition(".")[0] for name, module in sys.modules.items() if module is not None}
-=======
-    return {name.partition(".")[0] for name, module in sys.modules.items() if hasattr(module, "__spec__")}
->>>>>>> boundary
 
 
 def process_id(_: object) -> int:
