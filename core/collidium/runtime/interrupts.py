@@ -11,7 +11,7 @@ def _leave(*_: object) -> None:
 try:
     import signal
 except KeyboardInterrupt:
-    _leave()
+    os._exit(130)
 
 
 class Importing:

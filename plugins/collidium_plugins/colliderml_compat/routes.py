@@ -92,7 +92,8 @@ async def _answer(route: Route, **arguments: str) -> Response:
     if route.path.startswith("/admin/"):
         require_operator()  # as the platform's own: before anything of the request is read
     query = request.args.items(multi=True)
-    request.args = MultiDict((name, names.query(name, value)) for name, value in query)
+    here = MultiDict((name, names.query(name, value)) for name, value in query)
+    request.args = here  # pyright: ignore[reportAttributeAccessIssue] -- the proxy's type forbids it
     if "request_id" in arguments:  # which may be written as a UUID there
         arguments["request_id"] = arguments["request_id"].replace("-", "")
     handler = current_app.view_functions[route.handler] if isinstance(route.handler, str) else route.handler

@@ -49,21 +49,22 @@ class TableWriter:
 
     def write(self, table: pa.Table) -> None:
         """Write the rows of a block, even if there are none: its number is that of the batch."""
-        cells: dict[str, pa.Array[Any]] = {}
+        cells: dict[str, pa.Array[Any]] = {
+            field.name: pa.array([], field.type.value_type) for field in self._stored
+        }
         events, rows = np.unique(as_numpy(table.column("event_id")), return_counts=True)
         long = len(events) * LONG_EVENTS <= table.num_rows
         if long:
             cells[_ROWS.name] = pa.array(rows, pa.uint32())
         for column in self.schema:
-            values = table.column(column.name).combine_chunks()
+            values: pa.Array[Any] = table.column(column.name).combine_chunks()
             if long and column.name == "event_id":
                 values = pa.array(events, column.type)
             elif long and _are_positions(values, rows):
                 continue
             kind = _narrowest(values)
             cells[f"{column.name}/{kind}"] = values.cast(kind)
-        values_of = [cells.get(field.name, pa.array([], field.type.value_type)) for field in self._stored]
-        lists = [nested([len(values)], values) for values in values_of]
+        lists = [nested([len(cell)], cell) for cell in cells.values()]
         self._writer.write_batch(pa.record_batch(lists, schema=self._stored))
         self._rows += table.num_rows
         for name, digest in self._hashes.items():
