@@ -42,8 +42,8 @@ BACKOFF: Final = Backoff()
 _lines: Final = RowByKey(HistoryLine, "request_id", order="id")
 #: Notified when there is something to do for who follows requests in this process.
 CHANGED: Final = WakeSignal()
-#: Most lines of a timeline, but for the states that are still to come: some runners find new words for ever.
-LINES: Final = 200
+#: Most lines after the first of a timeline, but for states to come: some runners find new words for ever.
+LINES: Final = 199
 #: Collections of a request's output that may be lost with the worker that reads it before it fails.
 MAX_LOST_COLLECTIONS: Final = 2
 #: Longest reason that is kept.

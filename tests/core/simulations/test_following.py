@@ -127,7 +127,7 @@ async def test_node_hours_that_no_job_can_use_are_not_believed(
 async def test_a_runner_of_many_words_does_not_fill_the_timeline(
     open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transitions, "LINES", 4)
+    monkeypatch.setattr(transitions, "LINES", 3)
     runner = Scripted()
     weather = [JobStatus(JobState.UNKNOWN, reason=f"{degrees} degrees in the hall") for degrees in range(9)]
     runner.answers = [*weather, JobStatus(JobState.FAILED, reason="too hot")]

@@ -99,7 +99,7 @@ def hub() -> Iterator[Scripted]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     back = "http://127.0.0.1/web/callback"
-    hub = Scripted(f"http://127.0.0.1:{server.server_port}", PendingSignIn("k" * 43, back, "/"))
+    hub = Scripted(f"http://127.0.0.1:{server.server_port}", PendingSignIn("k" * 43, back, "/", ("profile",)))
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield hub
@@ -111,7 +111,7 @@ def hub() -> Iterator[Scripted]:
 async def redeem(hub: Scripted, secret: str | None = None) -> Grant:
     asked = Provider(hub.url)
     try:
-        return await Client(asked, "pages", secret, ("profile",)).redeem(hub.sign_in, "the-code")
+        return await Client(asked, "pages", secret).redeem(hub.sign_in, "the-code")
     finally:
         await asked.close()
 
@@ -120,7 +120,7 @@ async def redeem(hub: Scripted, secret: str | None = None) -> Grant:
 
 
 async def test_an_honest_hub_is_believed(hub: Scripted) -> None:
-    assert await redeem(hub) == Grant("hub_secret", 60.0)
+    assert await redeem(hub) == Grant("hub_secret", 60.0, ("profile",))
     (form,) = hub.forms
     assert form == {
         "grant_type": ["authorization_code"],
@@ -142,7 +142,7 @@ async def test_an_application_with_a_secret_proves_it(hub: Scripted) -> None:
 
 async def test_a_hub_may_change_its_key(hub: Scripted) -> None:
     asked = Provider(hub.url)
-    client = Client(asked, "pages", None, ())
+    client = Client(asked, "pages", None)
     await client.redeem(hub.sign_in, "first")
     hub.told["/jwks"] = {"keys": [OTHER_KEY.as_dict(private=False)]}
     hub.sign = lambda claims: signed(claims, OTHER_KEY, "two")
