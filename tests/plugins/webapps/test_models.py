@@ -123,8 +123,8 @@ def test_a_model_that_is_only_named_by_submissions_says_so(zoo: httpx.Client) ->
 @pytest.mark.parametrize(
     "path", ["/models/zora/nothing", "/models/zora", "/models/a/b/c", "/models/a%20b/c%0a"]
 )
-def test_a_model_that_nobody_knows_is_told_on_a_page(zoo: httpx.Client, path: str) -> None:
-    answer = zoo.get(path)
+def test_unknown_model_is_reported_on_a_page(zoo: httpx.Client, path: str) -> None:
+    answer = zoo.get(path, headers={"Accept": "text/html"})
     assert answer.status_code in {404, 422}
     assert '<main id="main"' in answer.text
 
