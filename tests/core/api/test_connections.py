@@ -144,6 +144,6 @@ def test_connections_wait_until_a_busy_server_takes_them(server: ServerProcess) 
                 client.setblocking(False)
                 client.connect_ex((address.hostname, address.port))
                 waiting.register(client, selectors.EVENT_WRITE)
-            assert len(waiting.select(0.5)) == count
+            eventually(lambda: len(waiting.select(0)) == count)
     finally:
         os.kill(server.pid, signal.SIGCONT)
