@@ -70,14 +70,13 @@ class Output:
 
     async def _write(self, source: PurePosixPath, size: int, target: Path) -> None:
         unfinished = target.with_name(f".{target.name}.unfinished")
-        file = await asyncio.to_thread(unfinished.open, "wb")
-        with file:
-            left = size
-            async for piece in self._content(source, size):
-                left -= len(piece)
-                if left < 0:
-                    break
-                await asyncio.to_thread(file.write, piece)
+        await asyncio.to_thread(unfinished.unlink, missing_ok=True)
+        left = size
+        async for piece in self._content(source, size):
+            left -= len(piece)
+            if left < 0:
+                break
+            await asyncio.to_thread(_append, unfinished, piece)
         if left < 0 or await asyncio.to_thread(_size, unfinished) != size:
             raise RunnerUnavailable(f"{source.name} did not arrive whole")
         await asyncio.to_thread(unfinished.replace, target)
@@ -109,6 +108,12 @@ def _content_of(answer: httpx.Response) -> bytes:
     if data["status"] != "OK" or not data["is_binary"]:
         raise ValueError
     return base64.b64decode(data["file"], validate=True)
+
+
+def _append(path: Path, content: bytes) -> None:
+    # Opened and closed in one thread: a call that is cancelled meanwhile leaves no file open.
+    with path.open("ab") as file:
+        file.write(content)
 
 
 def _size(file: Path) -> int | None:
