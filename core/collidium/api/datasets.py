@@ -28,7 +28,7 @@ async def datasets(query_args: DatasetsQuery) -> Response:
     """Public datasets of the hub that carry the platform's tag, the latest first, after the built-in sample.
 
     Each config is an entry of its own. While the hub is away, the last list is sent: `Age` is how many
-    seconds old it is, and `X-Warning` says so.
+    seconds old it is, and `X-Warning` has the reason.
     """
     listed = await platform().event_display.datasets(query_args.repo)
     found = listed.entries

@@ -111,7 +111,7 @@ def listen(
         # A restart need not wait until the last server's connections are forgotten.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if sys.platform == "linux":
-            # A time limit on sending could not tell a slow reader from one that does not read.
+            # A time limit on sending could not distinguish a slow reader from one that does not read.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
         listener.bind(address)
         listener.listen(BACKLOG)

@@ -87,7 +87,7 @@ async def _place(
         raise Forbidden(
             "the events are published with your token, which may only read: use one that may write"
         )
-    _require_room(kept, settings)
+    _require_capacity(kept, settings)
     if delivery.webhook_url is not None:
         await outbox.require_secret(account.id)
     if kept["submissions_frozen"]:
@@ -205,10 +205,10 @@ def _question(order: Order, delivery: DeliveryOptions) -> dict[str, object]:
     return asdict(order) | {"private": delivery.private, "webhook_url": delivery.webhook_url}
 
 
-def _require_room(kept: Mapping[str, Any], settings: Settings) -> None:
+def _require_capacity(kept: Mapping[str, Any], settings: Settings) -> None:
     """Raise TooManyRequests when the account has ordered too much of late, or has too much under way."""
     if kept["oldest"] is not None:
-        # Once it leaves the window there is room again.
+        # An order is accepted again once the oldest has left the window.
         oldest = loaded(SimulationRequest, "created_at", kept["oldest"])
         wait = oldest + timedelta(seconds=settings.burst_seconds) - now()
         raise TooManyRequests(
