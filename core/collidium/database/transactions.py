@@ -48,28 +48,12 @@ def transactional_at_once(function: Callable[P, Awaitable[R]]) -> Callable[P, Aw
     """The same for a ``function`` that awaits nothing but the database.
 
     On SQLite it runs in the database's thread, from BEGIN to COMMIT: the way to the thread and back, which
-    takes longer than most statements, is gone once.
+    takes longer than most statements, is made once.
     """
     return _in_transaction(function, at_once=True)
 
 
 def _in_transaction(function: Callable[P, Awaitable[R]], *, at_once: bool) -> Callable[P, Awaitable[R]]:
-    async def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        client = get_connection("default")
-        transaction = _Transaction(client)
-        _transaction.set(transaction)
-        try:
-            if at_once and isinstance(client, ImmediateSqliteClient):
-                result = await client.transaction_at_once(lambda: function(*args, **kwargs))
-            else:
-                async with in_transaction():
-                    result = await function(*args, **kwargs)
-        finally:
-            transaction.open = False
-        for callback in transaction.committed:
-            callback()
-        return result
-
     @functools.wraps(function)
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         outer = _transaction.get()
@@ -78,12 +62,31 @@ def _in_transaction(function: Callable[P, Awaitable[R]], *, at_once: bool) -> Ca
         context = copy_context()
         if outer is not None:
             context.run(get_connections().set, "default", outer.outside)
-        task = asyncio.get_running_loop().create_task(run(*args, **kwargs), context=context)
+        running = _run(functools.partial(function, *args, **kwargs), at_once=at_once)
+        task = asyncio.get_running_loop().create_task(running, context=context)
         _running.add(task)
         task.add_done_callback(_running.discard)
         return await asyncio.shield(task)
 
     return wrapper
+
+
+async def _run(function: Callable[[], Awaitable[R]], *, at_once: bool) -> R:
+    """Run a function in a transaction that begins here, then what waits for its commit."""
+    client = get_connection("default")
+    transaction = _Transaction(client)
+    _transaction.set(transaction)
+    try:
+        if at_once and isinstance(client, ImmediateSqliteClient):
+            result = await client.transaction_at_once(function)
+        else:
+            async with in_transaction():
+                result = await function()
+    finally:
+        transaction.open = False
+    for callback in transaction.committed:
+        callback()
+    return result
 
 
 def on_commit(callback: Callable[[], object]) -> None:

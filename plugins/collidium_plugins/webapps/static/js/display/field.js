@@ -5,7 +5,7 @@ import { column, rows } from "./tables.js";
 
 // Hits nearer to the perigee say too little of a curvature, mm; fewer of them nothing.
 const MIN_CHORD = 200;
-const LEAST_HITS = 20;
+const MIN_HITS = 20;
 // Without a value from the event or its tracks, tesla.
 const USUAL = 2;
 
@@ -38,6 +38,6 @@ function measured(event) {
       if (chord > MIN_CHORD) fields.push(((-2 * across) / chord ** 2) * (momentum / GEV_PER_TESLA_MM));
     }
   }
-  if (fields.length < LEAST_HITS) return null;
+  if (fields.length < MIN_HITS) return null;
   return fields.sort((a, b) => a - b)[fields.length >> 1];
 }
