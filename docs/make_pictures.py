@@ -86,7 +86,7 @@ def draw_tracks(
 
 
 def real_and_simulated(simulated: Path) -> Figure:
-    """Hits of a real event beside those of one that the built-in pipeline made, by their particles."""
+    """Hits of a real event next to those of one that the built-in pipeline made, by their particles."""
     figure = Figure(figsize=(12, 8.6), layout="constrained")
     columns = figure.subplots(2, 2, height_ratios=(1.25, 1), sharex="row", sharey="row")
     samples = {

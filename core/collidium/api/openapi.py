@@ -44,7 +44,7 @@ TAG_GROUPS = {
 TAGS = {
     "account": "The caller's account and ledger.",
     "simulation": "Orders of simulated events.",
-    "webhooks": "Where an account is told of its requests.",
+    "webhooks": "Where an account is notified of its requests.",
     "benchmark": "Tasks, submissions and leaderboards.",
     "models": "Models on the hub.",
     "datasets": "Public datasets, and single events of them.",

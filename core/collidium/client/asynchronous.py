@@ -103,17 +103,17 @@ class AsyncClient(Calls, Awaitable):
         progress: Progress | None = None,
     ) -> Receipt:
         """As :meth:`collidium.client.Client.submit`."""
-        async with _beside_the_loop(predictions_file(path)) as file:
+        async with _entered_in_thread(predictions_file(path)) as file:
             return await self._transport.send(benchmarks.submit(task, file, model_repo), progress)
 
     async def check(self, task: str, path: Predictions, progress: Progress | None = None) -> Checked:
         """As :meth:`collidium.client.Client.check`."""
-        async with _beside_the_loop(predictions_file(path)) as file:
+        async with _entered_in_thread(predictions_file(path)) as file:
             return await self._transport.send(benchmarks.check(task, file), progress)
 
 
 @asynccontextmanager
-async def _beside_the_loop(context: AbstractContextManager[Path]) -> AsyncIterator[Path]:
+async def _entered_in_thread(context: AbstractContextManager[Path]) -> AsyncIterator[Path]:
     """The context, entered in a thread: it may write a large file."""
     path = await asyncio.to_thread(context.__enter__)
     try:

@@ -71,7 +71,7 @@ def test_a_dataset_without_vertices_is_refused() -> None:
         TASK.prepare({"particles": EVENTS["particles"].drop_columns(["vz"])})
 
 
-def test_momentum_tells_the_hard_scatter_from_pileup() -> None:
+def test_momentum_distinguishes_hard_scatter_and_pileup() -> None:
     truth = {"vertices": TASK.prepare(EVENTS)["vertices"]}
     scores = {
         name: TASK.metrics(

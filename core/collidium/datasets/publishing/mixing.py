@@ -1,9 +1,9 @@
 """Mixes the events of several channels into one dataset in which one table alone records the channel.
 
 Events get new ids in random order, and all shards are rewritten. The table ``channels`` records the channel
-of each event: it is truth, and is withheld with the rest of it when the mix is
-published. A mix is as blind as its sources are alike: columns and types that differ are refused; whether one
-pipeline made them all, with beams and a detector alike, is for whoever mixes them to see to.
+of each event: it is truth, and is withheld with the rest of it when the mix is published. A mix is as blind as
+its sources are alike: columns and types that differ are refused; whether one pipeline made them all, with equal
+beams and detectors, is not checked.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Mixing:
     #: A directory that is not there yet.
     output: Path
     first_event: int = 0
-    #: Seed of the order; None: a random one. Who knows it can tell the channels apart.
+    #: Seed of the order; None: a random one. It reveals the channels.
     seed: int | None = None
 
     def __post_init__(self) -> None:

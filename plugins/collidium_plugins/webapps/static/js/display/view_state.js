@@ -5,7 +5,7 @@ export const COLOURS = ["volume", "layer", "particle", "pt", "time", "match"];
 export const LAYERS = ["detector", "hits", "tracks", "particles", "towers", "jets"];
 const KINDS = ["hit", "track", "particle", "tower", "jet"];
 
-/** What is shown when nobody said anything: particles are the truth of tracks, and would hide them. */
+/** The defaults: particles are the truth of tracks, and would hide them. */
 export function usual() {
   return {
     view: "3d",
