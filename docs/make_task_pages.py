@@ -49,7 +49,8 @@ def _contents(tasks: list[Task]) -> str:
         "# The tasks that come with the platform\n\n"
         f"{_WRITTEN}\nAll are listed when a server first starts, and take submissions once their truth is "
         "imported. [Benchmarks](../benchmarks.md) describes what scores earn, "
-        "[Write a task](../write-a-task.md) how to add one.\n\n" + _table(("task", "question", "primary metric"), rows)
+        "[Write a task](../write-a-task.md) how to add one.\n\n"
+        + _table(("task", "question", "primary metric"), rows)
     )
 
 

@@ -143,7 +143,7 @@ def test_traded_metrics_have_their_front_drawn(anybody: httpx.Client, filled: Se
     ("address", "told"),
     [
         ("/leaderboard/tracking_latency", "No submissions yet"),
-        ("/leaderboard/jets", "takes no submissions"),
+        ("/leaderboard/jets", "This task opens when its truth is imported"),
         (f"{BOARD}?user=nobody", "No such places"),
         (f"{BOARD}?user=%20%20&model=", "Ranking"),
     ],
