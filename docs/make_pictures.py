@@ -34,7 +34,7 @@ PICTURES = Path(__file__).with_name("pictures")
 
 EVENT = 3
 #: Particles with fewer hits are drawn as dots.
-LEAST_HITS = 3
+MIN_HITS = 3
 #: Columns of the terminal whose output is shown.
 WIDTH = 144
 
@@ -110,7 +110,7 @@ def particle_hits(directory: Path, event: int) -> tuple[Floats, Floats, Floats, 
     hits = flatten(tables["tracker_hits"], ["x", "y", "z", "particle_id"])
     _, numbers, counts = np.unique(hits["particle_id"], return_inverse=True, return_counts=True)
     particles = np.where(
-        (counts[numbers] >= LEAST_HITS) & (np.asarray(hits["particle_id"]) != 0), numbers, -1
+        (counts[numbers] >= MIN_HITS) & (np.asarray(hits["particle_id"]) != 0), numbers, -1
     )
     x, y, z = (np.asarray(hits[name], dtype=np.float64) for name in "xyz")
     return x, y, z, particles
