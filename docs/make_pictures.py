@@ -109,9 +109,7 @@ def particle_hits(directory: Path, event: int) -> tuple[Floats, Floats, Floats, 
     _, tables = next(Dataset(directory).read(["tracker_hits"], block))
     hits = flatten(tables["tracker_hits"], ["x", "y", "z", "particle_id"])
     _, numbers, counts = np.unique(hits["particle_id"], return_inverse=True, return_counts=True)
-    particles = np.where(
-        (counts[numbers] >= MIN_HITS) & (np.asarray(hits["particle_id"]) != 0), numbers, -1
-    )
+    particles = np.where((counts[numbers] >= MIN_HITS) & (np.asarray(hits["particle_id"]) != 0), numbers, -1)
     x, y, z = (np.asarray(hits[name], dtype=np.float64) for name in "xyz")
     return x, y, z, particles
 
