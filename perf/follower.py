@@ -43,7 +43,7 @@ GOAL = 5.0
 
 
 def serve(directory: Path, count: int, ask: Connection) -> None:
-    """The API with that many jobs; sends its address and the jobs, and then obeys: runs jobs, counts calls."""
+    """The API with that many jobs; sends its address and the jobs, then obeys: runs jobs, counts calls."""
     with Superfacility(directory) as api:
         api.answer_seconds = ANSWER_SECONDS
         jobs = [api.add_job(f"collidium-{number:032x}") for number in range(count)]
