@@ -102,12 +102,12 @@ def _metrics(task: Task) -> str:
         )
         for metric in card.metrics
     ]
-    told = [f"- `{metric.name}`: {_formula(metric)}" for metric in card.metrics]
+    lines = [f"- `{metric.name}`: {_formula(metric)}" for metric in card.metrics]
     if card.pareto:
         first, second = card.pareto
-        told.append(f"\nThe leaderboard marks the Pareto front of `{first}` and `{second}`.")
-    told.append(f"\nComputed in `tasks/{type(task).__module__.replace('.', '/')}`.")
-    return _table(("metric", "better", "reward", "meaning"), rows) + "\n" + "\n".join(told) + "\n"
+        lines.append(f"\nThe leaderboard marks the Pareto front of `{first}` and `{second}`.")
+    lines.append(f"\nComputed in `tasks/{type(task).__module__.replace('.', '/')}`.")
+    return _table(("metric", "better", "reward", "meaning"), rows) + "\n" + "\n".join(lines) + "\n"
 
 
 def _reward(metric: Metric, default: Decimal) -> str:
