@@ -223,7 +223,9 @@ async def _from_cache(
 
 async def _answer(row: SimulationRequest, *, cached: bool) -> records.SimulationRequest:
     request = view(row, await transitions.history_of(row))
-    return structs.replace(request, credits_charged=Decimal(0), cached=True) if cached else request
+    if not cached:
+        return request
+    return structs.replace(request, credits_charged=Decimal(0), credits_refunded=Decimal(0), cached=True)
 
 
 def _remembered(
