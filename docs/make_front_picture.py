@@ -79,12 +79,12 @@ def barrel(size: tuple[float, float]) -> str:
 
 def tracks() -> Iterator[str]:
     """The tracks' helices to the end of the tracker, a path for each colour, the hardest on top."""
-    told = row_of("tracks")
-    momenta = np.abs(np.sin(told["theta"]) / told["qop"])
+    rows = row_of("tracks")
+    momenta = np.abs(np.sin(rows["theta"]) / rows["qop"])
     kinds = np.searchsorted([least for least, _ in COLOURS], momenta, side="right") - 1
     lines = dict.fromkeys(range(len(COLOURS)), "")
     for number, kind in enumerate(kinds):
-        lines[int(kind)] += curve(seen(helix({name: float(column[number]) for name, column in told.items()})))
+        lines[int(kind)] += curve(seen(helix({name: float(column[number]) for name, column in rows.items()})))
     for kind, (_, colour) in enumerate(COLOURS):
         width = 1.2 + 0.4 * kind
         yield f'<path stroke="{colour}" stroke-width="{width:.1f}" stroke-linecap="round" d="{lines[kind]}"/>'

@@ -34,7 +34,7 @@ PICTURES = Path(__file__).with_name("pictures")
 
 EVENT = 3
 #: Particles with fewer hits are drawn as dots.
-LEAST_HITS = 3
+MIN_HITS = 3
 #: Columns of the terminal whose output is shown.
 WIDTH = 144
 
@@ -86,7 +86,7 @@ def draw_tracks(
 
 
 def real_and_simulated(simulated: Path) -> Figure:
-    """Hits of a real event beside those of one that the built-in pipeline made, by their particles."""
+    """Hits of a real event next to those of one that the built-in pipeline made, by their particles."""
     figure = Figure(figsize=(12, 8.6), layout="constrained")
     columns = figure.subplots(2, 2, height_ratios=(1.25, 1), sharex="row", sharey="row")
     samples = {
@@ -109,9 +109,7 @@ def particle_hits(directory: Path, event: int) -> tuple[Floats, Floats, Floats, 
     _, tables = next(Dataset(directory).read(["tracker_hits"], block))
     hits = flatten(tables["tracker_hits"], ["x", "y", "z", "particle_id"])
     _, numbers, counts = np.unique(hits["particle_id"], return_inverse=True, return_counts=True)
-    particles = np.where(
-        (counts[numbers] >= LEAST_HITS) & (np.asarray(hits["particle_id"]) != 0), numbers, -1
-    )
+    particles = np.where((counts[numbers] >= MIN_HITS) & (np.asarray(hits["particle_id"]) != 0), numbers, -1)
     x, y, z = (np.asarray(hits[name], dtype=np.float64) for name in "xyz")
     return x, y, z, particles
 

@@ -20,7 +20,7 @@ Written by `docs/make_settings.py` from `collidium.settings`; do not edit.
 
 Settings come from the environment or from a file `.env` in the directory where the command runs; the
 environment wins. A name that begins with `PLATFORM_` and is not listed here is an error at start, and every
-problem is told at once. Lists are separated by commas.
+problem is reported at once. Lists are separated by commas.
 
 | variable | default | meaning |
 |---|---|---|

@@ -48,8 +48,9 @@ def _contents(tasks: list[Task]) -> str:
     return (
         "# The tasks that come with the platform\n\n"
         f"{_WRITTEN}\nAll are listed when a server first starts, and take submissions once their truth is "
-        "imported. [Benchmarks](../benchmarks.md) tells what scores earn, [Write a task](../write-a-task.md) "
-        "how to add one.\n\n" + _table(("task", "question", "primary metric"), rows)
+        "imported. [Benchmarks](../benchmarks.md) describes what scores earn, "
+        "[Write a task](../write-a-task.md) how to add one.\n\n"
+        + _table(("task", "question", "primary metric"), rows)
     )
 
 
@@ -101,12 +102,12 @@ def _metrics(task: Task) -> str:
         )
         for metric in card.metrics
     ]
-    told = [f"- `{metric.name}`: {_formula(metric)}" for metric in card.metrics]
+    lines = [f"- `{metric.name}`: {_formula(metric)}" for metric in card.metrics]
     if card.pareto:
         first, second = card.pareto
-        told.append(f"\nThe leaderboard marks the Pareto front of `{first}` and `{second}`.")
-    told.append(f"\nComputed in `tasks/{type(task).__module__.replace('.', '/')}`.")
-    return _table(("metric", "better", "reward", "meaning"), rows) + "\n" + "\n".join(told) + "\n"
+        lines.append(f"\nThe leaderboard marks the Pareto front of `{first}` and `{second}`.")
+    lines.append(f"\nComputed in `tasks/{type(task).__module__.replace('.', '/')}`.")
+    return _table(("metric", "better", "reward", "meaning"), rows) + "\n" + "\n".join(lines) + "\n"
 
 
 def _reward(metric: Metric, default: Decimal) -> str:

@@ -116,7 +116,7 @@ async def scores_of(task: Task, sample: Sample, scratch: Path) -> dict[str, Any]
     for name, reconstruct in task.baselines().items():
         file = scratch / f"{name}.parquet"
         pq.write_table(_predictions(task, reconstruct, sample), file)
-        found[name] = _told(await _evaluated(task, truth, file))
+        found[name] = _scores(await _evaluated(task, truth, file))
     return found
 
 
@@ -139,7 +139,7 @@ async def data_loading(task: Task, sample: Sample, scratch: Path) -> dict[str, A
             done = await asyncio.to_thread(run_command, arguments, environment, scratch)
             if done.returncode:
                 raise RuntimeError(done.stderr)
-    return {"collidium.datasets.load": _told(await _evaluated(task, truth, file))}
+    return {"collidium.datasets.load": _scores(await _evaluated(task, truth, file))}
 
 
 async def _truth(task: Task, sample: Sample, scratch: Path) -> Truth:
@@ -173,8 +173,8 @@ def _predictions(task: Task, reconstruct: Reconstruction, sample: Sample) -> pa.
     return pa.concat_tables([reconstruct(tables) for _, tables in blocks])
 
 
-def _told(made: Evaluation) -> dict[str, Any]:
-    """Each score with its standard error; None where it cannot be told."""
+def _scores(made: Evaluation) -> dict[str, Any]:
+    """Each score with its standard error; None where there is none."""
     errors = made.uncertainties
     return {
         name: {"score": score, "standard_error": errors.get(name)} for name, score in made.metrics.items()

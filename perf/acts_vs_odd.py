@@ -147,7 +147,7 @@ def _medians(events: Integers, values: Floats) -> Floats:
     return np.array([medians[event] for event in events])
 
 
-# -- what is drawn and told ----------------------------------------------------------------------------------
+# -- drawings and summary ---------------------------------------------------------------------------------
 
 
 def picture(samples: list[Sample]) -> Figure:
@@ -220,7 +220,7 @@ def draw_efficiency(plot: Axes, one: Sample, edges: Floats, number: int) -> None
     )
 
 
-def told(samples: list[Sample]) -> str:
+def summary(samples: list[Sample]) -> str:
     """Medians and widths as a Markdown table."""
     rows = {
         "events": [f"{one.events}" for one in samples],
@@ -252,7 +252,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         directory = arguments.source or made(Path(scratch), 10 if arguments.quick else arguments.events)
         samples = [real, sample("built-in pipeline", directory, CONFIG)]
-    print(told(samples))
+    print(summary(samples))
     drawn = picture(samples)
     if not arguments.quick:
         drawn.savefig(PICTURE, dpi=90)

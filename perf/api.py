@@ -28,7 +28,7 @@ import leaderboard_seed
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from measuring import Figure, Target, by_turns, call
+from measuring import Figure, Target, by_turns, call, on_both_databases
 
 from collidium.testing.databases import PostgresDatabases
 from collidium.testing.postgres import PostgresServer
@@ -187,21 +187,14 @@ def hot_paths(kind: str, directory: Path, database_url: str | None, quick: bool)
 
 
 def figures(quick: bool) -> Iterator[Figure]:
-    with tempfile.TemporaryDirectory() as directory:
-        yield from hot_paths("SQLite", Path(directory), None, quick)
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        PostgresServer() as postgres,
-        PostgresDatabases(postgres).migrated() as url,
-    ):
-        yield from hot_paths("PostgreSQL", Path(directory), url, quick)
+    return on_both_databases(hot_paths, quick)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run of a few seconds")
     quick = parser.parse_args().quick
-    gc.disable()  # a pause of this process would be told of the server
+    gc.disable()  # a pause of this process would count as the server's
     print("\nSQLite\n")
     measure(None, quick)
     with PostgresServer() as postgres, PostgresDatabases(postgres).migrated() as url:

@@ -43,7 +43,7 @@ GOAL = 5.0
 
 
 def serve(directory: Path, count: int, ask: Connection) -> None:
-    """The API with that many jobs; tells where it is and which, and then obeys: jobs run, calls are told."""
+    """The API with that many jobs; sends its address and the jobs, then obeys: runs jobs, counts calls."""
     with Superfacility(directory) as api:
         api.answer_seconds = ANSWER_SECONDS
         jobs = [api.add_job(f"collidium-{number:032x}") for number in range(count)]
@@ -154,14 +154,14 @@ async def measure(name: str, directory: Path, database_url: str, count: int, api
         await fill(api.recv())
         # The first asks for a token, and imports what that needs.
         for kind in ("the first", "nothing new", "all begin to run", "nothing new"):
-            before = told(api, "run" if kind == "all begin to run" else "calls")
+            before = asked(api, "run" if kind == "all begin to run" else "calls")
             wall, used, held_up = await round_of(platform)
-            calls = told(api, "calls") - before
+            calls = asked(api, "calls") - before
             print(f"| {name} | {kind} | {wall:.2f} | {used:.2f} | {calls} | {held_up * 1000:.0f} |")
         assert await SimulationRequest.filter(state="running", lease="").count() == count
 
 
-def told(api: Connection, command: str) -> int:
+def asked(api: Connection, command: str) -> int:
     """How many calls there were, after the command."""
     api.send(command)
     calls: int = api.recv()

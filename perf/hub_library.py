@@ -304,7 +304,7 @@ def measure_hostile(directory: Path) -> None:
     _Hostile.elsewhere = f"http://localhost:{server.server_port}"
     api = HfApi(endpoint=url, token="hf_secret")  # noqa: S106 -- no real one
 
-    def told(list_all: Callable[[], object]) -> tuple[int, bool]:
+    def listed(list_all: Callable[[], object]) -> tuple[int, bool]:
         _Hostile.pages, _Hostile.leaked = 0, False
 
         def run() -> None:
@@ -318,8 +318,8 @@ def measure_hostile(directory: Path) -> None:
 
     hub = HubReader(url, "hf_secret")
     tree = f"/api/datasets/{REPO}/tree/main"
-    own, own_leak = told(lambda: list(hub.pages(tree, REPO, recursive="true")))
-    theirs, leak = told(lambda: list(api.list_repo_tree(REPO, repo_type="dataset", recursive=True)))
+    own, own_leak = listed(lambda: list(hub.pages(tree, REPO, recursive="true")))
+    theirs, leak = listed(lambda: list(api.list_repo_tree(REPO, repo_type="dataset", recursive=True)))
     print(f"| pages of a list without an end, asked in 2 s | {own} | {theirs} |")
     print(f"| token sent to the host that a next page names | {own_leak} | {leak} |")
     with suppress(Exception):

@@ -1,7 +1,7 @@
 """What the measurements share: figures, the CPU time of a process, requests by turns with a plain server's.
 
 CPU is what the kernel accounts to a process's threads. On a busy or slow machine everything costs more, so
-each figure is compared with its control of the same turn: for requests a server that only says hello, bare
+each figure is compared with its control of the same turn: for requests a server that only answers hello, bare
 Quart on Hypercorn in a process of its own.
 """
 
@@ -13,6 +13,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from collidium.testing.databases import PostgresDatabases
+from collidium.testing.postgres import PostgresServer
 
 CONNECTIONS = 8
 #: Requests of a call in a turn.
@@ -150,3 +154,17 @@ def by_turns(server: Target, calls: Mapping[str, Call], quick: bool = False) -> 
                     taken[name][1].append(control)
     for name, (values, controls) in taken.items():
         yield Figure(name, values, controls)
+
+
+def on_both_databases(
+    measure: Callable[[str, Path, str | None, bool], Iterator[Figure]], quick: bool
+) -> Iterator[Figure]:
+    """Figures of ``measure(kind, directory, database_url, quick)``, on SQLite and on PostgreSQL."""
+    with tempfile.TemporaryDirectory() as directory:
+        yield from measure("SQLite", Path(directory), None, quick)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        PostgresServer() as postgres,
+        PostgresDatabases(postgres).migrated() as url,
+    ):
+        yield from measure("PostgreSQL", Path(directory), url, quick)

@@ -1,4 +1,4 @@
-"""The public client's own scorer and ours, on the same events in one run: what they say, and how fast.
+"""The public client's own scorer and ours on the same events, in one run: their scores and their speed.
 
     python perf/peer.py [--python PATH]
     python perf/peer.py --quick           a smoke
@@ -93,7 +93,7 @@ def run_peer(
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-# -- what they say --------------------------------------------------------------------------------------
+# -- scores --------------------------------------------------------------------------------------------
 
 #: Hits of a particle, particles and noise hits of an event. Half of the particles are above 1 GeV.
 SIZE, PARTICLES, NOISE, SMALL_EVENTS = 10, 40, 100, 2
@@ -227,7 +227,7 @@ def strict_efficiency(event: scoring.Event, predictions: Predictions) -> float:
     return float(found / np.count_nonzero(event["particle_id"]))
 
 
-# -- how fast -------------------------------------------------------------------------------------------
+# -- speed ---------------------------------------------------------------------------------------------
 
 
 def rate_of_peer(python: str, directory: Path, events: list[scoring.Event], count: int) -> float:

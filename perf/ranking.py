@@ -198,7 +198,7 @@ async def measure(case: Case, directory: Path, rounds: int) -> Measured:
         tally = len(pickle.dumps(case.task.score(block)))
         for _ in range(rounds):
             for errors, seconds in ((False, without_errors), (True, scoring)):
-                await one(executor, scoring_calls.tell_errors, errors)
+                await one(executor, scoring_calls.set_errors, errors)
                 before = await one(executor, scoring_calls.cpu_seconds)
                 await score(case, truth, path, executor)
                 seconds.append(await one(executor, scoring_calls.cpu_seconds) - before)

@@ -303,34 +303,36 @@ async def main() -> None:
     parser.add_argument("--hits", type=float, help="score one large submission instead")
     parser.add_argument("--directory", type=Path, help="where its files are made, and removed")
     options = parser.parse_args()
-    if options.hits:
-        with tempfile.TemporaryDirectory(prefix="perf-scoring-", dir=options.directory) as name:
+    with tempfile.TemporaryDirectory(prefix="perf-scoring-", dir=options.directory) as name:
+        if options.hits:
             await score_once(Path(name), options.hits, workers=2)
-        return
-    few, many, rounds = (8, 16, 1) if options.quick else (100, 400, options.rounds)
+        elif options.quick:
+            await compare_writers(Path(name), few=8, many=16, rounds=1)
+        else:
+            await compare_writers(Path(name), few=100, many=400, rounds=options.rounds)
+
+
+async def compare_writers(directory: Path, few: int, many: int, rounds: int) -> None:
+    """Print a table: rates with ``few`` events, memory with ``many`` too."""
     events = make_events()
-    with tempfile.TemporaryDirectory(prefix="perf-scoring-") as name:
-        directory = Path(name)
-        truths = {count: await prepare(directory, events, count) for count in (few, many)}
+    truths = {count: await prepare(directory, events, count) for count in (few, many)}
+    print(f"{'writer':16} {'bytes/hit':>9} {'Mhits/s/core':>13} {'decode alone':>13} {'ratio':>6} ", end="")
+    print(f"{'errors':>7} {f'MiB at {few}':>11} {f'MiB at {many}':>11} {'wall, 2 workers':>16}")
+    for writer, write in WRITERS.items():
+        path, large = directory / "few.parquet", directory / "many.parquet"
+        write(path, events, few)
+        write(large, events, many)
+        measured = await measure(truths[few], path, rounds)
+        more = (await measure(truths[many], large, 0)).memory
+        hits = few * HITS / 1e6
+        scoring, decoding = statistics.median(measured.scoring), statistics.median(measured.decoding)
+        errors = scoring / statistics.median(measured.without_errors) - 1
+        seconds = await wall(truths[few], path, 2)
         print(
-            f"{'writer':16} {'bytes/hit':>9} {'Mhits/s/core':>13} {'decode alone':>13} {'ratio':>6} ", end=""
+            f"{writer:16} {path.stat().st_size / hits / 1e6:9.2f} {hits / scoring:13.1f} "
+            f"{hits / decoding:13.1f} {decoding / scoring:6.0%} {errors:+7.0%} "
+            f"{measured.memory / 2**20:11.0f} {more / 2**20:11.0f} {hits / seconds:10.1f} Mh/s"
         )
-        print(f"{'errors':>7} {f'MiB at {few}':>11} {f'MiB at {many}':>11} {'wall, 2 workers':>16}")
-        for writer, write in WRITERS.items():
-            path, large = directory / "few.parquet", directory / "many.parquet"
-            write(path, events, few)
-            write(large, events, many)
-            measured = await measure(truths[few], path, rounds)
-            more = (await measure(truths[many], large, 0)).memory
-            hits = few * HITS / 1e6
-            scoring, decoding = statistics.median(measured.scoring), statistics.median(measured.decoding)
-            errors = scoring / statistics.median(measured.without_errors) - 1
-            seconds = await wall(truths[few], path, 2)
-            print(
-                f"{writer:16} {path.stat().st_size / hits / 1e6:9.2f} {hits / scoring:13.1f} "
-                f"{hits / decoding:13.1f} {decoding / scoring:6.0%} {errors:+7.0%} "
-                f"{measured.memory / 2**20:11.0f} {more / 2**20:11.0f} {hits / seconds:10.1f} Mh/s"
-            )
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ def draw_groups(groups: int) -> None:
     uncertainty.GROUPS = groups  # type: ignore[misc]  # what no other code does
 
 
-def tell_errors(wanted: bool) -> None:
-    """Whether standard errors are made of what is scored from now on; the groups of events stay."""
+def set_errors(wanted: bool) -> None:
+    """Compute standard errors from now on, or not; the groups of events stay."""
     span.resampled = uncertainty.resampled if wanted else lambda task, tallies: {}  # type: ignore[attr-defined]
 
 

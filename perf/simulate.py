@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from measuring import COUNT, Call, Figure, Target, by_turns, call
+from measuring import COUNT, Call, Figure, Target, by_turns, call, on_both_databases
 
 from collidium import database
 from collidium.database import connection
 from collidium.simulations import totals
-from collidium.testing.databases import PostgresDatabases
-from collidium.testing.postgres import PostgresServer
 from collidium.testing.server import ServerProcess
 
 ACCOUNTS = 8
@@ -116,11 +113,4 @@ def measure(kind: str, directory: Path, database_url: str | None, quick: bool) -
 
 
 def figures(quick: bool) -> Iterator[Figure]:
-    with tempfile.TemporaryDirectory() as directory:
-        yield from measure("SQLite", Path(directory), None, quick)
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        PostgresServer() as postgres,
-        PostgresDatabases(postgres).migrated() as url,
-    ):
-        yield from measure("PostgreSQL", Path(directory), url, quick)
+    return on_both_databases(measure, quick)

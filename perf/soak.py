@@ -87,7 +87,7 @@ class Site:
         # The kernel ends the processes with the thread that started them.
         self._thread = ThreadPoolExecutor(1)
 
-    async def beside(self, work: Callable[..., None], *arguments: object) -> None:
+    async def in_thread(self, work: Callable[..., None], *arguments: object) -> None:
         """Do it without holding up the clients."""
         await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
@@ -125,7 +125,7 @@ class Site:
             await asyncio.sleep(random.uniform(*pause))
             # Each in its turn at first, so that a short run has all of them.
             kind = kinds.pop() if kinds else random.choice(["server", "process", "process", "worker"])
-            await asyncio.shield(self.beside(self.kill, kind))
+            await asyncio.shield(self.in_thread(self.kill, kind))
 
     def kill(self, kind: str) -> None:
         """SIGKILL, and back to where all is well."""
@@ -236,7 +236,7 @@ async def soak(site: Site, load: Load) -> Seen:
     return seen
 
 
-def told(site: Site, seen: Seen, states: Mapping[str, int]) -> Iterator[str]:
+def report(site: Site, seen: Seen, states: Mapping[str, int]) -> Iterator[str]:
     """The table of what happened."""
     accepted = list(seen.accepted)
     rows: dict[str, object] = {
@@ -274,7 +274,7 @@ def run(directory: Path, database_url: str | None, load: Load) -> int:
         if audit.returncode:
             wrong.append(f"collidium ledger audit: {audit.stdout} {audit.stderr}")
         wrong += asyncio.run(soak_proof.problems(site.database_url, seen))
-        print("\n".join(told(site, seen, asyncio.run(soak_proof.states(site.database_url)))))
+        print("\n".join(report(site, seen, asyncio.run(soak_proof.states(site.database_url)))))
         print(f"\naudit: {'; '.join(audit.stdout.split(chr(10))).strip('; ')}")
     finally:
         site.server.close()

@@ -120,7 +120,7 @@ class Customer:
             await asyncio.sleep(self._random.uniform(0.1, 1.5))
 
     async def settle(self) -> None:
-        """Ask again about orders: what was taken must be told so, and as before."""
+        """Ask again about orders: what was accepted must be reported so, and as before."""
         for order in self._orders:
             if order.request_id is None and not order.doubtful:
                 continue

@@ -45,10 +45,10 @@ async def problems(url: str, seen: Seen) -> list[str]:
         booked[reference].append((reason, delta))
     found = [problem for row in rows for problem in of_request(row, booked[row.request_id])]
     known = {row.request_id for row in rows}
-    told = {str(order.request_id) for order in seen.accepted}
+    reported = {str(order.request_id) for order in seen.accepted}
     found += [f"{request_id} was paid for and is no request" for request_id in booked.keys() - known]
-    found += [f"{request_id} was answered and is not there" for request_id in told - known]
-    found += [f"{request_id} is there and was answered to nobody" for request_id in known - told]
+    found += [f"{request_id} was answered and is not there" for request_id in reported - known]
+    found += [f"{request_id} is there and was answered to no client" for request_id in known - reported]
     found += [f"submission {lost} was answered and is not there" for lost in seen.submissions - submissions]
     return found
 

@@ -3,7 +3,7 @@
     python perf/web_pages.py [--rows 10000] [--rounds 5] [--quick]
 
 A server on loopback with a benchmark, models and orders, and headless Chromium with WebGL in software. Each
-page is loaded by a browser that knows nothing yet, and the median of the rounds is told. Bytes are those
+page is loaded by a browser with an empty cache, and the median of the rounds is reported. Bytes are those
 transferred, headers included; the first contentful paint counts from the start of the navigation. Findings
 are axe's serious and critical ones. Then the leaderboard of tracking gets 10,000 rows, and somebody pages
 through it.
@@ -137,7 +137,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home, ServerProcess(Path(home), env=settings) as server:
         furnished = furnish(server)
         with chromium() as browser:
-            tell_pages(browser, server.base_url, furnished, given.rounds)
+            print_pages(browser, server.base_url, furnished, given.rounds)
         asyncio.run(leaderboard_seed.fill(f"sqlite:///{server.data_dir / 'collidium.sqlite3'}", given.rows))
         with chromium() as browser, browser.new_context(base_url=server.base_url, viewport=SIZE) as context:
             times = turn_pages(context.new_page(), given.turns)
@@ -147,7 +147,7 @@ def main() -> None:
     )
 
 
-def tell_pages(browser: Browser, base_url: str, furnished: Furnished, rounds: int) -> None:
+def print_pages(browser: Browser, base_url: str, furnished: Furnished, rounds: int) -> None:
     """Print the table of all pages."""
     print(f"| {' | '.join(COLUMNS)} |\n|---|{'---:|' * (len(COLUMNS) - 1)}")
     with browser.new_context(base_url=base_url) as context:

@@ -1,4 +1,4 @@
-"""A hub in a process of its own, and clients for it; fixtures for the tests of several rooms."""
+"""A hub in a process of its own, and clients for it; fixtures for the tests of several packages."""
 
 import os
 import signal

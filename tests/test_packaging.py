@@ -55,13 +55,13 @@ def test_the_wheel_has_every_package_with_its_types_and_data(wheel: Path) -> Non
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
 
 
-def test_the_wheel_has_every_file_of_the_rooms(wheel: Path) -> None:
+def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     names = set(contents(wheel))
     for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
-        room = ROOT / folder
-        for file in room.rglob("*"):
+        package = ROOT / folder
+        for file in package.rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts and not file.name.startswith("."):
-                assert str(file.relative_to(room.parent)) in names
+                assert str(file.relative_to(package.parent)) in names
 
 
 def test_the_wheel_has_the_licence_and_the_built_in_plugins(wheel: Path) -> None:

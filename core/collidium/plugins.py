@@ -163,7 +163,7 @@ class Plugins:
 
     @contextmanager
     def isolated(self, name: str, what: str = "") -> Iterator[None]:
-        """Make whatever is raised within a failure of the plugin of that name, and of nothing else.
+        """Make anything that is raised within a failure of the plugin of that name, and of nothing else.
 
         Logs and records it, after ``what`` was attempted. Ctrl-C is raised.
         """

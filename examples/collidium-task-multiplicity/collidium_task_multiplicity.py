@@ -49,7 +49,7 @@ class Multiplicity(Task):
             Metric(
                 name="mean_error",
                 higher_is_better=False,
-                description="Mean distance between the number told and the true one.",
+                description="Mean distance between the predicted and the true number.",
             ),
         ),
     )
@@ -77,11 +77,12 @@ class Multiplicity(Task):
     def score(self, block: Block) -> Counts:
         events = np.asarray(block.truth["events"]["event_id"], dtype=np.int64)
         true = np.asarray(block.truth["events"]["particles"], dtype=np.int64)
-        told = np.zeros_like(true)  # an event left out counts as 0 particles
+        predicted = np.zeros_like(true)  # an event left out counts as 0 particles
         answered = np.asarray(block.predictions["event_id"], dtype=np.int64)
         known = np.isin(answered, events)
-        told[np.searchsorted(events, answered[known])] = np.asarray(block.predictions["particles"])[known]
-        error = np.abs(told - true)
+        rows = np.searchsorted(events, answered[known])
+        predicted[rows] = np.asarray(block.predictions["particles"])[known]
+        error = np.abs(predicted - true)
         return len(events), int(np.count_nonzero(10 * error <= true)), int(error.sum())
 
     def merge(self, tallies: Sequence[Counts]) -> Counts:

@@ -298,9 +298,7 @@ def _result(function: Callable[[Any], Any], value: bytes, opaque: Sequence[bytes
     try:
         return msgpack.decode(value, type=_returned_type(function), dec_hook=build)
     except _UNDECODABLE as error:
-        raise CallFailed(
-            f"{function.__qualname__} did not return what its annotation says: {error}"
-        ) from None
+        raise CallFailed(f"{function.__qualname__} did not return what it is annotated to: {error}") from None
 
 
 @cache

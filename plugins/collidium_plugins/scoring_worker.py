@@ -2,10 +2,10 @@
 
 The worker reads calls from a socket and answers on it, a frame each: eight bytes of length, then a pickle
 from the server, or msgpack from the worker, of which the server executes nothing. The worker imports only
-what the pickled function and item need. The supervisor, from which it is forked, ends it with
-all processes below it: when the worker ends, when the server closes its end of the socket or ends itself, and
-when the processes of a call use more memory than the call may. A memory cgroup of its own enforces that where
-the server may make one; elsewhere the supervisor looks at the processes.
+what the pickled function and item need. The supervisor, from which it is forked, ends it with all processes
+below it: when the worker ends, when the server closes its end of the socket or ends itself, and when the
+processes of a call use more memory than the call may. A memory cgroup of its own enforces that where the
+server may make one; elsewhere the supervisor looks at the processes.
 """
 
 from __future__ import annotations
@@ -171,12 +171,7 @@ def _make_cgroup(supervisor: int) -> Path | None:
             return None
         if (control := parent / "cgroup.subtree_control").exists():
             control.write_text("+memory")
-        for old in parent.glob(f"{_CGROUP}*"):  # of supervisors that were killed
-            if not Path("/proc", old.name.removeprefix(_CGROUP)).exists():
-                with contextlib.suppress(OSError):  # what it had has not ended yet
-                    for process in (old / "cgroup.procs").read_text().split():
-                        _kill(int(process))
-                    old.rmdir()
+        _sweep_cgroups(parent)
         cgroup = parent / f"{_CGROUP}{supervisor}"
         cgroup.mkdir()
     except OSError:
@@ -185,6 +180,16 @@ def _make_cgroup(supervisor: int) -> Path | None:
         if (cgroup / file).exists():
             (cgroup / file).write_text(value)
     return cgroup
+
+
+def _sweep_cgroups(parent: Path) -> None:
+    """Remove the cgroups of supervisors that were killed, with what is left in them."""
+    for cgroup in parent.glob(f"{_CGROUP}*"):
+        if not Path("/proc", cgroup.name.removeprefix(_CGROUP)).exists():
+            with contextlib.suppress(OSError):  # its processes have not ended yet
+                for process in (cgroup / "cgroup.procs").read_text().split():
+                    _kill(int(process))
+                cgroup.rmdir()
 
 
 def _parent_cgroup() -> Path | None:

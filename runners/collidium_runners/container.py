@@ -151,9 +151,6 @@ class PipelineEngines:
         return PipelineContainers(self._engines.get(program), self._settings, self._command)
 
 
-__all__ = ["ContainerRunner", "container_runner"]
-
-
 class ContainerRunner(SpooledRunner):
     """Runs each job in a container on this machine."""
 

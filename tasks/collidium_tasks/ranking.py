@@ -1,8 +1,8 @@
 """ROC curves and their metrics, for tasks that score signal against background.
 
-Scores of signal and background are kept in order: the tally of a ranking, and its exact curve. Where one row
-stands depends on all others, so a tally holds every score, in the width in which it was submitted: 4 or 8
-bytes a row. What is ordered once is merged and counted quickly.
+Scores of signal and background are kept in order: the tally of a ranking, and its exact curve. The rank of a
+row depends on all others, so a tally holds every score, in the width in which it was submitted: 4 or 8 bytes
+a row. What is ordered once is merged and counted quickly.
 
 For curves of resampled events every row is put into a bin of neighbouring scores once, for all draws. Some
 hundred exact curves would take longer than scoring. The bins' edges are some thousand quantiles of either

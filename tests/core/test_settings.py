@@ -46,7 +46,7 @@ def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().plugins_blocked == ("tracking", "local_hub")
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_problems_are_reported_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLATFORM_PORT", "eighty")
     monkeypatch.setenv("PLATFORM_SIGNUP_GRANT", "NaN")
     monkeypatch.setenv("PLATFORM_DATABSE_URL", "sqlite:///x")

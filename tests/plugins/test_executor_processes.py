@@ -205,7 +205,7 @@ async def test_a_worker_cannot_read_the_servers_memory(calls: Any, tmp_path: Pat
         "import asyncio, os, worker_calls\n"
         "from collidium import settings\n"
         "from collidium.contracts.executor import Limits\n"
-        "from collidium.server.worker import keep_secrets\n"
+        "from collidium.server.worker import hide_secrets\n"
         "from collidium_plugins.executor_processes import Processes\n"
         "from collidium_plugins.scoring_worker import _drop_capabilities\n"
         f"if {server_is == 'without capabilities'}: _drop_capabilities()\n"
@@ -215,7 +215,7 @@ async def test_a_worker_cannot_read_the_servers_memory(calls: Any, tmp_path: Pat
         "        print(found, 'ADMIN_TOKEN' in os.environ)\n"
         "    await executor.close()\n"
         "assert settings.load().admin_token\n"
-        "keep_secrets()\n"
+        "hide_secrets()\n"
         "asyncio.run(main())\n"
     )
     environment = os.environ | {"ADMIN_TOKEN": "one for all", "PYTHONPATH": str(tmp_path)}

@@ -29,7 +29,7 @@ _ON_DEMAND: Final = {
     "ConsoleScreen": "screen",
     "Field": "widgets.form",
     "Form": "widgets.form",
-    "Question": "widgets.ask",
+    "Question": "widgets.form",
     "Table": "widgets.table",
     "plain": "widgets.text",
 }
@@ -37,6 +37,7 @@ _ON_DEMAND: Final = {
 
 @hookspecs.hookimpl
 def collidium_commands() -> Sequence[click.Command]:
+    """``collidium tui``."""
     from collidium_tui.command import tui
 
     return [tui]

@@ -125,7 +125,7 @@ def require_metrics_token() -> None:
 
 
 async def only_operators() -> None:
-    """Before anything of a request is read: nobody else learns even what a good request looks like."""
+    """Before anything of a request is read: others do not even learn what a good request looks like."""
     require_operator()
 
 

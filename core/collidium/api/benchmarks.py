@@ -85,7 +85,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 @predictions_body(PART)
 @document_response(Checked)
 async def check(task: str) -> Response:
-    """Check predictions without submitting them: a dry run that keeps nothing and tells no score."""
+    """Check predictions without submitting them: a dry run that keeps nothing and returns no score."""
     async with _received(task) as (admission, predictions, _):
         evaluation = await submitting.check(platform(), admission, predictions)
     return answer(Checked(True, rows=evaluation.rows, warnings=tuple(evaluation.warnings)))

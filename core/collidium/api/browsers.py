@@ -34,7 +34,7 @@ def origin(settings: Settings) -> str:
 
 
 def wants_page() -> bool:
-    """Whether the request asks for a page, as browsers do; programs take whatever there is, or JSON."""
+    """Whether the request asks for a page, as browsers do; programs accept anything, or JSON."""
     kinds = ("application/problem+json", "application/json", "text/html")
     return request.accept_mimetypes.best_match(kinds) == kinds[-1]
 

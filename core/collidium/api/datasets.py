@@ -28,7 +28,7 @@ async def datasets(query_args: DatasetsQuery) -> Response:
     """Public datasets of the hub that carry the platform's tag, the latest first, after the built-in sample.
 
     Each config is an entry of its own. While the hub is away, the last list is sent: `Age` is how many
-    seconds old it is, and `X-Warning` says so.
+    seconds old it is, and `X-Warning` has the reason.
     """
     listed = await platform().event_display.datasets(query_args.repo)
     found = listed.entries
@@ -48,9 +48,9 @@ async def datasets(query_args: DatasetsQuery) -> Response:
 async def event(config: str, event_id: str, query_args: EventQuery) -> Response:
     """One event, its tables with a row for each hit, cell, particle, track or jet.
 
-    Consecutive Arrow IPC streams, uncompressed, one for each table; the metadata of each schema tells
+    Consecutive Arrow IPC streams, uncompressed, one for each table; the metadata of each schema has
     `table`, `repo`, `config`, `revision` and `event_id`. What made the hits of an event that a listed task
-    is scored on is not sent; `withheld` then tells why.
+    is scored on is not sent; `withheld` then has the reason.
     """
     wanted = Wanted(
         config=config,

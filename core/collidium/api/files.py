@@ -24,7 +24,7 @@ async def answer_with_file(storage: Storage, key: str, scratch: Path, media_type
             await storage.get(key, copy)
         except MissingFile:
             raise NotFound("the file is not kept any more") from None
-        # It loses its name with the directory, and is gone when it is closed, whoever is killed before.
+        # It loses its name with the directory, and is gone when it is closed, or its process is killed.
         file = await asyncio.to_thread(copy.open, "rb")
         size = (await asyncio.to_thread(copy.stat)).st_size
     response = Response(_Pieces(file), content_type=media_type)
@@ -34,7 +34,7 @@ async def answer_with_file(storage: Storage, key: str, scratch: Path, media_type
 
 
 class _Pieces:
-    """What is in an open file; closed when it was sent, or nobody wants it any more."""
+    """What is in an open file; closed when it was sent, or is not wanted any more."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -19,7 +19,7 @@ from collidium.settings import MEBIBYTE
 
 blueprint = Blueprint("leaderboards", __name__, url_prefix="/v1/leaderboard")
 
-#: Memory for pages of leaderboards as they were written out, and what each takes beside its text.
+#: Memory for pages of leaderboards as they were written out, and what each takes in addition to its text.
 PAGES_BYTES = 16 * MEBIBYTE
 PAGE_OVERHEAD = 2048
 
@@ -66,7 +66,7 @@ async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
 async def history(task: str, query_args: HistoryQuery) -> Response:
     """How the best value of a metric came about: submissions that were the best when they came, oldest first.
 
-    Of those on the leaderboard, by the scores that count now. A self-reported value that nobody has verified
+    Of those on the leaderboard, by the scores that count now. A self-reported value that is not verified
     is among them, as it is on the leaderboard; its `verified_at` is null.
     """
     edition = await boards.current_edition(task)

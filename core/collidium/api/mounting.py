@@ -22,7 +22,7 @@ _PREFIX: Final = re.compile(r"(/(?!\.+(/|\Z))[A-Za-z0-9._~-]+)+")
 
 
 def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
-    """Mount every blueprint that can be; the others are told among the failures of ``loaded``."""
+    """Mount every blueprint that can be; the others are recorded among the failures of ``loaded``."""
     provided = loaded.blueprints(settings)
     mounted: list[str] = []
     for prefix, blueprint in provided.things.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from inspect import cleandoc
 from typing import Any, TypeVar, cast, get_args, get_origin
 
@@ -44,7 +44,7 @@ TAG_GROUPS = {
 TAGS = {
     "account": "The caller's account and ledger.",
     "simulation": "Orders of simulated events.",
-    "webhooks": "Where an account is told of its requests.",
+    "webhooks": "Where an account is notified of its requests.",
     "benchmark": "Tasks, submissions and leaderboards.",
     "models": "Models on the hub.",
     "datasets": "Public datasets, and single events of them.",
@@ -170,16 +170,20 @@ def install(app: Quart, version: str) -> None:
         conversion_preference="pydantic",
         openapi_provider_class=Provider,
     )
+    _convert_models_only(app, plain)
+    # Of several media types of a response, generators of clients take the first.
+    cast(DefaultJSONProvider, app.json).sort_keys = False
+
+
+def _convert_models_only(app: Quart, plain: Callable[[Any], Awaitable[Any]]) -> None:
+    """Return responses as ``plain`` does, without quart-schema's conversion: only plugins return models."""
     converting = app.make_response
 
     async def make_response(value: Any) -> Response:
-        """Convert what is no response yet: only plugins return models."""
-        found = await (plain if isinstance(value, Response) else converting)(value)
-        return cast(Response, found)
+        make = plain if isinstance(value, Response) else converting
+        return cast(Response, await make(value))
 
     app.make_response = make_response  # type: ignore[method-assign,assignment]
-    # Of several media types of a response, generators of clients take the first.
-    cast(DefaultJSONProvider, app.json).sort_keys = False
 
 
 def redirect_front_page(app: Quart) -> None:

@@ -29,7 +29,7 @@ LONGEST_FIELD: Final = 100
 
 
 def install(app: Quart) -> None:
-    """Render every error, whoever raised it."""
+    """Render every error, wherever it was raised."""
     app.register_error_handler(CollidiumError, _own)
     app.register_error_handler(RequestSchemaValidationError, _invalid)
     app.register_error_handler(HTTPException, of_http)

@@ -1,4 +1,4 @@
-"""``/v1/me/webhook``: where an account is told that its requests have ended."""
+"""``/v1/me/webhook``: where an account is notified that its requests have ended."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ blueprint = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
 @validate_request(WebhookBody)
 @document_response(Webhook)
 async def set_webhook(data: WebhookBody) -> Response:
-    """Set the address that is told of your requests, and make a signing secret the first time.
+    """Set the address that is notified of your requests, and make a signing secret the first time.
 
     The secret is in the answer that makes it and in no other: keep it where the receiver can read it.
     """

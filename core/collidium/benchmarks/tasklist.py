@@ -15,7 +15,7 @@ from collidium.benchmarks.rewards import floor_of, reward_of
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import Column, Task
 from collidium.database import transactional
-from collidium.database.connections import RowByKey
+from collidium.database.row_by_key import RowByKey
 from collidium.errors import NotFound
 from collidium.plugins import DISTRIBUTION
 from collidium.records import EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus

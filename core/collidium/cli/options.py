@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from collidium.cli.completion import complete_presets, complete_repositories
 from collidium.cli.context import check_environment
 
 if TYPE_CHECKING:
@@ -33,73 +32,6 @@ EXISTING_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _LONGEST_PAGE: Final = 1000
 _UNITS: Final = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 _DURATION: Final = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s?)?", re.IGNORECASE)
-
-
-# -- shell completion ----------------------------------------------------------------------------------
-
-#: How long a shell may wait for names from a server or a hub.
-_COMPLETION_SECONDS: Final = 5.0
-Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
-
-def _completing(find: Callable[[], Iterable[str]], seconds: float | None = None) -> Completer:
-    """Complete names that ``find`` returns; none after an error or that time."""
-
-    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        found: list[str] = []
-
-        def look() -> None:
-            with suppress(Exception):  # nobody reads errors while a shell completes a word
-                found.extend(find())
-
-        thread = Thread(target=look, daemon=True)
-        thread.start()
-        thread.join(seconds)
-        return [CompletionItem(name) for name in list(found) if name.startswith(incomplete)]
-
-    return complete
-
-
-def _tasks() -> list[str]:
-    from collidium.client import Client
-
-    with Client() as server:
-        return [task.name for task in server.tasks()]
-
-
-def _installed_tasks() -> Iterable[str]:
-    from collidium import plugins
-
-    return plugins.load().tasks().things
-
-
-def _presets() -> Iterable[str]:
-    from collidium.order import PRESETS
-
-    return PRESETS
-
-
-def _repositories() -> list[str]:
-    from collidium.datasets import list_repositories
-
-    return [item["repo"] for item in list_repositories()]
-
-
-complete_tasks = _completing(_tasks, _COMPLETION_SECONDS)
-complete_installed_tasks = _completing(_installed_tasks)
-complete_repositories = _completing(_repositories, _COMPLETION_SECONDS)
-
-
-def preset_option(command: Command) -> Command:
-    """Add ``--preset``."""
-    return click.option(
-        "--preset",
-        help="A named order; `collidium presets` lists them.",
-        shell_complete=_completing(_presets),
-    )(command)
-
-
-# -- options -------------------------------------------------------------------------------------------
 
 
 def json_option(command: Command) -> Command:
@@ -123,6 +55,15 @@ def limit_option(items: str, default: int = 20) -> Callable[[Command], Command]:
         show_default=True,
         help=f"Maximum number of {items} shown.",
     )
+
+
+def preset_option(command: Command) -> Command:
+    """Add ``--preset``."""
+    return click.option(
+        "--preset",
+        help="A named order; `collidium presets` lists them.",
+        shell_complete=complete_presets,
+    )(command)
 
 
 #: For a command that changes something.

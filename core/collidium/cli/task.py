@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from collidium.cli.completion import complete_installed_tasks
 from collidium.cli.context import on_platform
-from collidium.cli.options import complete_installed_tasks, json_option
+from collidium.cli.options import json_option
 from collidium.cli.output import ColumnSpec, note, print_json, print_record, show_items
 from collidium.cli.task_kit import check, new
 from collidium.cli.tasks import print_card

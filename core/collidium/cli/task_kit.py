@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.options import DIRECTORY, EXISTING_FILE, complete_installed_tasks, json_option
+from collidium.cli.completion import complete_installed_tasks
+from collidium.cli.options import DIRECTORY, EXISTING_FILE, json_option
 from collidium.cli.output import note, print_json, print_table
 
 if TYPE_CHECKING:

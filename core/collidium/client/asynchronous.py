@@ -25,9 +25,15 @@ if TYPE_CHECKING:
 
 
 class AsyncClient(Calls, Awaitable):
-    """Calls a Collidium server from asyncio; arguments, defaults and errors are those of ``Client``.
+    """Calls a Collidium server from asyncio; parameters and errors are those of ``Client``.
 
-    Methods have the names and arguments they have there. ``progress`` is called on the event loop.
+    So are the methods; ``progress`` is called on the event loop.
+
+    Parameters
+    ----------
+    transport : httpx.AsyncBaseTransport, optional
+        Replaces the network: ``httpx.ASGITransport(app)`` calls a server in this process. Uploads use the
+        network all the same.
     """
 
     def __init__(
@@ -39,10 +45,6 @@ class AsyncClient(Calls, Awaitable):
         *,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """``transport`` replaces the network: ``httpx.ASGITransport(app)`` calls a server in this process.
-
-        Uploads go by the network all the same.
-        """
         self._connection = Connection.choose(backend, token, admin_token, timeout)
         self._transport = AsyncTransport.open(self._connection, transport)
 
@@ -80,11 +82,7 @@ class AsyncClient(Calls, Awaitable):
         timeout: float | None = None,  # noqa: ASYNC109 -- as Client has it
         on_change: OnChange | None = None,
     ) -> SimulationRequest:
-        """Wait until a request is completed, failed or cancelled, and return it.
-
-        ``on_change`` is called with it at first and whenever something has changed. A server that is away
-        for less than five minutes is waited for. Raises TimeoutError after ``timeout`` seconds.
-        """
+        """As :meth:`collidium.client.Client.wait`."""
         waiting = Waiting(timeout, on_change)
         while True:
             try:
@@ -104,23 +102,18 @@ class AsyncClient(Calls, Awaitable):
         model_repo: str | None = None,
         progress: Progress | None = None,
     ) -> Receipt:
-        """Send predictions to be scored and kept; returns when they are scored.
-
-        ``path`` is a parquet file, or predictions in memory as ``write_predictions`` takes them.
-        ``model_repo`` (``namespace/name``) names the model on the hub; Conflict where the same file was sent
-        with another one. InvalidInput lists all problems.
-        """
-        async with _beside_the_loop(predictions_file(path)) as file:
+        """As :meth:`collidium.client.Client.submit`."""
+        async with _entered_in_thread(predictions_file(path)) as file:
             return await self._transport.send(benchmarks.submit(task, file, model_repo), progress)
 
     async def check(self, task: str, path: Predictions, progress: Progress | None = None) -> Checked:
-        """Send predictions, as for ``submit``, to be checked only; InvalidInput lists all problems."""
-        async with _beside_the_loop(predictions_file(path)) as file:
+        """As :meth:`collidium.client.Client.check`."""
+        async with _entered_in_thread(predictions_file(path)) as file:
             return await self._transport.send(benchmarks.check(task, file), progress)
 
 
 @asynccontextmanager
-async def _beside_the_loop(context: AbstractContextManager[Path]) -> AsyncIterator[Path]:
+async def _entered_in_thread(context: AbstractContextManager[Path]) -> AsyncIterator[Path]:
     """The context, entered in a thread: it may write a large file."""
     path = await asyncio.to_thread(context.__enter__)
     try:

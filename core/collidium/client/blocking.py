@@ -22,12 +22,19 @@ if TYPE_CHECKING:
 class Client(Calls, Blocking):
     """Calls a Collidium server. Keep one: it holds its connections open; safe to share by threads.
 
-    ``backend`` defaults to ``PLATFORM_BACKEND``, then http://127.0.0.1:8000; ``token`` to ``HF_TOKEN``, then
-    the login saved for that backend; ``admin_token`` to ``ADMIN_TOKEN``. ``timeout`` in seconds holds for
-    each step of a call; scoring may take longer.
+    Every method raises :class:`~collidium.errors.CollidiumError`: the error of the server's status, or
+    :class:`~collidium.errors.Unreachable` when there was no response.
 
-    Every method raises :class:`~collidium.errors.CollidiumError`: what the server refused under the status it
-    gave, :class:`~collidium.errors.Unreachable` when there was no answer.
+    Parameters
+    ----------
+    backend : str, optional
+        The server's address; by default ``PLATFORM_BACKEND``, then http://127.0.0.1:8000.
+    token : str, optional
+        By default ``HF_TOKEN``, then the login saved for that backend.
+    admin_token : str, optional
+        By default ``ADMIN_TOKEN``.
+    timeout : float
+        Seconds for each step of a call; scoring may take longer.
     """
 
     def __init__(
@@ -70,10 +77,26 @@ class Client(Calls, Blocking):
     def wait(
         self, request_id: str, *, timeout: float | None = None, on_change: OnChange | None = None
     ) -> SimulationRequest:
-        """Wait until a request is completed, failed or cancelled, and return it.
+        """Wait until a request is completed, failed or cancelled.
 
-        ``on_change`` is called with it at first and whenever something has changed. A server that is away
-        for less than five minutes is waited for. Raises TimeoutError after ``timeout`` seconds.
+        A server that does not answer for less than five minutes is asked again.
+
+        Parameters
+        ----------
+        request_id : str
+        timeout : float, optional
+            Seconds; without a limit by default.
+        on_change : callable, optional
+            Called with the request at first and whenever something has changed.
+
+        Returns
+        -------
+        SimulationRequest
+
+        Raises
+        ------
+        TimeoutError
+            If the request has not ended by then.
         """
         waiting = Waiting(timeout, on_change)
         while True:
@@ -96,9 +119,26 @@ class Client(Calls, Blocking):
     ) -> Receipt:
         """Send predictions to be scored and kept; returns when they are scored.
 
-        ``path`` is a parquet file, or predictions in memory as ``write_predictions`` takes them.
-        ``model_repo`` (``namespace/name``) names the model on the hub; Conflict where the same file was sent
-        with another one. InvalidInput lists all problems.
+        Parameters
+        ----------
+        task : str
+        path
+            A parquet file, or predictions in memory as ``write_predictions`` takes them.
+        model_repo : str, optional
+            The model on the hub, ``namespace/name``.
+        progress : callable, optional
+            Called with the bytes sent and all bytes.
+
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        InvalidInput
+            With all problems of the file.
+        Conflict
+            If the same file was sent with another model.
         """
         with predictions_file(path) as file:
             return self._transport.send(benchmarks.submit(task, file, model_repo), progress)

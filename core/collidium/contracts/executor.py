@@ -26,8 +26,8 @@ class Opaque(bytes):
 class Executor(ABC):
     """Runs functions outside the server's process, under limits.
 
-    What a worker returns is data and is decoded as the function's return annotation says: nothing of it is
-    executed here, whatever a task or a hostile file did to the worker.
+    What a worker returns is data, decoded by the function's return annotation: the server executes nothing of
+    it, even if a task or a hostile file took over the worker.
     """
 
     name: str
@@ -60,6 +60,11 @@ class Executor(ABC):
             Those that the caller handles, made again from the plain arguments of their constructor.
         fresh : bool
             End each worker after its call: the call may run third-party code, which may change the process.
+
+        Yields
+        ------
+        object
+            The result of each call.
 
         Raises
         ------

@@ -1,22 +1,9 @@
 """The database: connections and dialects, transactions, the schema and its migrations."""
 
-from collidium.database.connections import (
-    APP,
-    Statement,
-    config,
-    connected,
-    connection,
-    insertion,
-    loaded,
-    on_commit,
-    ping,
-    rows_of,
-    stored,
-    together,
-    transactional,
-    transactional_at_once,
-)
+from collidium.database.connections import APP, config, connected, connection, ping
 from collidium.database.schema import check, migrate, opened, require_known_schema
+from collidium.database.statements import Statement, insertion, loaded, rows_of, stored, together
+from collidium.database.transactions import on_commit, transactional, transactional_at_once
 
 __all__ = [
     "APP",

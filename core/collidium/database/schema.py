@@ -15,8 +15,9 @@ from tortoise.migrations.executor import MigrationExecutor
 from tortoise.migrations.operations import CreateModel
 from tortoise.transactions import in_transaction
 
-from collidium.database.connections import APP, config, connected, connection, ping, rows_of
+from collidium.database.connections import APP, config, connected, connection, ping
 from collidium.database.errors import is_away
+from collidium.database.statements import rows_of
 from collidium.errors import ConfigurationError
 from collidium.files.locks import lock
 

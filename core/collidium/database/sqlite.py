@@ -164,7 +164,7 @@ class ConnectionHere:
 def _transaction_here(
     client: ImmediateSqliteClient, loop: asyncio.AbstractEventLoop, function: Callable[[], Awaitable[T]]
 ) -> T:
-    asyncio.set_event_loop(loop)  # Tortoise makes futures with a result, which nobody waits for
+    asyncio.set_event_loop(loop)  # Tortoise makes futures that have their result at once
     transaction = ImmediateTransaction(client)
     here = ConnectionHere(transaction._connection._conn)  # noqa: SLF001
     transaction._connection = cast(Connection, here)  # noqa: SLF001

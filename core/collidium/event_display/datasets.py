@@ -38,7 +38,7 @@ SAMPLE: Final = "sample"
 LISTED: Final = 200
 #: How long the hub's answers about repositories are kept.
 KEPT_SECONDS: Final = 30.0
-#: Time for a list: repositories that are not begun in it are left for the next one, the latest come first.
+#: Time for a list: repositories not read within it are left for the next one; the latest come first.
 LISTING_SECONDS: Final = 10.0
 #: Shards of a repository whose footers are read for a list; configs beyond are listed without their events.
 _SHARDS_LOOKED_INTO: Final = 512

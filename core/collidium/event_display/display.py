@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,10 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from cachetools import LRUCache, TTLCache
 
-from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
+from collidium.contracts.executor import Executor
 from collidium.datasets import sample
 from collidium.errors import (
-    CollidiumError,
     Conflict,
     Forbidden,
     InvalidInput,
@@ -26,16 +24,15 @@ from collidium.errors import (
     Unauthenticated,
     Unavailable,
     Unreachable,
-    UnusableDataset,
     UpstreamError,
 )
 from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
 from collidium.event_display.decoding import EventJob, Format, Piece
-from collidium.event_display.outline import Outline, of_ending
 from collidium.event_display.shards import LocalShards, Shards, find, range_in_words
 from collidium.event_display.tables import SHOWN
+from collidium.event_display.workers import Workers
 from collidium.files.durable import is_full
 from collidium.files.held import held_directory
 from collidium.records import DatasetEntry
@@ -44,6 +41,8 @@ from collidium.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -303,48 +302,3 @@ def _about(key: _Key) -> dict[str, str]:
     if key.repo == SAMPLE:
         about["field_tesla"] = str(sample.FIELD_TESLA)
     return about | ({"withheld": "evaluated"} if key.withheld else {})
-
-
-logger = logging.getLogger(__name__)
-
-Item = TypeVar("Item")
-
-
-#: Time in which something must be read.
-SECONDS: Final = 30.0
-#: How long a thread waits for its turn and for what becomes of it.
-_PATIENCE_SECONDS: Final = 120.0
-
-
-class Workers:
-    """An executor, as the event display uses it; belongs to the event loop in which it is made."""
-
-    def __init__(self, executor: Executor, memory_bytes: int) -> None:
-        self._executor = executor
-        self._limits = Limits(memory_bytes, SECONDS)
-        self._loop = asyncio.get_running_loop()
-
-    async def run(self, function: Callable[[Item], Result], item: Item, what: str) -> Result:
-        """``function(item)``; ``what`` is read, for messages. Raises UnusableDataset, and what it raises."""
-        try:
-            made = self._executor.map(function, [item], self._limits, raises=(CollidiumError,))
-            async with aclosing(made):
-                return await anext(made)
-        except (OverLimit, WorkerDied) as error:
-            raise UnusableDataset(
-                f"{what} cannot be shown: decoding it takes too much, or its file is damaged"
-            ) from error
-        except CollidiumError:
-            raise
-        except Exception as error:  # whatever a reader raises over untrusted input
-            logger.exception("%s cannot be decoded", what)
-            raise UnusableDataset(f"{what} cannot be decoded") from error
-
-    def outline(self, name: str, size: int, tail: bytes) -> Outline:
-        """Read the outline of a shard from its end. Blocks. Raises UnusableDataset and Unavailable."""
-        reading = asyncio.run_coroutine_threadsafe(self.run(of_ending, (name, size, tail), name), self._loop)
-        try:
-            return reading.result(_PATIENCE_SECONDS)
-        except TimeoutError:
-            reading.cancel()
-            raise Unavailable("all who read files are busy just now; try again in a moment") from None

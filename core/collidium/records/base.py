@@ -90,7 +90,7 @@ class Page(Generic[Item]):
 
     items: tuple[Item, ...]
     next_cursor: str | None = None
-    #: What the server says of the list, such as that it is old; mostly empty.
+    #: The server's warning about the list, such as its age; mostly empty.
     warning: str = ""
 
     def __iter__(self) -> Iterator[Item]:

@@ -17,7 +17,7 @@ State = Annotated[
 
 
 class Moment(Record, frozen=True):
-    """A line of a request's timeline: a state it came to, or what is worth telling on the way."""
+    """A line of a request's timeline: a state it came to, or another event on the way."""
 
     at: Time
     state: State

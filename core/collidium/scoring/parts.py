@@ -61,5 +61,5 @@ def is_public(version: str | None) -> bool:
 
 def _keys(truth: str, count: int) -> list[float]:
     """A random number for each group, the same for both parts, on every machine and day."""
-    random = Random(int(truth, 16)).random  # noqa: S311 -- nobody gains by knowing which events are public
+    random = Random(int(truth, 16)).random  # noqa: S311 -- nothing is gained by knowing which events are public
     return [random() for _ in range(count)]

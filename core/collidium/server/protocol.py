@@ -64,7 +64,7 @@ _DETAILS: Final = {
     400: "the request is not HTTP/1.1",
     431: "the headers of the request are too long",
     501: "the request's Transfer-Encoding is not supported; send chunked or a Content-Length",
-    505: "send HTTP/1.1; HTTP/2 is not spoken here",
+    505: "send HTTP/1.1; HTTP/2 is not supported",
 }
 
 

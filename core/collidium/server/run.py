@@ -18,7 +18,7 @@ from collidium.files.data_directory import make_secret_file
 from collidium.platform import Platform
 from collidium.runtime import logs
 from collidium.server.supervisor import supervise
-from collidium.server.worker import BACKLOG, keep_secrets, serve_here
+from collidium.server.worker import BACKLOG, hide_secrets, serve_here
 from collidium.settings import Settings
 
 
@@ -40,7 +40,7 @@ def run(settings: Settings) -> None:
         if settings.workers == 1:
             serve_here(settings, listeners, announce)
         else:
-            keep_secrets()
+            hide_secrets()
             asyncio.run(_rehearse(settings))
             supervise(settings, listeners, announce)
 
@@ -111,7 +111,7 @@ def listen(
         # A restart need not wait until the last server's connections are forgotten.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if sys.platform == "linux":
-            # A time limit on sending could not tell a slow reader from one that does not read.
+            # A time limit on sending could not distinguish a slow reader from one that does not read.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
         listener.bind(address)
         listener.listen(BACKLOG)

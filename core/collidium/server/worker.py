@@ -10,31 +10,25 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime, timedelta
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
-from tortoise.timezone import now
 
 from collidium import outbox, simulations
 from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
-from collidium.files import data_directory
 from collidium.platform import Platform
-from collidium.runtime import logs, subprocesses
+from collidium.runtime import logs, prctl
 from collidium.server import protocol
+from collidium.server.pruning import pruning
 from collidium.settings import Settings, forget_secrets
-
-logger = logging.getLogger(__name__)
 
 #: Connections that may wait to be accepted.
 BACKLOG = 1024
 
 #: How long requests in flight may take when the server stops.
 GRACE_SECONDS = 30.0
-
-PRUNING_SECONDS = 3600.0
 
 #: Longer than clients keep idle connections, so that none is closed under a request on its way.
 KEEP_ALIVE_SECONDS = 75.0
@@ -47,7 +41,7 @@ def serve_here(settings: Settings, listeners: Sequence[socket.socket], announce:
     ConfigurationError when it cannot start.
     """
     log_plugin_errors()
-    keep_secrets()
+    hide_secrets()
     asyncio.run(_serve(settings, listeners, announce))
 
 
@@ -70,10 +64,10 @@ async def _serve(
         await serve(served, config, shutdown_trigger=until_stopped)
 
 
-def keep_secrets() -> None:
-    """Keep the secrets of the settings, and those in the memory of this process, from its scoring workers."""
+def hide_secrets() -> None:
+    """Hide the secrets of the settings, and what is in the memory of this process, from scoring workers."""
     forget_secrets()
-    subprocesses.hide_memory()
+    prctl.hide_memory()
 
 
 def _freeze_gc() -> None:
@@ -132,38 +126,11 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
     """
     platform.runner.check()
     async with (
-        _pruning(platform.settings),
+        pruning(platform.settings),
         outbox.delivering(platform.settings, platform.secrets),
         simulations.following(platform),
     ):
         yield
-
-
-@asynccontextmanager
-async def _pruning(settings: Settings) -> AsyncIterator[None]:
-    """Delete what is over and as old as the settings say, every hour while the context lasts."""
-    task = asyncio.create_task(_prune_for_ever(settings))
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def _prune_for_ever(settings: Settings) -> None:
-    while True:
-        await asyncio.sleep(PRUNING_SECONDS)
-        try:
-            await prune(settings, now())
-        except Exception:  # whatever it is, the next hour may go better
-            logger.warning("what is old cannot be deleted now", exc_info=True)
-
-
-async def prune(settings: Settings, moment: datetime) -> None:
-    """Delete what is over and, at a moment, as old as the settings say."""
-    before = moment - timedelta(days=settings.retention_days)
-    await outbox.prune(before)
-    await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())
 
 
 def follow(settings: Settings, announce: Callable[[], None]) -> None:
@@ -173,7 +140,7 @@ def follow(settings: Settings, announce: Callable[[], None]) -> None:
     """
     logs.configure(settings.log_level, settings.log_format)
     log_plugin_errors()
-    keep_secrets()
+    hide_secrets()
     asyncio.run(_follow(settings, announce))
 
 

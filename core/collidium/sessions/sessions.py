@@ -21,7 +21,7 @@ from tortoise.queryset import QuerySet
 
 from collidium import database
 from collidium.database import transactional
-from collidium.database.connections import RowByKey
+from collidium.database.row_by_key import RowByKey
 from collidium.files import data_directory
 from collidium.secrets import LostKey, Secrets, open_secrets
 from collidium.sessions.models import WebSession
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Model)
 
 #: Browsers in which one account is signed in at once; beyond that the oldest session ends.
-MOST_PER_ACCOUNT: Final = 20
+MAX_PER_ACCOUNT: Final = 20
 #: ``seen_at`` is true to this much, so that reading does not write on every request.
 SEEN_PRECISION: Final = timedelta(minutes=1)
 #: Ended rows that are deleted at once.
@@ -107,7 +107,7 @@ class Sessions:
             ends_at=session.ends_at,
         )
         latest = WebSession.filter(hub_username=hub_username).order_by("-begun_at", "digest")
-        await delete(latest.offset(MOST_PER_ACCOUNT))
+        await delete(latest.offset(MAX_PER_ACCOUNT))
         return session
 
     async def find(self, key: str) -> Session | None:

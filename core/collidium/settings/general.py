@@ -94,8 +94,8 @@ class GeneralSettings(BaseSettings):
         90,
         ge=7,
         le=36_500,
-        description="How long ended webhook deliveries, records and logs of ended jobs of this machine, and "
-        "downloads that were broken off are kept; the ledger and submissions are for ever.",
+        description="How long ended webhook deliveries and records and logs of ended jobs of this machine "
+        "are kept; the ledger and submissions are never deleted.",
     )
     signup_grant: Decimal = Field(
         Decimal(10), ge=0, decimal_places=3, description="Credits granted at the first sign-in."
@@ -105,8 +105,8 @@ class GeneralSettings(BaseSettings):
         60,
         gt=0,
         le=86_400,
-        description="How long the body of a request may stand still, or that of a response be unread, before "
-        "its connection is given up.",
+        description="How long the body of a request may stall, or that of a response be unread, before "
+        "its connection is closed.",
     )
 
     @field_validator("plugins_blocked", "cors_origins", mode="before")

@@ -82,22 +82,59 @@ async def _place(
     kept = await together(operations.READ_FREEZE, _reading(platform, account, config_hash))
     if kept["same"] is not None:
         return await _from_cache(account, delivery, await SimulationRequest.get(id=kept["same"]))
-    check(order, settings)
+    await _require_acceptable(platform, account, order, delivery, kept)
+    row = _new_row(platform, account, order, config_hash, delivery)
+    reached("place.before_charge")
+    await _charge_and_queue(account, Decimal(locked["credits"]), row, delivery, settings)
+    return view(row, [])
+
+
+async def _require_acceptable(
+    platform: Platform,
+    account: AccountView,
+    order: Order,
+    delivery: DeliveryOptions,
+    kept: Mapping[str, Any],
+) -> None:
+    """Raise what :func:`place` raises for an order that cannot be accepted now."""
+    check(order, platform.settings)
     if delivery.token_is_read_only and not platform.runner.is_mock:
         raise Forbidden(
             "the events are published with your token, which may only read: use one that may write"
         )
-    _require_room(kept, settings)
+    _require_capacity(kept, platform.settings)
     if delivery.webhook_url is not None:
         await outbox.require_secret(account.id)
     if kept["submissions_frozen"]:
         raise Unavailable("new simulation requests are not accepted now; try again later", retry_after=600)
-    row = _new_row(platform, account, order, config_hash, delivery)
-    reached("place.before_charge")
+
+
+def _require_capacity(kept: Mapping[str, Any], settings: Settings) -> None:
+    """Raise TooManyRequests when the account has ordered too much of late, or has too much under way."""
+    if kept["oldest"] is not None:
+        # An order is accepted again once the oldest has left the window.
+        oldest = loaded(SimulationRequest, "created_at", kept["oldest"])
+        wait = oldest + timedelta(seconds=settings.burst_seconds) - now()
+        raise TooManyRequests(
+            f"an account orders at most {settings.burst_requests} times in {settings.burst_seconds:g} s",
+            retry_after=max(1, ceil(wait.total_seconds())),
+        )
+    if kept["unfinished"] >= settings.unfinished_requests:
+        raise TooManyRequests(
+            f"an account has at most {settings.unfinished_requests} unfinished requests; wait for one to end",
+            retry_after=60,
+        )
+
+
+async def _charge_and_queue(
+    account: AccountView,
+    balance: Decimal,
+    row: SimulationRequest,
+    delivery: DeliveryOptions,
+    settings: Settings,
+) -> None:
     charge = accounts.charge(
-        *(account.id, Decimal(locked["credits"]), -row.credits_charged),
-        reason="simulation_charge",
-        reference=row.request_id,
+        account.id, balance, -row.credits_charged, reason="simulation_charge", reference=row.request_id
     )
     written = await together(
         *totals.add_request(row), *charge, insertion(row), *_remembered(account, delivery, row, cached=False)
@@ -105,7 +142,6 @@ async def _place(
     totals.check_month(written, settings.monthly_node_hours)
     on_commit(transitions.CHANGED.notify)
     reached("place.before_commit")
-    return view(row, [])
 
 
 def _new_row(
@@ -187,7 +223,9 @@ async def _from_cache(
 
 async def _answer(row: SimulationRequest, *, cached: bool) -> records.SimulationRequest:
     request = view(row, await transitions.history_of(row))
-    return structs.replace(request, credits_charged=Decimal(0), cached=True) if cached else request
+    if not cached:
+        return request
+    return structs.replace(request, credits_charged=Decimal(0), credits_refunded=Decimal(0), cached=True)
 
 
 def _remembered(
@@ -203,20 +241,3 @@ def _owner(account: AccountView) -> str:
 
 def _question(order: Order, delivery: DeliveryOptions) -> dict[str, object]:
     return asdict(order) | {"private": delivery.private, "webhook_url": delivery.webhook_url}
-
-
-def _require_room(kept: Mapping[str, Any], settings: Settings) -> None:
-    """Raise TooManyRequests when the account has ordered too much of late, or has too much under way."""
-    if kept["oldest"] is not None:
-        # Once it leaves the window there is room again.
-        oldest = loaded(SimulationRequest, "created_at", kept["oldest"])
-        wait = oldest + timedelta(seconds=settings.burst_seconds) - now()
-        raise TooManyRequests(
-            f"an account orders at most {settings.burst_requests} times in {settings.burst_seconds:g} s",
-            retry_after=max(1, ceil(wait.total_seconds())),
-        )
-    if kept["unfinished"] >= settings.unfinished_requests:
-        raise TooManyRequests(
-            f"an account has at most {settings.unfinished_requests} unfinished requests; wait for one to end",
-            retry_after=60,
-        )

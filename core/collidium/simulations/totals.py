@@ -53,7 +53,7 @@ ON CONFLICT (id) DO UPDATE SET requests = usage_totals.requests + 1,
 
 
 def check_month(row: Mapping[str, Any], monthly_node_hours: Decimal) -> None:
-    """Raise TooManyRequests when the month had no room for a request that was added."""
+    """Raise TooManyRequests when a request that was added exceeds the month's limit."""
     if row["milli_node_hours"] > monthly_node_hours * MILLI:
         raise TooManyRequests(
             "the platform's node-hours for this month are used up; try again next month",

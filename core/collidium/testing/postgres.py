@@ -89,7 +89,7 @@ class _RunAs:
     gid: int | None = None
 
     @classmethod
-    def somebody_but_root(cls) -> _RunAs:
+    def unprivileged(cls) -> _RunAs:
         if os.geteuid() != 0:
             return cls()
         for name in ("postgres", "nobody"):
@@ -128,7 +128,7 @@ class PostgresServer:
         # Not below pytest's directories: those are closed to other users, and too long for a socket.
         self.directory = Path(tempfile.mkdtemp(prefix="collidium-pg-"))
         try:
-            self._make(_RunAs.somebody_but_root())
+            self._make(_RunAs.unprivileged())
             self.start()
         except BaseException:  # also Ctrl-C leaves nothing running behind
             shutil.rmtree(self.directory, ignore_errors=True)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from signal import SIGKILL
 from time import monotonic
 from typing import Protocol
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
+from collidium.runtime import prctl
 
 
 def end_with_parent() -> None:
     """For ``preexec_fn``: the kernel ends the child when the test run dies, even by SIGKILL (Linux)."""
-    if sys.platform == "linux":
-        _libc.prctl(_PR_SET_PDEATHSIG, SIGKILL)
+    prctl.end_with_parent(os.getppid())
 
 
 class Process(Protocol):

@@ -1,4 +1,4 @@
-"""What the task tells the world about itself."""
+"""The card of the task."""
 
 from collidium.contracts.task import Card, Column, EventRange, Metric
 
@@ -10,7 +10,7 @@ CARD = Card(
     title="Primary vertex",
     description=(
         "Find where along the beam the hard scatter happened, among the vertices of pileup. "
-        f"A vertex is found when it is told to {WINDOW} mm; events left out are not found."
+        f"A vertex is found when it is given to {WINDOW} mm; events left out are not found."
     ),
     dataset="ttbar_pu200",
     eval_events=EventRange(90_000, 100_000),
@@ -25,7 +25,7 @@ CARD = Card(
         Metric(
             name="efficiency",
             higher_is_better=True,
-            description=f"Fraction of events whose vertex is told to {WINDOW} mm.",
+            description=f"Fraction of events whose vertex is given to {WINDOW} mm.",
             bounds=(0, 1),
         ),
         Metric(

@@ -75,9 +75,9 @@ class VertexingTask(Task):
             problems.append(Problem("duplicate-row", "Give each event once.", "event_id", count=repeated))
         outside = np.flatnonzero(np.abs(z) > FARTHEST)
         if len(outside):
-            told = f"Give z in mm, from {-FARTHEST:.0f} to {FARTHEST:.0f}."
+            detail = f"Give z in mm, from {-FARTHEST:.0f} to {FARTHEST:.0f}."
             examples = tuple({"event_id": int(events[row]), "z": float(z[row])} for row in outside[:3])
-            problems.append(Problem("outside", told, "z", count=len(outside), examples=examples))
+            problems.append(Problem("outside", detail, "z", count=len(outside), examples=examples))
         return problems
 
     def score(self, block: Block) -> Tally:
@@ -86,8 +86,8 @@ class VertexingTask(Task):
         answered = np.asarray(block.predictions["event_id"], dtype=np.int64)
         known = np.isin(answered, events)
         rows = np.searchsorted(events, answered[known])
-        told = np.asarray(block.predictions["z"], dtype=np.float64)[known]
-        distance = np.abs(told - np.asarray(truth["z"])[rows])
+        predicted = np.asarray(block.predictions["z"], dtype=np.float64)[known]
+        distance = np.abs(predicted - np.asarray(truth["z"])[rows])
         found = np.rint(distance[distance <= WINDOW] * NM_PER_MM).astype(np.int64)
         return Tally(len(events), len(found), int(np.sum(found * found)))
 

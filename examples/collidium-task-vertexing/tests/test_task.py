@@ -60,7 +60,7 @@ def test_nothing_found_has_the_worst_resolution() -> None:
     assert metrics([0], [30]) == {"efficiency": 0, "resolution": 100}
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     problems = TASK.check(block([0, 0, 1], [1.0, 2.0, 5000.0]))
     assert [problem.code for problem in problems] == ["duplicate-row", "outside"]
     assert problems[1].examples == ({"event_id": 1, "z": 5000.0},)
@@ -71,7 +71,7 @@ def test_a_dataset_without_vertices_is_refused() -> None:
         TASK.prepare({"particles": EVENTS["particles"].drop_columns(["vz"])})
 
 
-def test_momentum_tells_the_hard_scatter_from_pileup() -> None:
+def test_momentum_distinguishes_hard_scatter_and_pileup() -> None:
     truth = {"vertices": TASK.prepare(EVENTS)["vertices"]}
     scores = {
         name: TASK.metrics(

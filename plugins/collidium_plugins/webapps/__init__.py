@@ -1,7 +1,7 @@
 """The pages for browsers: front page, event display, simulation form, leaderboard and model zoo.
 
-They are thin: whatever they show or do, they ask of the ``/v1`` endpoints as every client does. Importing
-this imports nothing heavy.
+They are thin: everything that they show or do goes through the ``/v1`` endpoints, as for every client.
+Importing this imports nothing heavy.
 """
 
 from __future__ import annotations

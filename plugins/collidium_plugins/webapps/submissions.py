@@ -33,6 +33,8 @@ PAGE: Final = 25
 #: Places of an account that are looked at in each task, its best ones.
 PLACES: Final = 1000
 
+_IN_FLIGHT: Final = "collidium.webapps.uploads"
+
 
 async def show_mine() -> Response:
     """``GET /leaderboard/mine?task=&cursor=``"""
@@ -62,9 +64,6 @@ async def ranks_of(hub_username: str, tasks: Iterable[str]) -> Mapping[str, int]
         *(server.leaderboard(task, user=hub_username, limit=PLACES) for task in tasks)
     )
     return {place.submission_id: place.rank for board in boards for place in board}
-
-
-_IN_FLIGHT: Final = "collidium.webapps.uploads"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from collidium.contracts.runner import RunnerUnavailable
 from collidium.runtime.http_client import HttpClient
 from collidium.runtime.network import BoundedTransport
 
-#: Largest answer that is read: a piece of a file, or the rows of a call, with room to spare.
+#: Largest answer that is read: a piece of a file, or the rows of a call, with a margin.
 LARGEST_ANSWER: Final = 8 * 1024**2
 #: Calls at one time.
 CONNECTIONS: Final = 20

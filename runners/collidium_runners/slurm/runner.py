@@ -61,7 +61,7 @@ class SlurmRunner(BatchRunner):
         return str(Handle(job_id, count, job.request_id))
 
     async def _submit(self, job: Job, count: int, folder: RequestFolder) -> int:
-        # As it was cut when it was first submitted, whatever the settings are now.
+        # As it was cut when it was first submitted: the settings may have changed since.
         cut = parts(job, 1, count)
         submission = Submission(
             job_name(job.request_id),

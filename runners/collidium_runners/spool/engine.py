@@ -77,7 +77,7 @@ class Engines(Protocol):
         ...
 
     def get(self, program: str) -> Engine:
-        """The engine that a job was given to, whatever the settings are now."""
+        """The engine that a job was given to; the settings may have changed since."""
         ...
 
 

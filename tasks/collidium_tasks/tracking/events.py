@@ -41,8 +41,10 @@ class Event:
 
 
 def have_equal_ids(known: Integers, ids: Integers) -> bool:
-    """``np.array_equal`` for ids of which the ``known`` are not negative: NumPy is slow to compare integers
-    of different types."""
+    """``np.array_equal`` for ids of which the ``known`` are not negative.
+
+    NumPy compares integers of one type several times as fast as those of two.
+    """
     if known.dtype.itemsize < ids.dtype.itemsize:
         known = known.astype(f"{known.dtype.kind}{ids.dtype.itemsize}")
     if known.dtype.kind == ids.dtype.kind or known.dtype.itemsize != ids.dtype.itemsize:

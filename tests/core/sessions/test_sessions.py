@@ -12,7 +12,7 @@ from collidium.errors import TooManyRequests
 from collidium.secrets import Secrets
 from collidium.sessions import Sessions
 from collidium.sessions.models import PendingSignIn, SignInAttempts, WebSession
-from collidium.sessions.sessions import MOST_PER_ACCOUNT
+from collidium.sessions.sessions import MAX_PER_ACCOUNT
 from collidium.sessions.sign_ins import OVERALL
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -90,10 +90,10 @@ async def test_oldest_sessions_of_an_account_end(clock: Clock) -> None:
     kept = with_key(clock)
     other = await kept.begin("bob", "token")
     keys = []
-    for _ in range(MOST_PER_ACCOUNT + 2):
+    for _ in range(MAX_PER_ACCOUNT + 2):
         keys.append((await kept.begin("ann", "token")).key)
         clock.now += timedelta(seconds=1)
-    assert [await kept.find(key) is not None for key in keys] == [False] * 2 + [True] * MOST_PER_ACCOUNT
+    assert [await kept.find(key) is not None for key in keys] == [False] * 2 + [True] * MAX_PER_ACCOUNT
     assert await kept.find(other.key) is not None
 
 

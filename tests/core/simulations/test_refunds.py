@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.core.simulations.conftest import (
+    DELIVERY,
     GRANT,
     ORDER,
     OpenPlatform,
@@ -82,6 +83,13 @@ async def test_completed_request_refunds_what_it_did_not_use(
     assert booked == ([refunded] if refunded else [])
     assert (await simulations.find(request_id)).credits_refunded == refunded
     await assert_sound()
+
+
+async def test_cached_answer_has_neither_charge_nor_refund(platform: Platform) -> None:
+    """Both are of the account that ordered first."""
+    await ended(platform, "alice", Ending(State.COMPLETED, used=USED))
+    cached = await simulations.place(platform, await sign_up("bob"), replace(MUONS, seed=1), DELIVERY)
+    assert (cached.cached, cached.credits_charged, cached.credits_refunded) == (True, 0, 0)
 
 
 async def test_what_was_previewed_is_given_back_once(platform: Platform) -> None:

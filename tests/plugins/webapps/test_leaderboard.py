@@ -142,8 +142,8 @@ def test_traded_metrics_have_their_front_drawn(anybody: httpx.Client, filled: Se
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        ("/leaderboard/tracking_latency", "Nobody is here yet"),
-        ("/leaderboard/jets", "takes no submissions"),
+        ("/leaderboard/tracking_latency", "No submissions yet"),
+        ("/leaderboard/jets", "This task opens when its truth is imported"),
         (f"{BOARD}?user=nobody", "No such places"),
         (f"{BOARD}?user=%20%20&model=", "Ranking"),
     ],

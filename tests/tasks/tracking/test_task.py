@@ -136,7 +136,7 @@ def test_baselines_bear_empty_and_tiny_events(reconstruct: Reconstruction) -> No
 
 
 def test_an_event_too_large_for_the_helix_is_refused() -> None:
-    lists = pa.array([[1.0] * (helix.MOST_HITS + 1)])
+    lists = pa.array([[1.0] * (helix.MAX_HITS + 1)])
     table = pa.table({"event_id": [0], "x": lists, "y": lists, "z": lists})
     with pytest.raises(ValueError, match="event 0 has 5001 hits"):
         helix.reconstruct({"tracker_hits": table})

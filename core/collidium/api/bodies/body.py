@@ -128,7 +128,7 @@ class Body(QuartBody):
     def break_off(self) -> None:
         """The client is gone; a body that was not whole never will be.
 
-        Wakes nobody: the connection cancels the handler, and an error first would let the cancellation hit
+        Wakes no waiter: the connection cancels the handler, and an error first would let the cancellation hit
         the handler's cleaning up.
         """
         self._broken = not self._ended.is_set()

@@ -127,7 +127,7 @@ def install(app: quart.Quart) -> None:
     """Give ``app`` bodies that wait.
 
     ``app.config`` then means: ``MAX_CONTENT_LENGTH`` the largest body unless the handler says otherwise,
-    ``BODY_TIMEOUT`` the seconds that a body may stand still. No clock ends a response while it is read.
+    ``BODY_TIMEOUT`` the seconds that a body may stall. No clock ends a response while it is read.
     """
     app.config["RESPONSE_TIMEOUT"] = None
     app.request_class = Request

@@ -13,7 +13,7 @@ from collidium.simulations import State
 class OrderBody(BaseModel):
     """How an order is to be made and delivered, whatever is ordered."""
 
-    #: Limits are the domain's to check: all that is wrong is told at once, in its words.
+    #: Limits are the domain's to check: all problems are reported at once, in its words.
     model_config = ConfigDict(extra="forbid", strict=True)
 
     seed: int = Field(
@@ -22,7 +22,7 @@ class OrderBody(BaseModel):
         json_schema_extra={"minimum": 0, "maximum": LARGEST_SEED},
     )
     private: bool = Field(False, description="Whether the output's repository is to be private.")
-    webhook_url: str | None = Field(None, description="Where to tell of the end; https:// only.")
+    webhook_url: str | None = Field(None, description="Address that is notified of the end; https:// only.")
 
 
 class ChannelBody(OrderBody):

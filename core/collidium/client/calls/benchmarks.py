@@ -42,9 +42,21 @@ class BenchmarkCalls:
         user: str | None = None,
         model_repo: str | None = None,
     ) -> Call[Page[Place]]:
-        """A page of the task's leaderboard, best first; with ``pareto`` only the places on its front.
+        """A page of the task's leaderboard, best first.
 
-        With ``user`` or ``model_repo`` only theirs, with the ranks that they have among all.
+        Parameters
+        ----------
+        task : str
+        limit, cursor
+            The page: its length, and ``next_cursor`` of the page before.
+        pareto : bool
+            Only places on the Pareto front of the task's two metrics.
+        user, model_repo : str, optional
+            Only places of an account, or of a model; with their ranks among all.
+
+        Returns
+        -------
+        Page of Place
         """
         where = f"/v1/leaderboard/{segment(task)}"
         wanted = given(pareto=pareto or None, hub_username=user, model_repo=model_repo)
@@ -57,8 +69,18 @@ class BenchmarkCalls:
     ) -> Call[Page[BestStep]]:
         """The submissions that were the best in a metric when they came, oldest first.
 
-        The primary metric where none is named; by the scores that count now, with self-reported values that
-        are not verified. At most the last ``limit``, or 1,000.
+        Parameters
+        ----------
+        task : str
+        metric : str, optional
+            The primary metric by default.
+        limit : int, optional
+            Only the last of them; 1,000 by default.
+
+        Returns
+        -------
+        Page of BestStep
+            By the scores that count now, with self-reported values that are not verified.
         """
         where = f"/v1/leaderboard/{segment(task)}/history"
         query = given(metric=metric, limit=limit)
@@ -80,10 +102,24 @@ class BenchmarkCalls:
 
     @endpoint
     def set_links(self, submission_id: str, **links: Unpack[Links]) -> Call[Submission]:
-        """Set links of a submission of the account, or remove them by None; what is not named stays.
+        """Set links of a submission of the account, or remove them by None; others stay as they are.
 
-        ``model_repo`` is ``namespace/name`` on the hub, ``code_url`` and ``paper_url`` are HTTPS addresses.
-        A model that is named is checked with the token: ``model_claim``. InvalidInput lists all problems.
+        Parameters
+        ----------
+        submission_id : str
+        model_repo : str or None, optional
+            ``namespace/name`` on the hub; checked with the token, with the result in ``model_claim``.
+        code_url, paper_url : str or None, optional
+            HTTPS addresses.
+
+        Returns
+        -------
+        Submission
+
+        Raises
+        ------
+        InvalidInput
+            With all problems.
         """
         where = f"/v1/submissions/{segment(submission_id)}"
         return Call("PATCH", where, single(Submission), json={**links})

@@ -55,7 +55,7 @@ class Call(Generic[Result]):
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """Those that are not None: a query or a body in which a missing one stands for the server's default."""
+    """Those that are not None, as a query or a body; the server has a default for each that is missing."""
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -22,10 +22,18 @@ class EventData:
     media_type: str
 
     def tables(self) -> dict[str, pa.Table]:
-        """Its tables by their names, a row for each hit, cell, particle, track or jet.
+        """Decode its tables.
 
-        The metadata of each table's schema has its dataset. Raises ValueError for an event that was asked
-        for in another format.
+        Returns
+        -------
+        dict of str to pyarrow.Table
+            By name, with a row for each hit, cell, particle, track or jet. The metadata of the schemas has
+            the dataset.
+
+        Raises
+        ------
+        ValueError
+            If the event was sent in another format than Arrow.
         """
         # It needs pyarrow, which programs that pass the bytes on do not.
         from collidium.event_display import tables as stream
@@ -55,10 +63,33 @@ class DatasetCalls:
         revision: str | None = None,
         file_format: Literal["arrow", "phoenix"] = "arrow",
     ) -> Call[EventData]:
-        """One event of a dataset; ``.tables()`` gives its tables.
+        """One event of a dataset, without its truth if a task is scored on it.
 
-        ``repo`` may be left out where only one dataset has that config, ``tables`` for all. What made the
-        hits of an event that a task is scored on is not sent.
+        Parameters
+        ----------
+        config : str
+        event_id : int
+        repo : str, optional
+            Needed where several datasets have that config.
+        tables : sequence of str, optional
+            Names of tables; all by default.
+        revision : str, optional
+            Branch, tag or commit of the dataset; ``main`` by default.
+        file_format : {"arrow", "phoenix"}
+
+        Returns
+        -------
+        EventData
+            Whose ``tables()`` decodes Arrow.
+
+        Raises
+        ------
+        NotFound
+            If there is no such dataset, table or event.
+        Conflict
+            If several datasets have the config.
+        Unavailable, UpstreamError
+            If the hub does not send the event.
         """
         wanted = given(repo=repo, tables=",".join(tables or ()) or None, revision=revision)
         query = wanted | {"format": file_format}
@@ -77,8 +108,21 @@ class DatasetCalls:
     ) -> Call[Page[HubModel]]:
         """A page of the models on the hub that carry the platform's tag, the latest first.
 
-        ``search`` is part of their name, ``tag`` a tag that they have, ``task`` their benchmark task.
-        A page may be shorter than ``limit`` and still have a next one.
+        Parameters
+        ----------
+        search : str
+            A part of their name.
+        tag : str
+            A tag that they have.
+        task : str
+            Their benchmark task.
+        limit, cursor
+            The page: its length, and ``next_cursor`` of the page before.
+
+        Returns
+        -------
+        Page of HubModel
+            Which may be shorter than ``limit`` and still have a next one.
         """
         wanted = given(search=search or None, tag=tag or None, task=task or None)
         query = wanted | given(limit=limit, cursor=cursor)

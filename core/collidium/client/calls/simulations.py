@@ -23,10 +23,39 @@ class SimulationCalls:
         webhook_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[SimulationRequest]:
-        """Order events, by channel, events and pileup or a preset; ``cached``: it cost nothing.
+        """Order events.
 
-        It is safe to be repeated under one ``idempotency_key``; without one the order gets a key of its own,
-        under which a lost connection is tried again.
+        Parameters
+        ----------
+        channel, events, pileup
+            What is ordered, unless a preset is.
+        seed : int, optional
+            42 by default.
+        preset : str, optional
+            The name of an order, in place of the first three.
+        private : bool
+            Publish to a private repository.
+        webhook_url : str, optional
+            HTTPS address that is notified when the request ends.
+        idempotency_key : str, optional
+            An order is placed once for each key. Without one it gets a key of its own, under which it is
+            sent again when the connection breaks.
+
+        Returns
+        -------
+        SimulationRequest
+            With ``cached``, an earlier request that made the same events: it cost nothing.
+
+        Raises
+        ------
+        InvalidInput
+            With all problems.
+        PaymentRequired
+            If the balance is too low.
+        TooManyRequests
+            If a limit of the account or of the month is reached.
+        Conflict
+            If the key was used for another order.
         """
         order = given(channel=channel, events=events, pileup=pileup, preset=preset, seed=seed)
         body = order | given(private=private or None, webhook_url=webhook_url)
@@ -48,7 +77,7 @@ class SimulationCalls:
 
     @endpoint
     def cancel(self, request_id: str) -> Call[SimulationRequest]:
-        """Have a request cancelled, which may take a while; Conflict when there is nothing left to stop."""
+        """Cancel a request, which may take a while. Raises Conflict when there is nothing left to stop."""
         return Call("POST", f"/v1/requests/{segment(request_id)}/cancel", single(SimulationRequest))
 
     @endpoint
@@ -59,7 +88,7 @@ class SimulationCalls:
 
     @endpoint
     def limits(self) -> Call[OrderLimits]:
-        """What may be ordered: channels, and how many events, how much pileup and which seeds."""
+        """What may be ordered: the channels, and the ranges of events, pileup and seed."""
         return Call("GET", "/v1/limits", single(OrderLimits), Credential.NONE)
 
     @endpoint

@@ -1,9 +1,9 @@
 """Mixes the events of several channels into one dataset in which one table alone records the channel.
 
 Events get new ids in random order, and all shards are rewritten. The table ``channels`` records the channel
-of each event: it is truth, and is withheld with the rest of it when the mix is
-published. A mix is as blind as its sources are alike: columns and types that differ are refused; whether one
-pipeline made them all, with beams and a detector alike, is for whoever mixes them to see to.
+of each event: it is truth, and is withheld with the rest of it when the mix is published. A mix is as blind
+as its sources are alike: columns and types that differ are rejected; whether one pipeline made them all, with
+equal beams and detectors, is not checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from collidium.files.held import held_directory, sweep
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}_pu\d{1,4}")
 _CHANNELS_SCHEMA: Final = pa.schema([EVENT_ID, pa.field("channel", pa.list_(pa.string()))])
-_MOST_EVENTS: Final = 2**32
+_MAX_EVENTS: Final = 2**32
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Mixing:
     #: A directory that is not there yet.
     output: Path
     first_event: int = 0
-    #: Seed of the order; None: a random one. Who knows it can tell the channels apart.
+    #: Seed of the order; None: a random one. It reveals the channels.
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -55,8 +55,8 @@ class Mixing:
             raise InvalidInput(f"{self.config}: a mix is called <name>_pu<pileup>, for example anomaly_pu0")
         if self.output.exists():
             raise InvalidInput(f"{self.output} is there already: choose another directory, or delete it")
-        if not 0 <= self.first_event < _MOST_EVENTS:
-            raise InvalidInput(f"the first event must be 0 to {_MOST_EVENTS - 1}, not {self.first_event}")
+        if not 0 <= self.first_event < _MAX_EVENTS:
+            raise InvalidInput(f"the first event must be 0 to {_MAX_EVENTS - 1}, not {self.first_event}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def mix(mixing: Mixing, report: ReportProgress | None = None) -> Mixed:
     Raises UnusableDataset with everything that is wrong with the sources, or different in them.
     """
     report = report or (lambda *_: None)
-    ids = EventRange(mixing.first_event, _MOST_EVENTS)
+    ids = EventRange(mixing.first_event, _MAX_EVENTS)
     sources = sources_of(mixing.directories, mixing.config, ids, report)
     work = mixing.output.absolute().with_name(f".{mixing.output.name}.work")
     sweep(work)

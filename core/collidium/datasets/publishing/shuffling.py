@@ -21,7 +21,7 @@ from collidium.contracts.task import EventRange
 #: Bytes of all tables that are sorted at once, if the ranges are not too many for that.
 RANGE_BYTES: Final = 128 * 1024**2
 #: Each has a file open for every table.
-MOST_RANGES: Final = 64
+MAX_RANGES: Final = 64
 
 
 class Shuffle:
@@ -31,7 +31,7 @@ class Shuffle:
         """``events`` are all that will be dealt out, of about ``size_bytes`` in all tables together."""
         self._directory = directory
         self._start = events.start
-        self._ranges = int(np.clip(ceil(size_bytes / RANGE_BYTES), 1, min(MOST_RANGES, len(events))))
+        self._ranges = int(np.clip(ceil(size_bytes / RANGE_BYTES), 1, min(MAX_RANGES, len(events))))
         self._step = ceil(len(events) / self._ranges)
         self._files = ExitStack()
         self._writers: dict[tuple[int, str], ipc.RecordBatchStreamWriter] = {}

@@ -32,7 +32,7 @@ _NARROW: Final = (pa.uint8(), pa.uint16(), pa.uint32())
 
 
 class TableWriter:
-    """Writes a table of truth, block by block; values of dictionaries as what they stand for."""
+    """Writes a table of truth, block by block; dictionaries are decoded."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.schema = pa.schema((field.name, _plain(field.type)) for field in schema)

@@ -78,7 +78,7 @@ async def _check_errors(executor: Executor) -> None:
             async for _ in executor.map(_raise_with_fields, [1], _GENEROUS, raises=(expected,)):
                 pass
     with refuses(CallFailed, "a result of another type than annotated"):
-        await _collect(executor, _lie, [None])
+        await _collect(executor, _return_wrong_type, [None])
 
 
 async def _check_time_limit(executor: Executor) -> None:
@@ -150,7 +150,7 @@ def _echo(data: bytes) -> Opaque:
     return Opaque(data)
 
 
-def _lie(_: None) -> int:
+def _return_wrong_type(_: None) -> int:
     return Path("/")  # type: ignore[return-value]  # on purpose
 
 

@@ -30,6 +30,10 @@ from collidium_plugins.webapps.simulate.requests import LATEST, output_of
 _SENT_BEFORE: Final = (
     "this form was sent before with other values; it is a new order now: look it over and send it again"
 )
+_KEY: Final = re.compile(r"[\w-]{32}", re.ASCII)
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}")
+#: Characters of a field that are kept: nothing longer could be ordered.
+_LONGEST: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +145,6 @@ async def _price(form: Form) -> tuple[Estimate | None, CollidiumError | None]:
 
 def _is_too_expensive(customer: Customer, price: Estimate | None) -> bool:
     return customer.account is not None and price is not None and price.credits > customer.account.credits
-
-
-_KEY: Final = re.compile(r"[\w-]{32}", re.ASCII)
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}")
-#: Longer is nothing that could be ordered, and is shown again.
-_LONGEST: Final = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 #: Audit entries in one call. The refunds of an incident alone may be a thousand.
-NEWEST, MOST = 100, 1000
+NEWEST, LONGEST = 100, 1000
 
 
 class IncidentScreen(ConsoleScreen[Incident]):
@@ -69,11 +69,11 @@ class IncidentScreen(ConsoleScreen[Incident]):
             yield Static(id="guide")
 
     async def fetch(self, client: AsyncClient) -> Incident:
-        newest = (await client.admin_audit(limit=NEWEST if self._log else MOST)).items
+        newest = (await client.admin_audit(limit=NEWEST if self._log else LONGEST)).items
         joined = join_logs(newest, self._log)
         if joined is None:
-            joined = (await client.admin_audit(limit=MOST)).items
-        self._log = joined[: 2 * MOST]
+            joined = (await client.admin_audit(limit=LONGEST)).items
+        self._log = joined[: 2 * LONGEST]
         return Incident.from_log(self._log, bool(self.session.status.frozen), self.times.now())
 
     def show(self, data: Incident) -> None:

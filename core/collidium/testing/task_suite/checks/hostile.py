@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 _EXAMPLES: Final = 100
-_MOST_ROWS: Final = 12
+_MAX_ROWS: Final = 12
 #: Valid rows that hostile ones are made from.
 _VALID_ROWS: Final = 200
 _ROWS_SHOWN: Final = 3
@@ -89,7 +89,7 @@ def _tables(subject: Subject) -> SearchStrategy[pa.Table]:
     def tables(draw: st.DrawFn) -> pa.Table:
         kinds = {column.name: draw(st.sampled_from(_kinds(column))) for column in card.columns}
         rows = []
-        for _ in range(draw(st.integers(0, _MOST_ROWS))):
+        for _ in range(draw(st.integers(0, _MAX_ROWS))):
             row = dict(draw(st.sampled_from(valid))) if valid else {}
             for column in card.columns:
                 if column.name not in row or draw(st.booleans()):

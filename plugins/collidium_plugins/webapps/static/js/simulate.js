@@ -95,13 +95,13 @@ function prepareSliders(form) {
 }
 
 // Thousandths of a slider's way; each step of a long way is a part of what is there already.
-function scaleBetween(least, most) {
-  const isLong = least > 0 && most / least > 1000;
+function scaleBetween(minimum, maximum) {
+  const isLong = minimum > 0 && maximum / minimum > 1000;
   return {
     place: (number) =>
-      isLong ? (1000 * Math.log(number / least)) / Math.log(most / least) : (1000 * (number - least)) / (most - least),
+      isLong ? (1000 * Math.log(number / minimum)) / Math.log(maximum / minimum) : (1000 * (number - minimum)) / (maximum - minimum),
     number: (place) => {
-      const exact = isLong ? least * (most / least) ** (place / 1000) : least + ((most - least) * place) / 1000;
+      const exact = isLong ? minimum * (maximum / minimum) ** (place / 1000) : minimum + ((maximum - minimum) * place) / 1000;
       return isLong ? Number(exact.toPrecision(2)) : Math.round(exact);
     },
   };

@@ -25,7 +25,7 @@ from collidium_tasks.tracking.baselines.helix.following import Track, choose, fi
 from collidium_tasks.tracking.baselines.helix.seeding import triplets
 
 #: Maximum number of hits in an event.
-MOST_HITS = 5_000
+MAX_HITS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,15 @@ def reconstruct(tables: Mapping[str, pa.Table]) -> pa.Table:
     """Tracks of every event in the table ``tracker_hits``, which needs x, y and z (mm).
 
     Returns event_id, hit_id and track_id, one row per hit; -1 for hits of no track. Raises ValueError for
-    an event with more than MOST_HITS hits.
+    an event with more than MAX_HITS hits.
     """
     return predictions((event, track_numbers(event)) for event in events_of(tables["tracker_hits"]))
 
 
 def track_numbers(event: EventHits) -> npt.NDArray[np.int64]:
     """Number of the track of each hit, from 0, or -1; shape (hits,)."""
-    if len(event.x) > MOST_HITS:
-        raise ValueError(f"event {event.event_id} has {len(event.x)} hits, more than {MOST_HITS}")
+    if len(event.x) > MAX_HITS:
+        raise ValueError(f"event {event.event_id} has {len(event.x)} hits, more than {MAX_HITS}")
     hits = hits_of(event)
     free = np.ones(len(event.x), np.bool_)
     tracks = [track for search in SEARCHES for track in _run(search, hits, free)]

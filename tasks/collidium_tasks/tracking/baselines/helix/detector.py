@@ -23,7 +23,7 @@ STRIP_DISKS_BEGIN = 1290.0
 
 #: Neighbours from which the density of hits is estimated, and the minimum distance of the last, in mm.
 NEIGHBOURS = 4
-LEAST_NEIGHBOURHOOD = 5.0
+MIN_NEIGHBOURHOOD = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ def hits_of(event: EventHits) -> Hits:
 def _density(position: Floats) -> Floats:
     """Hits per mm² around each hit: NEIGHBOURS in a disk that reaches to the last of them."""
     if len(position) <= 1:
-        return np.full(len(position), 1 / (np.pi * LEAST_NEIGHBOURHOOD**2))
+        return np.full(len(position), 1 / (np.pi * MIN_NEIGHBOURHOOD**2))
     distance = np.linalg.norm(position[:, None] - position[None], axis=2)
     neighbours = min(NEIGHBOURS, len(position) - 1)
     reach = np.partition(distance, neighbours, axis=1)[:, neighbours]
-    density: Floats = neighbours / (np.pi * np.maximum(reach, LEAST_NEIGHBOURHOOD) ** 2)
+    density: Floats = neighbours / (np.pi * np.maximum(reach, MIN_NEIGHBOURHOOD) ** 2)
     return density

@@ -1,7 +1,7 @@
 // Colours that colour-blind users can distinguish, on dark and on light ground.
 
 // Nine for hits, as the Open Data Detector has nine parts, chosen together with those of towers (INK) by a search for
-// the largest least distance in OKLab, also as protanopes, deuteranopes and tritanopes see them. Each stands out from
+// the largest minimum distance in OKLab, also as protanopes, deuteranopes and tritanopes see them. Each stands out from
 // its ground by 3 : 1 at least.
 const QUALITATIVE = {
   dark: ["#0099ff", "#ff1100", "#99ff55", "#ddbb00", "#ff44cc", "#aabbff", "#6644ff", "#22ddbb", "#aa33bb"],

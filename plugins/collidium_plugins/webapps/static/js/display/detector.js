@@ -1,6 +1,6 @@
 // Where the detector is: layers of a known one, or those that an event's own hits lie in.
 //
-// A layer is {volume, kind: "barrel" | "disc", r: [least, largest], z: [least, largest]}, in mm.
+// A layer is {volume, kind: "barrel" | "disc", r: [minimum, maximum], z: [minimum, maximum]}, in mm.
 
 import { fieldOf } from "./field.js";
 import { column, rows } from "./tables.js";
@@ -73,7 +73,7 @@ function grouped(items, keyOf) {
   return groups;
 }
 
-/** The least and the largest of `values`, however many. */
+/** The minimum and the maximum of `values`, however many. */
 function range(values) {
   return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
 }

@@ -4,8 +4,8 @@ import { GEV_PER_TESLA_MM } from "./helix.js";
 import { column, rows } from "./tables.js";
 
 // Hits nearer to the perigee say too little of a curvature, mm; fewer of them nothing.
-const LEAST_CHORD = 200;
-const LEAST_HITS = 20;
+const MIN_CHORD = 200;
+const MIN_HITS = 20;
 // Without a value from the event or its tracks, tesla.
 const USUAL = 2;
 
@@ -35,9 +35,9 @@ function measured(event) {
       const across = y[hit] * cos - x[hit] * sin - d0[track];
       const chord = Math.hypot(along, across);
       const momentum = Math.sin(theta[track]) / qop[track]; // p_T over charge
-      if (chord > LEAST_CHORD) fields.push(((-2 * across) / chord ** 2) * (momentum / GEV_PER_TESLA_MM));
+      if (chord > MIN_CHORD) fields.push(((-2 * across) / chord ** 2) * (momentum / GEV_PER_TESLA_MM));
     }
   }
-  if (fields.length < LEAST_HITS) return null;
+  if (fields.length < MIN_HITS) return null;
   return fields.sort((a, b) => a - b)[fields.length >> 1];
 }

@@ -76,10 +76,10 @@ export function ticks(origin, pixels, step, end) {
   return found;
 }
 
-/** The least of 1, 2, 5, 10, … that is not below `least`. */
-export function niceStep(least) {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least * (1 - 1e-9));
+/** The smallest of 1, 2, 5, 10, … that is not below `minimum`. */
+export function niceStep(minimum) {
+  const power = 10 ** Math.floor(Math.log10(minimum));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= minimum * (1 - 1e-9));
 }
 
 function metres(millimetres) {

@@ -4,7 +4,7 @@ import { parquetMetadataAsync, parquetRead, zstd } from "../../vendor/hyparquet.
 
 const COLUMNS = ["event_id", "hit_id", "track_id"];
 // Rows of the row groups that may hold an event; more would fill the memory of a browser.
-const MOST_ROWS = 20_000_000;
+const MAX_ROWS = 20_000_000;
 const READABLE = ["UNCOMPRESSED", "SNAPPY", "ZSTD"];
 
 /** What is wrong with a file, in words for the user. */
@@ -16,7 +16,7 @@ export async function tracksIn(file, eventId) {
   const metadata = await footer(source);
   check(metadata);
   const groups = mayHold(metadata, BigInt(eventId));
-  if (groups.reduce((sum, { rows }) => sum + rows, 0) > MOST_ROWS) {
+  if (groups.reduce((sum, { rows }) => sum + rows, 0) > MAX_ROWS) {
     throw new UnusableFile("The event's rows lie among too many others to be read here: write smaller row groups, sorted by event.");
   }
   const tracks = new Map();

@@ -23,11 +23,11 @@ export function byNumber(numbers, { ground, unit, logarithmic = false }) {
  * Whole numbers, one colour each as long as there are colours, in the order `keys`. The legend is
  * {kind: "list", entries: [{name, colour}], more}; -1 has no colour of its own.
  */
-export function byKind(values, { ground, keys, nameOf, most = COLOURS_APART }) {
+export function byKind(values, { ground, keys, nameOf }) {
   const places = new Map(keys.map((key, index) => [key, index]));
   const colours = painted(values.length, (row) => rgb(qualitative(places.get(values[row]) ?? -1, ground)));
-  const entries = keys.slice(0, most).map((key, index) => ({ name: nameOf(key), colour: qualitative(index, ground) }));
-  return { colours, legend: { kind: "list", entries, more: Math.max(keys.length - most, 0) } };
+  const entries = keys.slice(0, COLOURS_APART).map((key, index) => ({ name: nameOf(key), colour: qualitative(index, ground) }));
+  return { colours, legend: { kind: "list", entries, more: Math.max(keys.length - COLOURS_APART, 0) } };
 }
 
 /** One colour for everything. */

@@ -13,8 +13,8 @@ const FIRST_HADRONIC = 12;
 const ELECTROMAGNETIC_DEPTH = 350;
 // What is drawn: at least this share of the largest tower, and at most so many. Others would be flakes all over the
 // calorimeter that hide the tracker.
-const LEAST_SHARE = 0.01;
-const MOST = 800;
+const MIN_SHARE = 0.01;
+const MAX_TOWERS = 800;
 
 /**
  * The largest bins first, each {kind: "em" | "had", eta, phi, energy, transverse (GeV), cells}. `faces` are the radius
@@ -36,7 +36,7 @@ export function towersOf(event, faces) {
   const ordered = [...bins.values()]
     .map((bin) => ({ ...bin, transverse: bin.energy / Math.cosh(bin.eta) }))
     .sort((a, b) => b.transverse - a.transverse);
-  return ordered.slice(0, MOST).filter((bin) => bin.transverse >= LEAST_SHARE * ordered[0].transverse);
+  return ordered.slice(0, MAX_TOWERS).filter((bin) => bin.transverse >= MIN_SHARE * ordered[0].transverse);
 }
 
 function isDeep(radius, z, faces) {

@@ -5,7 +5,7 @@ export const COLOURS = ["volume", "layer", "particle", "pt", "time", "match"];
 export const LAYERS = ["detector", "hits", "tracks", "particles", "towers", "jets"];
 const KINDS = ["hit", "track", "particle", "tower", "jet"];
 
-/** What is shown when nobody said anything: particles are the truth of tracks, and would hide them. */
+/** The defaults: particles are the truth of tracks, and would hide them. */
 export function usual() {
   return {
     view: "3d",
@@ -21,15 +21,15 @@ export function usual() {
   };
 }
 
-/** The view that `text` (with or without #) tells; what makes no sense is as usual. */
+/** The view in `text` (with or without #); invalid values are the defaults. */
 export function parse(text) {
   const given = new URLSearchParams(text.replace(/^#/, ""));
   const view = usual();
   view.view = oneOf(VIEWS, given.get("view"), view.view);
   view.colour = oneOf(COLOURS, given.get("colour"), view.colour);
   view.ground = oneOf(["dark", "light"], given.get("ground"), "");
-  view.pt = number(given.get("pt"), { least: 0 }) ?? 0;
-  view.eta = number(given.get("eta"), { least: 0 });
+  view.pt = number(given.get("pt"), { minimum: 0 }) ?? 0;
+  view.eta = number(given.get("eta"), { minimum: 0 });
   view.time = span(given.get("time"));
   if (given.has("hide")) view.hidden = new Set(listed(given.get("hide")).filter((name) => LAYERS.includes(name)));
   view.off = new Set(listed(given.get("off")).map(Number).filter((volume) => Number.isInteger(volume) && volume >= 0));
@@ -61,9 +61,9 @@ function listed(text) {
   return text ? text.split(",") : [];
 }
 
-function number(text, { least = -Infinity } = {}) {
+function number(text, { minimum = -Infinity } = {}) {
   const value = text === null || text === "" ? NaN : Number(text);
-  return Number.isFinite(value) && value >= least ? value : null;
+  return Number.isFinite(value) && value >= minimum ? value : null;
 }
 
 function numbers(text, count) {

@@ -1,0 +1,93 @@
+"""Statements of SQL for both databases: several in one round trip, insertions, values as they are stored."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from tortoise.backends.sqlite.client import SqliteClient
+from tortoise.models import Model
+
+from collidium.database.connections import connection
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL with a ``?`` for each value, for :func:`together`."""
+
+    sql: str
+    values: Sequence[Any] = ()
+
+
+async def together(*statements: Statement) -> dict[str, Any]:
+    """Run statements in one round trip, and return the first row of each, the columns of all in one mapping.
+
+    On PostgreSQL they are one statement: none sees what another changes, and what returns nothing runs last.
+    """
+    client = connection()
+    found: dict[str, Any] = {}
+    if isinstance(client, SqliteClient):
+        for statement in statements:
+            _, rows = await client.execute_query(statement.sql, list(statement.values))
+            found |= dict(rows[0]) if rows else {}
+        return found
+    if not statements:
+        return {}
+    values = [value for statement in statements for value in statement.values]
+    _, rows = await client.execute_query(_joined(tuple(statement.sql for statement in statements)), values)
+    return dict(rows[0])
+
+
+@functools.cache
+def _joined(queries: tuple[str, ...]) -> str:
+    named = {f"s{place}": query for place, query in enumerate(queries)}
+    returning = [name for name, query in named.items() if query.startswith("SELECT") or "RETURNING" in query]
+    parts = ", ".join(f"{name} AS ({query})" for name, query in named.items())
+    columns = ", ".join(f"{name}.*" for name in returning) or "1"
+    joins = "".join(f" LEFT JOIN {name} ON true" for name in returning)
+    return _numbered(f"WITH {parts} SELECT {columns} FROM (SELECT 1) AS one{joins} LIMIT 1")  # noqa: S608
+
+
+def insertion(row: Model) -> Statement:
+    """The statement that inserts a new row, whose key the database makes."""
+    sql, names = _inserting(type(row))
+    fields = row._meta.fields_map  # noqa: SLF001 -- Tortoise has no other way
+    return Statement(sql, [fields[name].to_db_value(getattr(row, name), row) for name in names])
+
+
+@functools.cache
+def _inserting(model: type[Model]) -> tuple[str, list[str]]:
+    meta = model._meta  # noqa: SLF001
+    names = [name for name in meta.fields_db_projection if not meta.fields_map[name].generated]
+    columns = ", ".join(meta.fields_db_projection[name] for name in names)
+    values = ", ".join("?" * len(names))
+    return f"INSERT INTO {meta.db_table} ({columns}) VALUES ({values})", names  # noqa: S608 -- names alone
+
+
+def stored(model: type[Model], field: str, value: object) -> Any:
+    """A field's value as the database keeps it."""
+    return model._meta.fields_map[field].to_db_value(value, model)  # noqa: SLF001
+
+
+def loaded(model: type[Model], field: str, value: object) -> Any:
+    """A field's value from how the database keeps it."""
+    return model._meta.fields_map[field].to_python_value(value)  # noqa: SLF001
+
+
+async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:
+    """The rows of a SELECT that has a ``?`` for each value, on either database."""
+    client = connection()
+    if not isinstance(client, SqliteClient):
+        query = _numbered(query)
+    _, rows = await client.execute_query(query, list(values))
+    return rows
+
+
+def _numbered(query: str) -> str:
+    """The query with PostgreSQL's placeholders."""
+    number = count(1)
+    return re.sub(r"\?", lambda _: f"${next(number)}", query)
