@@ -42,7 +42,11 @@ _COMPLETION_SECONDS: Final = 5.0
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _completing(find: Callable[[], Iterable[str]], seconds: float | None = None) -> Completer:
+#: What a shell takes as a word, and nothing else: names are completed that a server sent.
+_PLAIN: Final = re.compile(r"[\w./@:+-]+", re.ASCII)
+
+
+def completing(find: Callable[[], Iterable[str]], seconds: float | None = None) -> Completer:
     """Complete names that ``find`` returns; none after an error or that time."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -55,7 +59,8 @@ def _completing(find: Callable[[], Iterable[str]], seconds: float | None = None)
         thread = Thread(target=look, daemon=True)
         thread.start()
         thread.join(seconds)
-        return [CompletionItem(name) for name in list(found) if name.startswith(incomplete)]
+        names = [name for name in list(found) if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in names if _PLAIN.fullmatch(name)]
 
     return complete
 
@@ -85,9 +90,9 @@ def _repositories() -> list[str]:
     return [item["repo"] for item in list_repositories()]
 
 
-complete_tasks = _completing(_tasks, _COMPLETION_SECONDS)
-complete_installed_tasks = _completing(_installed_tasks)
-complete_repositories = _completing(_repositories, _COMPLETION_SECONDS)
+complete_tasks = completing(_tasks, _COMPLETION_SECONDS)
+complete_installed_tasks = completing(_installed_tasks)
+complete_repositories = completing(_repositories, _COMPLETION_SECONDS)
 
 
 def preset_option(command: Command) -> Command:
@@ -95,7 +100,7 @@ def preset_option(command: Command) -> Command:
     return click.option(
         "--preset",
         help="A named order; `collidium presets` lists them.",
-        shell_complete=_completing(_presets),
+        shell_complete=completing(_presets),
     )(command)
 
 
