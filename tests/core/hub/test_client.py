@@ -89,7 +89,7 @@ async def test_a_hub_that_never_answers_is_given_up() -> None:
 
 
 async def test_a_dripping_hub_holds_no_thread() -> None:
-    ended = asyncio.Event()
+    ended, closed = asyncio.Event(), asyncio.Event()
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
@@ -100,6 +100,9 @@ async def test_a_dripping_hub_holds_no_thread() -> None:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(ended.wait(), 0.02)
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        closed.set()
 
     def asking() -> bool:
         return any(thread.name == "collidium-hub" for thread in threading.enumerate())
@@ -112,6 +115,7 @@ async def test_a_dripping_hub_holds_no_thread() -> None:
             await until(lambda: not asking(), 5)
         finally:
             ended.set()
+            await closed.wait()
 
 
 async def test_the_hub_does_not_say_how_long_its_client_sleeps() -> None:
