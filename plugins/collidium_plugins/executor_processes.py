@@ -21,9 +21,9 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequen
 from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_type_hints
 
-from msgspec import DecodeError, msgpack
+from msgspec import DecodeError, Meta, msgpack
 
 from collidium.contracts.executor import (
     CallFailed,
@@ -36,6 +36,7 @@ from collidium.contracts.executor import (
     WorkerDied,
 )
 from collidium.hookspecs import hookimpl
+from collidium.runtime.subprocesses import hide_memory
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -50,6 +51,9 @@ _END_SECONDS: Final = 5.0
 _OVER_MEMORY: Final = -signal.SIGUSR1
 #: Largest answer in bytes: the tallies of a job, or an event that is shown.
 _LARGEST_ANSWER: Final = 128 * 1024**2
+#: Bytes of an error, whose parts scoring_worker.py cuts, and :class:`Opaque` parts of a result.
+_LARGEST_ERROR: Final = 256 * 1024
+_MAX_OPAQUE: Final = 1000
 #: Bytes of objects that one byte of an answer becomes at most: an empty mapping, and its place in a list.
 _BYTES_PER_BYTE: Final = 72
 #: Calls of one map that wait for a worker, for each worker there is: enough to keep all of them busy.
@@ -76,7 +80,7 @@ _KEPT: Final = frozenset(
 
 #: What became of a call: the word for it, the encoded result or error, the bytes of :class:`Opaque` parts,
 #: and whether processes are left that it started.
-_Answer = tuple[str, bytes, list[bytes], bool]
+_Answer = tuple[str, bytes, Annotated[list[bytes], Meta(max_length=_MAX_OPAQUE)], bool]
 
 logger = logging.getLogger(__name__)
 
@@ -204,6 +208,7 @@ class _Worker:
 
     @classmethod
     async def start(cls) -> _Worker:
+        hide_memory()  # of a command, too: what it was started with may have secrets
         ours, theirs = socket.socketpair()
         try:
             with theirs:
@@ -308,6 +313,8 @@ def _returned_type(function: Callable[[Any], Any]) -> Any:
 
 def _error(value: bytes, raises: tuple[type[Exception], ...]) -> Exception:
     """The error that a call raised, with its traceback as a note."""
+    if len(value) > _LARGEST_ERROR:
+        return WorkerDied(f"a worker's error has {len(value)} bytes")
     try:
         name, arguments, text, trace = msgpack.decode(value, type=tuple[str, list[Any], str, str])
     except _UNDECODABLE as wrong:

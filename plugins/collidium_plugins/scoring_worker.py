@@ -41,7 +41,7 @@ _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
 _NICENESS: Final = 5
 #: Between two looks at the memory of a call's processes.
 _WATCH_SECONDS: Final = 0.1
-#: Characters of an error's message, and of its traceback, that are sent.
+#: Characters of an error's message, and of its traceback, and bytes of its arguments, that are sent.
 _LONGEST_TEXT: Final = 20_000
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 #: Names of cgroups, before the supervisor's process id.
@@ -187,8 +187,9 @@ def _sweep_cgroups(parent: Path) -> None:
     for cgroup in parent.glob(f"{_CGROUP}*"):
         if not Path("/proc", cgroup.name.removeprefix(_CGROUP)).exists():
             with contextlib.suppress(OSError):  # its processes have not ended yet
-                for process in (cgroup / "cgroup.procs").read_text().split():
-                    _kill(int(process))
+                for process in map(int, (cgroup / "cgroup.procs").read_text().split()):
+                    if process:  # 0 is one of another container; to kill, it is our own group
+                        _kill(process)
                 cgroup.rmdir()
 
 
@@ -305,7 +306,8 @@ def _portable(error: Exception) -> tuple[str, Sequence[Any], str, str]:
     )
     try:
         arguments = error.__reduce__()[1]
-        _encoded(arguments)
+        if len(_encoded(arguments)[0]) > _LONGEST_TEXT:
+            arguments = ()
     except Exception:  # a third-party class may fail in any way
         arguments = ()
     return f"{kind.__module__}.{kind.__qualname__}", arguments, text, trace

@@ -60,6 +60,18 @@ class TrapError(Exception, Trap):
     __reduce__ = Trap.__reduce__
 def return_trap(path) -> dict: return Trap(path)
 def raise_trap(path) -> None: raise TrapError(path)
+def raise_much(count) -> None: raise KeyError([[]] * count)
+def scatter(count) -> list[Opaque]: return [Opaque(b"xy")] * count
+def send_error(count) -> None:
+    "As raise_much, past what cuts it."
+    from msgspec import msgpack
+    from collidium_plugins.scoring_worker import LENGTH
+    error = msgpack.encode(("builtins.KeyError", [[[]] * count], "", ""))
+    frame = msgpack.encode(("raised", error, [], False))
+    for number in range(3, 20):
+        try: os.write(number, LENGTH.pack(len(frame)) + frame)
+        except OSError: pass
+    time.sleep(60)
 def send_trap(path) -> None:
     "As an exploit would: past the worker's own code, into its socket."
     frame = pickle.dumps(Trap(path))
@@ -197,9 +209,10 @@ async def test_a_worker_does_not_know_the_servers_secrets(
 
 
 @linux
-@pytest.mark.parametrize("server_is", ["as started", "without capabilities"])
+@pytest.mark.parametrize("server_is", ["as started", "without capabilities", "a command"])
 async def test_a_worker_cannot_read_the_servers_memory(calls: Any, tmp_path: Path, server_is: str) -> None:
-    """A server without capabilities is as one that does not run as root."""
+    """A server without capabilities is as one that does not run as root; a command forgets nothing."""
+    command = server_is == "a command"
     server = tmp_path / "server.py"
     server.write_text(
         "import asyncio, os, worker_calls\n"
@@ -212,17 +225,17 @@ async def test_a_worker_cannot_read_the_servers_memory(calls: Any, tmp_path: Pat
         "async def main():\n"
         "    executor = Processes(1)\n"
         "    async for found in executor.map(worker_calls.search, ['one for all'], Limits(2**29, 60)):\n"
-        "        print(found, 'ADMIN_TOKEN' in os.environ)\n"
+        f"        print(found, {command} or 'ADMIN_TOKEN' in os.environ)\n"
         "    await executor.close()\n"
         "assert settings.load().admin_token\n"
-        "hide_secrets()\n"
+        f"{command} or hide_secrets()\n"
         "asyncio.run(main())\n"
     )
     environment = os.environ | {"ADMIN_TOKEN": "one for all", "PYTHONPATH": str(tmp_path)}
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(server), env=environment, stdout=subprocess.PIPE
     )
-    assert (await process.communicate())[0] == b"[] False\n"
+    assert (await process.communicate())[0] == f"[] {command}\n".encode()
 
 
 # -- answers --------------------------------------------------------------------------------------------
@@ -244,6 +257,18 @@ async def test_an_answer_is_no_larger_than_its_limits(executor: Processes, calls
     with pytest.raises(OverLimit, match="returned"):
         await collect(executor, calls.give_back, [bytes(130 * 1024**2)], Limits(2**30, 30))
     assert await collect(executor, calls.give_back, [bytes(LIMITS.memory_bytes // 16)])
+    assert await collect(executor, calls.square, [3]) == [9]
+
+
+@pytest.mark.parametrize("behaviour", ["raise_much", "send_error", "scatter"])
+async def test_many_small_objects_are_not_made_of_an_answer(
+    executor: Processes, calls: Any, behaviour: str
+) -> None:
+    """Millions of them fit into the bytes of an answer, and would stop the event loop."""
+    with pytest.raises((KeyError, WorkerDied)) as caught:
+        async for _ in executor.map(getattr(calls, behaviour), [300_000], LIMITS, raises=(KeyError,)):
+            pass
+    assert len(repr(caught.value)) < 1000
     assert await collect(executor, calls.square, [3]) == [9]
 
 
@@ -436,6 +461,17 @@ async def test_a_cgroup_limits_the_memory_of_a_call(executor: Processes, calls: 
     assert parent is not None
     left = {path.name for path in parent.glob("collidium-scoring-*")}
     assert not [name for name in left if f"/{name}" in cgroups]
+
+
+def test_a_cgroup_of_another_container_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its processes have no number here, which reads as 0: to kill that is to kill the server."""
+    killed: list[int] = []
+    monkeypatch.setattr(scoring_worker, "_kill", killed.append)
+    monkeypatch.setattr(scoring_worker, "_parent_cgroup", lambda: tmp_path)
+    (tmp_path / "collidium-scoring-4194305").mkdir()  # no process has that number
+    (tmp_path / "collidium-scoring-4194305" / "cgroup.procs").write_text("0\n0\n4194306\n")
+    assert scoring_worker._make_cgroup(1)
+    assert killed == [4194306]
 
 
 #: Prints whether three children of so many MiB are over a limit of 200.

@@ -161,7 +161,7 @@ class Identities:
             identity = await provider.identify(token)
         except IdentityUnavailable:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # A provider may be a third party's, and its message may hold the token: log kind and place.
             place = extract_tb(error.__traceback__)[-1]
             raise IdentityUnavailable(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from quart import Quart
+from quart.ctx import RequestContext
+from quart.typing import ResponseTypes
 from quart_cors import cors
 
 from collidium import __version__, plugins
@@ -44,13 +46,23 @@ BLUEPRINTS: Final = (
 )
 
 
+class App(Quart):
+    """An application that goes on whatever a handler raises."""
+
+    async def full_dispatch_request(self, request_context: RequestContext | None = None) -> ResponseTypes:
+        try:
+            return await super().full_dispatch_request(request_context)
+        except SystemExit as error:  # a plugin's: left alone, it would end the event loop and all requests
+            raise RuntimeError("a handler asked the process to end") from error
+
+
 def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
     """The application; it can answer once it has its platform (:func:`~collidium.api.context.give`).
 
     ``loaded`` are the plugins of this process, if they are loaded already.
     """
     loaded = loaded or plugins.load(settings.plugins_blocked)
-    app = Quart("collidium.api", static_folder=None)
+    app = App("collidium.api", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
     # Hub paths hold %2F and doubled slashes with a meaning.

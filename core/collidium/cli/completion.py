@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Thread
@@ -12,6 +13,8 @@ from click.shell_completion import CompletionItem
 
 #: How long a shell may wait for names from a server or a hub.
 _COMPLETION_SECONDS: Final = 5.0
+#: What a shell takes as one word: names come from a server.
+_PLAIN: Final = re.compile(r"[\w./@:+-]+", re.ASCII)
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
@@ -28,7 +31,8 @@ def _completing(find: Callable[[], Iterable[str]], seconds: float | None = None)
         thread = Thread(target=look, daemon=True)
         thread.start()
         thread.join(seconds)
-        return [CompletionItem(name) for name in list(found) if name.startswith(incomplete)]
+        names = [name for name in list(found) if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in names if _PLAIN.fullmatch(name)]
 
     return complete
 

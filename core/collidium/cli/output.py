@@ -65,7 +65,7 @@ def show_message(value: object, message: str, *, as_json: bool) -> None:
     if as_json:
         print_json(value)
     else:
-        click.echo(message)
+        click.echo(printable(message))
 
 
 def print_items(

@@ -36,7 +36,8 @@ def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -
     amounts: list[progress.ProgressColumn] = [progress.MofNCompleteColumn()]
     if sizes:
         amounts = [progress.DownloadColumn(), progress.TransferSpeedColumn(), progress.TimeRemainingColumn()]
-    columns = [progress.TextColumn("{task.description}"), progress.BarColumn(), *amounts]
+    label = printable(label)
+    columns = [progress.TextColumn("{task.description}", markup=False), progress.BarColumn(), *amounts]
     bar = progress.Progress(
         *columns, progress.TimeElapsedColumn(), console=Console(stderr=True), transient=True
     )

@@ -9,7 +9,16 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.options import json_option, limit_option
-from collidium.cli.output import ColumnSpec, cell, note, print_items, print_json, print_record, show_items
+from collidium.cli.output import (
+    ColumnSpec,
+    cell,
+    note,
+    print_items,
+    print_json,
+    print_record,
+    printable,
+    show_items,
+)
 
 if TYPE_CHECKING:
     from collidium.client import SimulationRequest
@@ -107,7 +116,7 @@ def state_text(request: SimulationRequest) -> str:
 
 def _show_cancellation(request: SimulationRequest) -> None:
     if request.has_ended:
-        click.echo(f"Request {request.request_id} is {request.state}.")
+        click.echo(printable(f"Request {request.request_id} is {request.state}."))
     else:
-        click.echo(f"Request {request.request_id} is being cancelled.")
+        click.echo(printable(f"Request {request.request_id} is being cancelled."))
         note(f"`collidium status {request.request_id}` shows when it is done.")

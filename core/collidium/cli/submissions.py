@@ -17,6 +17,7 @@ from collidium.cli.output import (
     print_json,
     print_record,
     print_table,
+    printable,
     show_items,
     show_record,
 )
@@ -107,7 +108,7 @@ def check(task: str, file: Path, as_json: bool) -> None:
     if as_json:
         print_json(checked)
     else:
-        click.echo(f"{file.name} is valid: {checked.rows} rows.")
+        click.echo(printable(f"{file.name} is valid: {checked.rows} rows."))
         for warning in checked.warnings:
             note(f"Warning: {warning}")
 

@@ -70,12 +70,12 @@ class _HastyReader(HubReader):
     longest_wait: ClassVar[float] = 2.0
 
     def __init__(self, endpoint: str) -> None:
-        from collidium.runtime.deadlines import Deadline, Network
+        from collidium.runtime.deadlines import Deadline, keep
 
         super().__init__(endpoint, connections=_CONNECTIONS)
         #: Of the calls of each thread.
         self.deadline = Deadline()
-        Network(self.deadline).serve(self._client)
+        keep(self.deadline, self._client)
 
     def pages(self, path: str, subject: str, **query: str) -> Iterator[Any]:
         for number, item in enumerate(super().pages(path, subject, **query)):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collidium.errors import (
@@ -26,6 +27,8 @@ from collidium.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+    from collidium.runtime.deadlines import Deadline
 
 T = TypeVar("T")
 
@@ -78,14 +81,15 @@ class Hub:
         try:
             async with asyncio.timeout(seconds):
                 # A thread of its own: a slow hub takes none from the rest of the process.
-                return await in_thread(lambda: self._ask(function), "hub")
+                return await in_thread(lambda: self._ask(function, seconds), "hub")
         except TimeoutError:
             raise HubUnavailable(f"the hub did not finish within {seconds:g} s") from None
         except Unavailable as error:
             raise HubUnavailable(error.detail) from error
 
-    def _ask(self, function: Callable[[HfApi], T]) -> T:
-        prepare()
+    def _ask(self, function: Callable[[HfApi], T], seconds: float) -> T:
+        # Ends the thread, too, where an answer drips; after the caller, whose message says what happened.
+        prepare().at = monotonic() + seconds + 1
         from huggingface_hub import HfApi
 
         # False, not None: a token that lies on this machine must not stand in for one that is missing.
@@ -105,14 +109,17 @@ def transfer_seconds(size_bytes: int) -> float:
     return CALL_SECONDS + size_bytes / SLOWEST
 
 
-def prepare() -> None:
-    """Set up huggingface_hub for this process, if possible before its first import."""
+def prepare() -> Deadline:
+    """Set up huggingface_hub for this process, if possible before its first import.
+
+    Returns the deadline of the calling thread's calls.
+    """
     with _preparing:
-        _prepare()
+        return _prepare()
 
 
 @functools.cache
-def _prepare() -> None:
+def _prepare() -> Deadline:
     # Read at its import: no Xet, which not every hub speaks, no news about itself to its makers, no bars.
     os.environ["HF_HUB_OFFLINE"] = "0"
     os.environ["HF_HUB_DISABLE_XET"] = "1"
@@ -123,16 +130,23 @@ def _prepare() -> None:
 
     # Its warnings name signed addresses; what went wrong is in its errors.
     its_logging.set_verbosity(logging.ERROR)
-    own = get_session()
+    from collidium.runtime.deadlines import Deadline, keep
+
+    own, deadline = get_session(), Deadline()
     client, hooks = type(own), own.event_hooks
-    set_client_factory(
-        lambda: client(
+
+    def make() -> Any:
+        made = client(
             event_hooks=hooks | {"response": [*hooks.get("response", []), _forget_waits]},
             follow_redirects=True,
             timeout=TIMEOUTS,
             mounts=past_proxies(),
         )
-    )
+        keep(deadline, made)
+        return made
+
+    set_client_factory(make)
+    return deadline
 
 
 def _forget_waits(response: Any) -> None:

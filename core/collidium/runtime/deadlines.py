@@ -1,4 +1,7 @@
-"""Deadlines of blocking HTTP calls: httpx limits each read, so an answer that drips would never end."""
+"""Deadlines of blocking HTTP calls: httpx limits each read, so an answer that drips would never end.
+
+For clients of httpx and of httpx2, each with the network that it has.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from time import monotonic
 from typing import Any
 
 import httpcore
-import httpx
 
 
 class Deadline(threading.local):
@@ -24,18 +26,19 @@ class Deadline(threading.local):
         return max(left, 0.001)  # 0 would mean not to wait at all, which is another error
 
 
-class Network(httpcore.NetworkBackend):
+def keep(deadline: Deadline, client: Any) -> None:
+    """Make the calls of a client end at the deadline, which it has no parameter for."""
+    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
+        if (pool := getattr(transport, "_pool", None)) is not None:
+            pool._network_backend = _Network(pool._network_backend, deadline)  # noqa: SLF001
+
+
+class _Network(httpcore.NetworkBackend):
     """Opens connections that keep a deadline."""
 
-    def __init__(self, deadline: Deadline) -> None:
-        self._inner = httpcore.SyncBackend()
+    def __init__(self, inner: httpcore.NetworkBackend, deadline: Deadline) -> None:
+        self._inner = inner
         self._deadline = deadline
-
-    def serve(self, client: httpx.Client) -> None:
-        """Make the client connect through this network, which httpx has no parameter for."""
-        for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
-            if isinstance(transport, httpx.HTTPTransport):
-                transport._pool._network_backend = self  # noqa: SLF001
 
     def connect_tcp(
         self,

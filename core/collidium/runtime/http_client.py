@@ -92,12 +92,18 @@ class HttpClient:
             # Only the kind of error: its request carries secrets.
             raise NoResponse(f"cannot be reached ({type(error).__name__})") from None
 
-    async def send(self, request: httpx.Request, maximum_bytes: int) -> httpx.Response:
-        """As :meth:`call`, for a request whose body is in memory; raises what httpx does."""
+    async def send(
+        self, request: httpx.Request, maximum_bytes: int, patience_seconds: float = 0
+    ) -> httpx.Response:
+        """As :meth:`call`, for a request that is made already; raises what httpx does.
+
+        ``patience_seconds`` is the time of a call that takes longer than others.
+        """
         await _prepare()
         import httpx
 
-        deadline = asyncio.get_running_loop().time() + self._timeout_seconds
+        seconds = max(patience_seconds, self._timeout_seconds)
+        deadline = asyncio.get_running_loop().time() + seconds
         try:
             async with asyncio.timeout_at(deadline):
                 await self._slots.acquire()
@@ -132,7 +138,7 @@ class HttpClient:
         import httpx
 
         pool = self._idle.pop() if self._idle else self._pool_of_one()
-        timeout = httpx.Timeout(self._timeout_seconds, connect=self._timeout_seconds * _CONNECT_SHARE)
+        timeout = httpx.Timeout(None, connect=self._timeout_seconds * _CONNECT_SHARE)
         request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
         try:
             async with asyncio.timeout_at(deadline):

@@ -78,8 +78,8 @@ def _both_families(addresses: Sequence[str]) -> list[str]:
 class BoundedTransport(httpx.AsyncBaseTransport):
     """Sends the requests of an ``httpx.AsyncClient`` through an :class:`HttpClient`.
 
-    Bodies are in memory, those of responses up to ``maximum_bytes`` and a little more. The time of a call is
-    that of the client below, whatever the one above sets.
+    Bodies of responses are in memory, up to ``maximum_bytes`` and a little more. The time of a call is that
+    of the client below, or what the one above allows for reading where that is longer.
     """
 
     def __init__(self, http: HttpClient, maximum_bytes: int) -> None:
@@ -87,7 +87,8 @@ class BoundedTransport(httpx.AsyncBaseTransport):
         self._maximum_bytes = maximum_bytes
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return await self._http.send(request, self._maximum_bytes)
+        timeout = request.extensions.get("timeout", {})
+        return await self._http.send(request, self._maximum_bytes, timeout.get("read") or 0)
 
     async def aclose(self) -> None:
         await self._http.close()

@@ -101,6 +101,7 @@ class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
         self._transport = httpx.AsyncClient(
             base_url=url,
             headers={"Accept": "application/json"},
+            timeout=None,  # noqa: S113 -- the transport's
             transport=BoundedTransport(HttpClient(call_seconds, CONNECTIONS), LARGEST_ANSWER),
         )
 

@@ -130,6 +130,17 @@ def test_http_2_without_tls_is_not_spoken(server: ServerProcess) -> None:
     assert head.startswith(b"HTTP/1.1 200 ")
 
 
+def test_websockets_are_not_spoken(server: ServerProcess) -> None:
+    upgrade = (
+        b"Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    )
+    for path, status in ((b"/healthz", b"200"), (b"/nothing", b"404")):
+        head, _ = answered(server.base_url, b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + upgrade + b"\r\n")
+        assert head.startswith(b"HTTP/1.1 " + status)
+    assert "Traceback" not in server.log()
+
+
 def test_connections_wait_until_a_busy_server_takes_them(server: ServerProcess) -> None:
     """As many as the backlog; on this machine, at most as the system allows."""
     allowed = int(Path("/proc/sys/net/core/somaxconn").read_text())

@@ -45,6 +45,10 @@ greeting = Blueprint("greeting", __name__, url_prefix="/greeting")
 async def greet():
     return {"hello": "world"}
 
+@greeting.get("/leave")
+async def leave():
+    raise SystemExit(3)
+
 @hookimpl
 def collidium_blueprints(settings):
     return [greeting]
@@ -165,6 +169,8 @@ class Odd(IdentityProvider):
             return Identity("no name " + token)
         if token == "broken-secret":
             raise KeyError(token)
+        if token == "leaving-secret":
+            raise SystemExit(token)
         if token == "text-secret":
             return "alice"
         return Identity("alice")
@@ -203,6 +209,7 @@ def test_a_blueprint_is_mounted_and_bad_ones_stop_nobody(start_server: StartServ
     install(site, "strangers", {"greeting": GREETING, **BAD})
     # Without the pages that come with the platform the front page is anybody's.
     server = start_server({"PYTHONPATH": str(site), "PLATFORM_PLUGINS_BLOCKED": "webapps"})
+    assert get(server, "/greeting/leave").status_code == 500
     assert get(server, "/greeting/").json() == {"hello": "world"}
     assert get(server, "/healthz").status_code == 200
     # Nobody is left to have a front page.
@@ -271,6 +278,7 @@ def test_a_failing_identity_provider_gives_503_and_no_token(
 
     assert me("good").json()["hub_username"] == "alice"
     told = {"nameless-secret": "ValueError", "broken-secret": "KeyError", "text-secret": "str, no Identity"}
+    told["leaving-secret"] = "SystemExit"
     for token, kind in told.items():
         answer = me(token)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")

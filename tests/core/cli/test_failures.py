@@ -11,12 +11,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from tests.core.cli.conftest import RunCommand
 from tests.core.client.servers import answering, hanging_up, read_headers, response, serving
 
 from collidium import errors
 from collidium.cli.failures import lines, show_error
+from collidium.cli.options import completing
+from collidium.cli.output import show_message
+from collidium.cli.progress import progress_bar
 
 PROBLEMS: list[dict[str, Any]] = [
     {
@@ -108,6 +112,28 @@ def test_what_a_server_says_cannot_drive_the_terminal(capsys: pytest.CaptureFixt
     show_error(errors.InvalidInput("red \x1b[31m\r\nnext", errors=[{"detail": "\x07bell"}]), as_json=False)
     printed = capsys.readouterr().err
     assert printed == "Error: red \N{REPLACEMENT CHARACTER}[31m\nnext\n  - \N{REPLACEMENT CHARACTER}bell\n"
+
+
+def test_a_message_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_message(None, "alice\x1b[31m is banned.", as_json=False)
+    assert capsys.readouterr().out == "alice\N{REPLACEMENT CHARACTER}[31m is banned.\n"
+
+
+def test_a_progress_bars_label_is_no_markup(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_bar("Sending [/x]\x1b]0;title") as progress:
+        assert progress is not None
+        progress(1, 2)
+    assert "Sending [/x]\N{REPLACEMENT CHARACTER}]0;title" in capsys.readouterr().err
+
+
+def test_shells_complete_plain_words_alone() -> None:
+    sent = ["tracking", "tracking;$(reboot)", "tracking\nplain,other", "tracking\x1b[31m", "tracking two"]
+    complete = completing(lambda: sent)
+    context = click.Context(click.Command("show"))
+    assert [item.value for item in complete(context, click.Argument(["task"]), "tr")] == ["tracking"]
 
 
 def test_for_programs_it_is_a_problem_document(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,10 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
+from tests.waiting import until
 
 from collidium.hub import client
 from collidium.hub.client import Hub, HubError, HubRefused, HubUnavailable
@@ -85,6 +86,36 @@ async def test_a_hub_that_never_answers_is_given_up() -> None:
     released.set()
     server.close()
     await server.wait_closed()
+
+
+async def test_a_dripping_hub_holds_no_thread() -> None:
+    ended, closed = asyncio.Event(), asyncio.Event()
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        with suppress(OSError):
+            while not ended.is_set():
+                writer.write(b" ")
+                await writer.drain()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), 0.02)
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        closed.set()
+
+    def asking() -> bool:
+        return any(thread.name == "collidium-hub" for thread in threading.enumerate())
+
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(HubUnavailable, match="within"):
+            await Hub(url, KEPT).ask(lambda api: api.whoami(), seconds=0.2)
+        try:
+            await until(lambda: not asking(), 5)
+        finally:
+            ended.set()
+            await closed.wait()
 
 
 async def test_the_hub_does_not_say_how_long_its_client_sleeps() -> None:

@@ -8,10 +8,12 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import httpx
 import pytest
 from tests.waiting import until
 
 from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.network import BoundedTransport
 
 CALLS = 20
 
@@ -75,6 +77,26 @@ async def test_call_tries_each_address_under_the_same_name(
     await client.close()
     assert response.status_code == 204
     assert f"Host: two.example:{port}\r\n".encode() in received[0]
+
+
+async def test_a_call_may_take_longer_than_others() -> None:
+    """As that of pages apart from their server that submit predictions, which are then scored."""
+    scored = asyncio.Event()
+
+    async def score(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await scored.wait()
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    client = httpx.AsyncClient(transport=BoundedTransport(HttpClient(0.2, 2), 1))
+    async with await asyncio.start_server(score, "127.0.0.1", 0) as server, client:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        submission = asyncio.create_task(client.post(url, timeout=30))
+        with pytest.raises(httpx.TimeoutException):
+            await client.get(url, timeout=0.1)
+        scored.set()
+        assert (await submission).status_code == 204
 
 
 async def test_closed_client_begins_no_call_that_waited(heads: tuple[int, list[bytes]]) -> None:

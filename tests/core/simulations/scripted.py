@@ -14,7 +14,7 @@ from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerR
 from collidium.hookspecs import hookimpl
 
 #: What a call says: a value, or an error to raise.
-Answer = JobStatus | Exception
+Answer = JobStatus | BaseException
 
 COMPLETED = JobStatus(JobState.COMPLETED, Decimal("0.100"))
 
@@ -51,7 +51,7 @@ class Scripted(Runner):
         if handle in self.cancelled:
             return JobStatus(JobState.CANCELLED, Decimal("0.050"))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return answer
 

@@ -112,6 +112,19 @@ async def test_a_runner_on_a_bad_day_loses_nothing(
         await assert_sound()
 
 
+async def test_a_runner_that_exits_ends_no_server(open_platform: OpenPlatform) -> None:
+    def leave(job: Job) -> None:
+        if runner.calls["submit"] == 1:
+            raise SystemExit(3)
+
+    runner = Scripted()
+    runner.submitting = leave
+    runner.answers = [SystemExit(3), JobStatus(JobState.FAILED, reason="in the end")]
+    async with open_platform(runner) as platform, simulations.following(platform):
+        request = await ended(await order(platform, await sign_up("alice")))
+        assert (request.state, request.reason) == ("failed", "in the end")
+
+
 @pytest.mark.parametrize("used", ["NaN", "-1", "Infinity", "1e30"])
 async def test_node_hours_that_no_job_can_use_are_not_believed(
     used: str, open_platform: OpenPlatform

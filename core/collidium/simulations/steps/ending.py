@@ -84,7 +84,7 @@ async def _stop(platform: Platform, row: SimulationRequest) -> Decimal | None:
         if handle is not None:
             await runner.cancel(handle)
             return (await runner.poll(handle)).node_hours
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # Also a plugin's bug: a job that cannot be stopped must not keep its request from ending.
         logger.error("request %s: its job may go on computing: %s", row.request_id, error.__cause__ or error)
     return None

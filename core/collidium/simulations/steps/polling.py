@@ -70,7 +70,7 @@ async def _ask(
     except (RunnerError, ConfigurationError) as error:
         log_for_operators(error, f"runner {runner_name}")
         trouble = message_for_owner(error)
-    except Exception:
+    except (Exception, SystemExit):
         # A plugin's bug must not end the loop that follows all requests.
         logger.exception("runner %s failed to report on %d jobs", runner_name, len(handles))
         trouble = "the runner failed; the platform's operators see why"

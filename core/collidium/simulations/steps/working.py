@@ -65,8 +65,8 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
         outcome, reason = transitions.outcome_of_failure(row), _report(error, row)
         await end(platform, row, Ending(outcome, reason, caused_by_owner=isinstance(error, CAUSED_BY_OWNER)))
     except PASSING as error:
-        await _put_off(platform, row, error)
-    except Exception as error:
+        await _put_off(platform, row, error, _report(error, row))
+    except (Exception, SystemExit) as error:
         if is_away(error):
             raise
         # A plugin's bug must not end the loop that follows all requests.
@@ -80,10 +80,7 @@ def _report(error: Exception, row: SimulationRequest) -> str:
     return message_for_owner(error)
 
 
-async def _put_off(
-    platform: Platform, row: SimulationRequest, error: Exception, trouble: str | None = None
-) -> None:
-    trouble = trouble or _report(error, row)
+async def _put_off(platform: Platform, row: SimulationRequest, error: BaseException, trouble: str) -> None:
     if transitions.past(row.deadline_at):
         await give_up(platform, row, trouble, caused_by_owner=isinstance(error, CAUSED_BY_OWNER))
     else:
