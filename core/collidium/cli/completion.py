@@ -18,7 +18,7 @@ _PLAIN: Final = re.compile(r"[\w./@:+-]+", re.ASCII)
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _completing(find: Callable[[], Iterable[str]], seconds: float | None = None) -> Completer:
+def completing(find: Callable[[], Iterable[str]], seconds: float | None = None) -> Completer:
     """Complete names that ``find`` returns; none after an error or that time."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -62,7 +62,7 @@ def _repositories() -> list[str]:
     return [item["repo"] for item in list_repositories()]
 
 
-complete_tasks = _completing(_tasks, _COMPLETION_SECONDS)
-complete_installed_tasks = _completing(_installed_tasks)
-complete_presets = _completing(_presets)
-complete_repositories = _completing(_repositories, _COMPLETION_SECONDS)
+complete_tasks = completing(_tasks, _COMPLETION_SECONDS)
+complete_installed_tasks = completing(_installed_tasks)
+complete_presets = completing(_presets)
+complete_repositories = completing(_repositories, _COMPLETION_SECONDS)

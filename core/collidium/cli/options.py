@@ -1,0 +1,170 @@
+"""Options, arguments and kinds of values that several commands share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from collidium.cli.completion import complete_presets, complete_repositories
+from collidium.cli.context import check_environment
+
+if TYPE_CHECKING:
+    from collidium.contracts.task import EventRange
+    from collidium.hub.sources import HubDataset
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Converted = TypeVar("Converted")
+
+DIRECTORY: Final = click.Path(file_okay=False, path_type=Path)
+EXISTING_DIRECTORY: Final = click.Path(exists=True, file_okay=False, path_type=Path)
+FILE: Final = click.Path(dir_okay=False, path_type=Path)
+EXISTING_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+#: The longest page that the server returns.
+_LONGEST_PAGE: Final = 1000
+_UNITS: Final = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
+_DURATION: Final = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s?)?", re.IGNORECASE)
+
+
+def json_option(command: Command) -> Command:
+    """Add ``--json``; errors become JSON too, on standard error."""
+
+    def remember(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
+        ctx.find_root().obj.as_json = value
+        return value
+
+    return click.option(
+        "--json", "as_json", is_flag=True, is_eager=True, callback=remember, help="Print plain JSON."
+    )(command)
+
+
+def limit_option(items: str, default: int = 20) -> Callable[[Command], Command]:
+    """Add ``--limit`` to a command that lists ``items``."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, _LONGEST_PAGE),
+        default=default,
+        show_default=True,
+        help=f"Maximum number of {items} shown.",
+    )
+
+
+def preset_option(command: Command) -> Command:
+    """Add ``--preset``."""
+    return click.option(
+        "--preset",
+        help="A named order; `collidium presets` lists them.",
+        shell_complete=complete_presets,
+    )(command)
+
+
+#: For a command that changes something.
+key_option = click.option(
+    "--idempotency-key",
+    metavar="KEY",
+    help="Repeat a command whose response was lost: done once for each key; default: a new key.",
+)
+
+
+class _Converting(click.ParamType[Converted]):
+    """A value converted from text by a function that raises ValueError with the reason."""
+
+    def __init__(self, name: str, parse: Callable[[str], Converted]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Converted:
+        try:
+            return self._parse(str(value).strip())
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _parse_credits(text: str) -> Decimal:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite():
+        raise ValueError(f"{text!r} is not an amount of credits: write for example 2.5 or -2.5")
+    return amount
+
+
+def _parse_time(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time: write for example 2026-11-21T09:00Z") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _parse_duration(text: str) -> float:
+    match = _DURATION.fullmatch(text)
+    numbers = match.groups() if match else ()
+    seconds = sum(int(number or 0) * unit for number, unit in zip(numbers, _UNITS.values(), strict=False))
+    if not seconds:
+        raise ValueError(f"{text!r} is not a duration: write for example 90s, 30m, 2h or 1h30m")
+    return float(seconds)
+
+
+def _parse_events(text: str) -> EventRange:
+    from collidium.contracts.task import EventRange
+
+    return EventRange.parse(text)
+
+
+CREDITS: Final = _Converting("credits", _parse_credits)
+#: A moment; without a zone it is UTC, as every time that the command shows.
+TIME: Final = _Converting("time", _parse_time)
+#: A duration in seconds.
+DURATION: Final = _Converting("duration", _parse_duration)
+#: A range of event ids, START:STOP.
+EVENTS: Final = _Converting("events", _parse_events)
+
+
+class SourceType(click.Path):
+    """A directory, a repository or its address; shells complete directories and repositories."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        directories = super().shell_complete(ctx, param, incomplete)
+        return [*directories, *complete_repositories(ctx, param, incomplete)]
+
+
+def source_argument(*, required: bool = True) -> Callable[[Command], Command]:
+    """Add ``SOURCE`` to a command."""
+    return click.argument("source", type=SourceType(file_okay=False), required=required)
+
+
+def hub_options(command: Command) -> Command:
+    """Add ``--hub`` and ``--revision`` to a command."""
+    hub = click.option("--hub", metavar="URL", help="Address of the hub, if not that of the environment.")
+    revision = click.option("--revision", metavar="NAME", help="Branch, tag or commit; default: main.")
+    return hub(revision(command))
+
+
+config_option = click.option(
+    "--config", metavar="NAME", help="Dataset config, for example ttbar_pu200; default: the only one."
+)
+
+
+def locate_source(source: str, hub: str | None, revision: str | None) -> Path | HubDataset:
+    """The dataset's directory or repository. Raises InvalidInput and ConfigurationError."""
+    from collidium.hub.sources import locate
+
+    check_environment()
+    return locate(source, endpoint=hub, revision=revision)

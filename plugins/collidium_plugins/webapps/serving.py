@@ -18,7 +18,7 @@ from collidium.files.held import sweep
 from collidium.hub.saved_login import DEFAULT_BACKEND
 from collidium.runtime import logs
 from collidium.server.run import listen
-from collidium.server.worker import hypercorn_config, keep_secrets, stop_requested
+from collidium.server.worker import hide_secrets, hypercorn_config, stop_requested
 from collidium.settings import Settings
 from collidium_plugins.webapps import errors
 from collidium_plugins.webapps.context import Apart
@@ -29,7 +29,7 @@ def run(settings: Settings, backend: str | None) -> None:
     """Serve until SIGTERM or SIGINT. Raises ConfigurationError when it cannot start."""
     address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
     logs.configure(settings.log_level, settings.log_format)
-    keep_secrets()
+    hide_secrets()
     with listen(settings.host, settings.port, settings.body_timeout_seconds) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         if settings.base_url == address:
