@@ -221,7 +221,7 @@ async def test_a_worker_cannot_read_the_servers_memory(calls: Any, tmp_path: Pat
         "from collidium.server.worker import hide_secrets\n"
         "from collidium_plugins.executor_processes import Processes\n"
         "from collidium_plugins.scoring_worker import _drop_capabilities\n"
-        f"if {server_is == 'without capabilities'}: _drop_capabilities()\n"
+        f"if {server_is != 'as started'}: _drop_capabilities()\n"
         "async def main():\n"
         "    executor = Processes(1)\n"
         "    async for found in executor.map(worker_calls.search, ['one for all'], Limits(2**29, 60)):\n"
