@@ -20,9 +20,11 @@ class Deadline(threading.local):
 
     at: float = math.inf
 
-    def cut(self, timeout: float | None) -> float:
-        """The time limit of a read or a write that may take ``timeout`` seconds."""
+    def cut(self, timeout: float | None) -> float | None:
+        """The time limit of a read or a write that may take ``timeout`` seconds; None: no limit."""
         left = min(math.inf if timeout is None else timeout, self.at - monotonic())
+        if left == math.inf:
+            return None
         return max(left, 0.001)  # 0 would mean not to wait at all, which is another error
 
 

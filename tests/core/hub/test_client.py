@@ -8,11 +8,13 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
+import httpx
 import pytest
 from tests.waiting import until
 
 from collidium.hub import client
 from collidium.hub.client import Hub, HubError, HubRefused, HubUnavailable
+from collidium.runtime.deadlines import Deadline, keep
 
 KEPT = "hf_tokenoftheuser"
 
@@ -86,6 +88,14 @@ async def test_a_hub_that_never_answers_is_given_up() -> None:
     released.set()
     server.close()
     await server.wait_closed()
+
+
+def test_calls_without_any_limit_are_made(unused_tcp_port: int) -> None:
+    """No socket takes an infinite number of seconds."""
+    with httpx.Client(timeout=None) as client:  # noqa: S113 -- that is the case
+        keep(Deadline(), client)
+        with pytest.raises(httpx.ConnectError):
+            client.get(f"http://127.0.0.1:{unused_tcp_port}")
 
 
 async def test_a_dripping_hub_holds_no_thread() -> None:
