@@ -12,8 +12,7 @@ from quart import g, request
 from collidium import accounts
 from collidium.accounts import AccountView
 from collidium.api import browsers
-from collidium.api.callers import caller_address
-from collidium.api.context import platform
+from collidium.api.context import caller_address, platform
 from collidium.benchmarks.submissions import links
 from collidium.contracts.identity import Identity
 from collidium.errors import Unauthenticated

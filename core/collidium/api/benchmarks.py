@@ -21,7 +21,6 @@ from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import caller, check_claim, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
-from collidium.api.in_flight import InFlight
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import LinksBody, SubmitQuery
 from collidium.benchmarks import tasklist
@@ -29,6 +28,7 @@ from collidium.benchmarks.admission import Admission, admit
 from collidium.benchmarks.submissions import links, reading, submitting
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.records import Checked, Receipt, Submission, TaskCard
+from collidium.runtime.limits import InFlight
 from collidium.scoring.predictions import ExtraColumns
 
 blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")

@@ -6,8 +6,7 @@ from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, tag, validate_querystring
 
 from collidium.api.answers import page_of
-from collidium.api.callers import caller_address
-from collidium.api.context import platform
+from collidium.api.context import caller_address, platform
 from collidium.api.schemas import ModelsQuery
 from collidium.hub.models import ModelQuery
 from collidium.records import HubModel

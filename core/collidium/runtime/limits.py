@@ -1,10 +1,12 @@
-"""How often callers may make the server ask others."""
+"""How often callers may make the server ask others, and how much they have under way at once."""
 
 from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 
@@ -77,3 +79,26 @@ def network_of(address: str) -> str:
     if isinstance(parsed, ipaddress.IPv4Address):
         return address
     return str(parsed.ipv4_mapped or ipaddress.ip_network((int(parsed), 64), strict=False))
+
+
+class InFlight:
+    """Uploads, evaluations and checks of links that each account has under way; one per app."""
+
+    def __init__(self) -> None:
+        self._under_way: Counter[int | str] = Counter()
+
+    @contextmanager
+    def one_more(self, account: int | str, maximum: int) -> Iterator[None]:
+        """Count one while the context lasts; raises TooManyRequests at ``maximum`` of an account."""
+        if self._under_way[account] >= maximum:
+            raise TooManyRequests(
+                f"{maximum} submissions of this account are being scored or linked; wait for one to end",
+                retry_after=1,
+            )
+        self._under_way[account] += 1
+        try:
+            yield
+        finally:
+            self._under_way[account] -= 1
+            if not self._under_way[account]:
+                del self._under_way[account]

@@ -12,9 +12,9 @@ from quart import Response, current_app, request
 
 from collidium.api import browsers
 from collidium.api.bodies import ReceivedFile, receive_to_file
-from collidium.api.in_flight import InFlight
 from collidium.client import Checked, Submission, TaskCard
 from collidium.errors import CollidiumError, InvalidInput, Unavailable
+from collidium.runtime.limits import InFlight
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.leaderboard import address_of_place

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from quart import Quart
 
-from collidium.api.callers import caller_address
+from collidium.api.context import caller_address
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,15 @@ from collidium.api.schemas.admin import (
     SubmissionsQuery,
     UsageQuery,
 )
-from collidium.api.schemas.base import Amount, Body, HubUsername, IdempotencyHeaders, Text
+from collidium.api.schemas.base import (
+    Amount,
+    Body,
+    FieldProblem,
+    HubUsername,
+    IdempotencyHeaders,
+    Problem,
+    Text,
+)
 from collidium.api.schemas.benchmarks import (
     HistoryQuery,
     LeaderboardQuery,
@@ -20,7 +28,6 @@ from collidium.api.schemas.benchmarks import (
     SubmitQuery,
 )
 from collidium.api.schemas.datasets import DatasetsQuery, EventQuery, ModelsQuery
-from collidium.api.schemas.problems import FieldProblem, Problem
 from collidium.api.schemas.simulations import (
     AllRequestsQuery,
     ChannelBody,
@@ -28,8 +35,8 @@ from collidium.api.schemas.simulations import (
     PresetBody,
     RequestsQuery,
     SimulateBody,
+    WebhookBody,
 )
-from collidium.api.schemas.webhooks import WebhookBody
 
 __all__ = [
     "AccountsQuery",

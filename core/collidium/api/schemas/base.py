@@ -1,9 +1,9 @@
-"""What the shapes of requests are made of."""
+"""What the shapes of requests are made of, and errors."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -56,3 +56,28 @@ class IdempotencyHeaders(BaseModel):
         alias="Idempotency-Key",
         description="1 to 128 visible ASCII characters: the same key again gives the first answer.",
     )
+
+
+class FieldProblem(BaseModel):
+    """One thing wrong with what was sent."""
+
+    model_config = ConfigDict(extra="allow")
+
+    detail: str
+    field: str | None = None
+    code: str | None = None
+    column: str | None = None
+    event_id: int | None = None
+    count: int | None = None
+    examples: list[dict[str, Any]] | None = None
+
+
+class Problem(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+    errors: list[FieldProblem] | None = None

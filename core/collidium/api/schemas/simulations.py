@@ -1,12 +1,13 @@
-"""Shapes of orders, and of what is asked of simulation requests."""
+"""Shapes of orders, of what is asked of simulation requests, and of the webhook that reports them."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from collidium.api.answers import Page
-from collidium.api.schemas.base import example
+from collidium.api.schemas.base import Body, example
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
+from collidium.outbox import LONGEST_URL
 from collidium.simulations import State
 
 
@@ -68,3 +69,16 @@ class EstimateQuery(BaseModel):
     channel: str
     events: int
     pileup: int
+
+
+class WebhookBody(Body):
+    """How an account wants to be notified."""
+
+    model_config = example({"url": "https://hooks.example.org/collidium"}, strict=True)
+
+    url: str | None = Field(
+        None,
+        max_length=LONGEST_URL,
+        description="HTTPS address notified of every request; null: none. Left out, it stays as it is.",
+    )
+    rotate_secret: bool = Field(False, description="Make a new signing secret; the old one ends at once.")

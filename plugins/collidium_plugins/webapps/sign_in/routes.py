@@ -8,7 +8,7 @@ from quart import Response, g, jsonify, request
 
 from collidium import sessions
 from collidium.api import browsers
-from collidium.api.callers import caller_address
+from collidium.api.context import caller_address
 from collidium.errors import BadRequest
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
