@@ -195,7 +195,8 @@ async def test_two_processes_that_submit_at_once_agree_on_one_job(
     api: Superfacility, make_runner: MakeRunner
 ) -> None:
     """The second looks before the first has submitted, and submits as well."""
-    runner, other = make_runner(), make_runner()
+    lasting = "sh -c 'sleep 1000' {output}"
+    runner, other = (make_runner(pipeline_command=lasting) for _ in range(2))
     api.misbehave(Answer(200, '{"status": "OK", "output": []}', JSON), where="/compute/jobs", times=2)
     rival = api.add_job("collidium-r1", state="RUNNING")
     assert await runner.submit(job()) == handle(rival.id)
