@@ -128,7 +128,7 @@ def share_memory(sizes) -> None:
             time.sleep(120)
     while True: os.wait()
 def burst(size) -> None:
-    "Three children that take so much each, together, and are gone before anybody looks twice."
+    "Three children that take so much each, together, and are gone before they are looked at twice."
     pids = [os.fork() or os._exit(len(bytearray(b"x") * size) % 2) for _ in range(3)]
     if any(os.waitpid(pid, 0)[1] for pid in pids): time.sleep(60)
 def cgroups(_) -> str: return Path("/proc/self/cgroup").read_text()

@@ -71,7 +71,7 @@ async def test_an_order_is_charged_and_queued(open_platform: OpenPlatform) -> No
 async def test_an_order_takes_few_round_trips(
     open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Beside BEGIN and COMMIT; on SQLite, where statements are not joined, all in one call of its thread."""
+    """Besides BEGIN and COMMIT; on SQLite, where statements are not joined, all in one call of its thread."""
     async with open_platform() as platform:
         alice = await sign_up("alice")
         with caplog.at_level(logging.DEBUG, "tortoise.db_client"):
