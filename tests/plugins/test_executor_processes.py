@@ -128,9 +128,12 @@ def share_memory(sizes) -> None:
             time.sleep(120)
     while True: os.wait()
 def burst(size) -> None:
-    "Three children that take so much each, together, and are gone before they are looked at twice."
-    pids = [os.fork() or os._exit(len(bytearray(b"x") * size) % 2) for _ in range(3)]
-    if any(os.waitpid(pid, 0)[1] for pid in pids): time.sleep(60)
+    "Three children that hold so much each, and are gone as soon as all of them do."
+    held, holds = os.pipe()
+    pids = [os.fork() or (bytearray(b"x") * size, os.write(holds, b"x"), time.sleep(60)) for _ in range(3)]
+    for _ in pids: os.read(held, 1)
+    for pid in pids: os.kill(pid, 9)
+    for pid in pids: os.waitpid(pid, 0)
 def cgroups(_) -> str: return Path("/proc/self/cgroup").read_text()
 def run_on(n) -> int:
     os.fork()
