@@ -1,13 +1,14 @@
 """A track finder from the positions of hits alone, vectorised over seeds.
 
-1. Seeds: pairs of hits in neighbouring layers that come from near the beam line, and with each pair the hits in
-   the next layer that its circle through the beam line and its line in z predict.
+1. Seeds: pairs of hits in neighbouring layers that come from near the beam line, and with each pair the hits
+   of the next layer that the circle through the beam line and the line in z predict.
 2. All seeds are followed outwards at once, layer by layer: the helix through the last three hits predicts
-   the next, and the nearest hit within the cut is taken.
-3. Of tracks that share hits the one with more hits keeps them.
-4. Where sensors overlap, a layer is hit twice: the tracks take in the second hits.
+   the next, and the likeliest hit is taken if it is more likely than one by chance.
+3. Of tracks that share hits the likelier one keeps them.
+4. Where sensors overlap, a layer is hit twice: tracks take in the second hits.
 
-Then again with looser limits among the hits that are left. Python loops over layers, never over hits or tracks.
+Then again with looser limits among the hits that are left. Python loops over layers, never over hits or
+tracks.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from collidium_tasks.tracking.baselines.helix.geometry import GEV_PER_MM, Helice
 class Search:
     """Limits of one search among the hits that are left.
 
-    Seeds have transverse momenta (GeV) of at least ``min_pt``, begin in the first ``seed_layers`` layers, and come
-    from the beam line within three times ``beam_radius`` and from ``beam_length`` on either side of the
-    origin (mm). Tracks need ``min_hits`` layers.
+    Seeds have a transverse momentum (GeV) of at least ``min_pt``, begin in the first ``seed_layers`` layers,
+    and come from within three times ``beam_radius`` of the beam line and from ``beam_length`` on either side
+    of the origin (mm). Tracks need hits in ``min_hits`` layers.
     """
 
     min_pt: float
@@ -113,9 +114,8 @@ class Hits:
         across, along = (
             np.array([*(getattr(one, name) for one in LAYERS), 0.0])[layer] for name in ("across", "along")
         )
-        return cls(
-            position, layer, across, along, np.array([*(not one.barrel for one in LAYERS), False])[layer]
-        )
+        disc = np.array([*(not one.barrel for one in LAYERS), False])[layer]
+        return cls(position, layer, across, along, disc)
 
     def by_layer(self, free: Bools) -> list[LayerHits]:
         """The free hits of each layer."""
@@ -126,7 +126,7 @@ class Hits:
         ]
 
     def helices(self, points: Indices, beam_radius: float | None = None) -> Helices:
-        """The helices through three hits each, or through the beam line, this thick, and two; shape (n, 3)."""
+        """The helices through three hits each, or through the beam line and two; ``points`` is (n, 3)."""
         across = self.across[points]
         if beam_radius is not None:
             across[:, 0] = beam_radius
@@ -136,7 +136,7 @@ class Hits:
 
 
 def seeds(search: Search, hits: Hits, grids: list[LayerHits]) -> Indices:
-    """Triplets of hits in successive layers that a particle from near the beam line may pass, shape (n, 3)."""
+    """Triplets of hits in successive layers, one particle's by their places; shape (n, 3)."""
     triplets = [np.empty((0, 3), np.intp)]
     for (first, second), thirds in next_layers().items():
         if first >= search.seed_layers or LAYERS[second].long:
@@ -197,10 +197,10 @@ def _reach(search: Search, layer: Layer, radius: Floats, z: Floats, most: float)
 
 
 def candidates(helices: Helices, hits: Hits, grid: LayerHits) -> tuple[Indices, Indices, Floats, Indices]:
-    """Hits of a layer within the cut of helices that go on to it.
+    """Hits of a layer that helices may pass next.
 
-    Returns pairs of a helix, by its number, and a hit, and its gain (see MIN_GAIN), of shape (pairs,); and the numbers of
-    the helices that cross the layer well within its limits.
+    Returns pairs of a helix, by its number, and a hit, with the hit's gain (see MIN_GAIN), shape (pairs,);
+    and the numbers of the helices that pass the layer well within its limits.
     """
     layer = grid.layer
     length = helices.arc_to(layer)
@@ -217,8 +217,8 @@ def candidates(helices: Helices, hits: Hits, grid: LayerHits) -> tuple[Indices, 
     width = (CUT * sigma_across / cosine + step * np.sqrt(1 - cosine**2)) / radius
     limit = CUT * sigma_along + (step * steep if layer.barrel else step)
     best = -np.log(2 * np.pi * grid.density * sigma_across * sigma_along)
-    inside = (np.abs(along) > layer.low - limit) & (np.abs(along) < layer.high + limit)
-    inside = np.flatnonzero(inside & (best > MIN_GAIN))
+    crossed = (np.abs(along) > layer.low - limit) & (np.abs(along) < layer.high + limit)
+    inside = np.flatnonzero(crossed & (best > MIN_GAIN))
     place, hit = grid.near(
         np.arctan2(y, x)[inside], width[inside], (along - limit)[inside], (along + limit)[inside]
     )
@@ -238,7 +238,7 @@ def followed(seeds: Indices, hits: Hits, grids: list[LayerHits]) -> tuple[Indice
     Returns the hit of each track in each layer, -1 where it has none, shape (n, layers), and the sum of
     their gains, shape (n,).
     """
-    tracks = np.full((len(seeds), len(LAYERS)), -1, np.int32)
+    tracks = np.full((len(seeds), len(LAYERS)), -1, np.intp)
     for column in seeds.T:
         tracks[np.arange(len(seeds)), hits.layer[column]] = column
     points, last = seeds.copy(), hits.layer[seeds[:, 2]]
@@ -258,16 +258,15 @@ def followed(seeds: Indices, hits: Hits, grids: list[LayerHits]) -> tuple[Indice
 
 
 def chosen(found: tuple[Indices, Floats], min_hits: int, hits: int) -> Indices:
-    """Tracks that share no hit, from tracks and chi2 as of :func:`followed`; shape (n, layers).
+    """Tracks that share no hit, from tracks and gains as of :func:`followed`; shape (n, layers).
 
-    A hit goes to the track with most hits, then least chi2. A track that no other takes hits from stays,
-    those that share its hits lose them, and so on until all are decided.
+    A hit belongs to its track of largest gain. Tracks to which all of their hits belong stay, the others
+    lose the hits of these, and so on until all are decided.
     """
     tracks, gains = found
-    size = np.count_nonzero(tracks >= 0, axis=1)
-    order = np.argsort(-gains)
-    tracks, size = tracks[order], size[order]
-    kept, own = [tracks[:0]], size
+    tracks = tracks[np.argsort(-gains, kind="stable")]
+    own = size = np.count_nonzero(tracks >= 0, axis=1)
+    kept = [tracks[:0]]
     while len(tracks):
         enough = own >= np.maximum(min_hits, OWN_HITS * size)
         tracks, size, own = tracks[enough], size[enough], own[enough]
@@ -296,7 +295,7 @@ def overlapping(tracks: Indices, hits: Hits, grids: list[LayerHits]) -> tuple[In
     points = np.count_nonzero((tracks >= 0) & short, axis=1)
     found = []
     for number, grid in enumerate(grids):
-        track = np.flatnonzero(tracks[:, number] >= 0)
+        track = np.flatnonzero((tracks[:, number] >= 0) & (points >= 3))
         hit = tracks[track, number]
         # The three hits from this layer on, or the last three.
         begin = np.count_nonzero((tracks[track, :number] >= 0) & short[:number], axis=1)
@@ -314,12 +313,9 @@ def overlapping(tracks: Indices, hits: Hits, grids: list[LayerHits]) -> tuple[In
         length, across, off = helices.residuals(position, layer)
         sigma_across, sigma_along = helices.sigmas(length, layer)
         chi2 = (across / sigma_across) ** 2 + (off / sigma_along) ** 2
-        apart = (
-            np.hypot(position[:, 0], position[:, 1]) - radius[place]
-            if layer.barrel
-            else position[:, 2] - z[place]
-        )
-        good = np.flatnonzero((np.abs(apart) > OVERLAP) & (chi2 < CUT**2))
+        depth = np.hypot(position[:, 0], position[:, 1]) if layer.barrel else position[:, 2]
+        apart = np.abs(depth - (radius if layer.barrel else z)[place]) > OVERLAP
+        good = np.flatnonzero(apart & (chi2 < CUT**2))
         place, other, chi2 = place[good], other[good], chi2[good]
         nearest = _first(place, chi2)
         place, other, chi2 = place[nearest], other[nearest], chi2[nearest]

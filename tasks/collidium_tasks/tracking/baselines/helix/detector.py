@@ -1,4 +1,4 @@
-"""What the finder knows of the Open Data Detector: its layers, how well they measure, and where their hits lie."""
+"""The layers of the Open Data Detector, how well they measure, and where the hits of an event lie on them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ from collidium_tasks.tracking.baselines import Floats
 Indices = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 
-#: Field of the solenoid along z, in T.
-FIELD: Final = 3.0
-
 
 @dataclass(frozen=True, slots=True)
 class Layer:
     """Sensors at nearly one radius (barrel), or at nearly one abs(z) on both sides (discs); lengths in mm.
 
     ``at`` is that radius or abs(z), ``depth`` how far hits lie from it at most. The layer reaches from
-    ``low`` to ``high`` in abs(z) (barrel) or radius (discs). ``across`` and ``along`` are the standard deviations
-    of a hit in azimuthal direction and in that of z (barrel) or radius (discs). Strips that are ``long`` are
-    hit anywhere along their length and, as they are tilted, across it; the hit is given in their middle.
+    ``low`` to ``high`` in abs(z) (barrel) or radius (discs). ``across`` and ``along`` are the standard
+    deviations of a hit in azimuth and in z (barrel) or radius (discs). Strips that are ``long`` are hit
+    anywhere along their length, at a small angle to that direction; the hit is given in their middle.
     """
 
     barrel: bool

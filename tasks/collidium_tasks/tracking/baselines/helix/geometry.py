@@ -7,12 +7,13 @@ from typing import Final
 
 import numpy as np
 
+from collidium.contracts import FIELD_TESLA
 from collidium_tasks.tracking.baselines import Floats
-from collidium_tasks.tracking.baselines.helix.detector import FIELD, Bools, Indices, Layer
+from collidium_tasks.tracking.baselines.helix.detector import Bools, Indices, Layer
 
 #: Transverse momentum over radius, in GeV/mm: p_T = 0.299792458 B R for GeV, T and m and charge 1
 #: (Review of Particle Physics, "Particle detectors at accelerators", momentum in a magnetic field).
-GEV_PER_MM: Final = 0.299792458e-3 * FIELD
+GEV_PER_MM: Final = 0.299792458e-3 * FIELD_TESLA
 
 #: Angle of multiple scattering in one layer at 1 GeV, in rad GeV: Highland's formula (Review of Particle
 #: Physics, "Passage of particles through matter") for 3% of a radiation length.
@@ -27,8 +28,8 @@ class Helices:
     """Circles with signed curvature (positive: anticlockwise) and lines of z over the arc; shapes (n,).
 
     They begin at the last of three points, in direction ``phi``; ``middle`` and ``first`` are the arcs to it
-    from the other two. ``across`` and ``along`` are the points' uncertainties at right angles to the track, in the
-    transverse plane and out of it, shape (n, 3).
+    from the other two. ``across`` and ``along`` are the points' uncertainties at right angles to the track,
+    in the transverse plane and out of it, shape (n, 3).
     """
 
     x: Floats
@@ -64,7 +65,8 @@ class Helices:
         cot_theta = np.where(np.abs(cot_theta) < 1e-6, 1e-6, cot_theta)
         sin_theta = 1 / np.hypot(1, cot_theta)
         along = along * np.where(disc, (np.abs(cot_theta) * sin_theta)[:, None], sin_theta[:, None])
-        return cls(*points[:, 2].T, phi, curvature, cot_theta, first, middle, across, along)
+        x, y, z = points[:, 2].T
+        return cls(x, y, z, phi, curvature, cot_theta, first, middle, across, along)
 
     def take(self, rows: Indices) -> Helices:
         """The helices of some rows."""
@@ -89,7 +91,7 @@ class Helices:
         if not layer.barrel:
             length = (np.copysign(layer.at, self.cot_theta) - self.z) / self.cot_theta
             return np.where((length > 0) & (np.abs(self.curvature) * length < np.pi), length, np.nan)
-        # The centre is w / curvature, and the circle meets that of the layer at one angle on either side of w.
+        # The centre is w / curvature; the circle meets the layer's at one angle on either side of w.
         wx, wy = self.curvature * self.x - np.sin(self.phi), self.curvature * self.y + np.cos(self.phi)
         inner = self.x**2 + self.y**2
         side = self.curvature * (layer.at**2 - inner) + 2 * (self.x * wx + self.y * wy)
