@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from collidium.contracts import FIELD_TESLA
 from collidium.datasets.schemas import ECAL_CODE, SAMPLING, SCHEMAS
 from collidium_plugins.acts_pipeline.calorimeter import CaloHits, deposits, geometry
 from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles, to_table
@@ -119,7 +120,7 @@ def test_a_helix_reaches_the_face_where_small_steps_lead(charge: float, momentum
     ones = np.ones(1)
     there = geometry.fly(charge * ones, start[None], vertex[None], 0 * ones, momentum * ones)
     place, heading, step = vertex.copy(), 1.1, 0.05
-    bend = -charge * 0.299792458e-3 * geometry.FIELD / pt
+    bend = -charge * 0.299792458e-3 * FIELD_TESLA / pt
     path = 0.0
     while np.hypot(*place[:2]) < 1250:
         middle = heading + bend * step / 2
@@ -180,10 +181,3 @@ def test_an_empty_event_has_no_cells() -> None:
     table = to_table([0], [deposits(particles, ends(particles), np.random.default_rng(1))])
     assert table.column("x").to_pylist() == [[]]
     assert to_table([], []).num_rows == 0
-
-
-def test_the_field_is_that_of_the_tracker() -> None:
-    pytest.importorskip("acts")
-    from collidium_plugins.acts_pipeline.detector import geometry as tracker
-
-    assert geometry.FIELD == tracker.FIELD

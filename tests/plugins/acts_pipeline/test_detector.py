@@ -245,7 +245,7 @@ def test_tracks_measure_the_particles(ttbar: Run) -> None:
     for event in ttbar.reconstructed:
         particles, tracks, at = event.particles, event.tracks, owner(event)
         fast = pt(particles)[at] > 1.0
-        true_d0, true_z0 = perigee(particles, geometry.FIELD)
+        true_d0, true_z0 = perigee(particles, layout.FIELD_TESLA)
         d0.append((tracks.d0 - true_d0[at])[fast])
         z0.append((tracks.z0 - true_z0[at])[fast])
         true = particles.charge[at] / momentum(particles)[at]
@@ -339,7 +339,7 @@ def test_the_tables_are_the_hosted_ones(ttbar: Run) -> None:
     events = ttbar.reconstructed
     calo = [np.full(len(event.particles), 5, np.uint16) for event in events]
     made = {
-        "particles": tables.particles(events, calo, geometry.FIELD),
+        "particles": tables.particles(events, calo, layout.FIELD_TESLA),
         "tracker_hits": tables.tracker_hits(events),
         "tracks": tables.tracks(events),
     }

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from collidium_plugins.acts_pipeline.detector.layout import FIELD_TESLA
 from collidium_plugins.acts_pipeline.generation.record import LIGHT
 
 
@@ -43,8 +44,6 @@ HCAL_LENGTH: Final = 3600.0
 
 Floats = npt.NDArray[np.float64]
 
-#: Tesla, along +z.
-FIELD: Final = 2.0
 #: A charge of e with 1 GeV across a field of 1 T turns by so much in a mm.
 _TURN: Final = LIGHT * 1e-6
 #: Particles that curl for longer than this (mm) count as stopped.
@@ -75,7 +74,7 @@ def fly(charge: Floats, momentum: Floats, vertex: Floats, time: Floats, energy: 
     index = np.flatnonzero(inside & (pt > 0))
     pt, momentum, vertex = pt[index], momentum[index], vertex[index]
     angle = np.arctan2(momentum[:, 1], momentum[:, 0])
-    bend = -charge[index] * _TURN * FIELD / pt
+    bend = -charge[index] * _TURN * FIELD_TESLA / pt
     slope = momentum[:, 2] / pt
 
     to_barrel = _to_radius(vertex[:, 0], vertex[:, 1], angle, bend)

@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline.detector import layout, material
 
-#: Tesla, along z.
-FIELD: Final = 2.0
 #: ACTS speaks of single particles that it gave up at level ERROR; that is no error of ours.
 LOG_LEVEL: Final = acts.logging.FATAL
 
@@ -63,7 +61,7 @@ def build() -> Detector:
     _, radius, *_ = geometry.highestTrackingVolume.volumeBounds.values()
     return Detector(
         tracking_geometry=geometry,
-        field=acts.ConstantBField(acts.Vector3(0, 0, FIELD * TESLA)),
+        field=acts.ConstantBField(acts.Vector3(0, 0, layout.FIELD_TESLA * TESLA)),
         modules=np.array([surface.geometryId.value for surface in surfaces], np.uint64),
         centres=np.array([_numbers(surface.center(context)) for surface in surfaces]),
         normals=np.array([_numbers(surface.normal(context, origin, any_direction)) for surface in surfaces]),

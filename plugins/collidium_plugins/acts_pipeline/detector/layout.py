@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from collidium.contracts import FIELD_TESLA as FIELD_TESLA
+
 Vector = tuple[float, float, float]
 
 
