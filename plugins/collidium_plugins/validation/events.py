@@ -164,7 +164,7 @@ class Block:
     @cached_property
     def findable(self) -> npt.NDArray[np.bool_]:
         """Production's denominator of efficiencies, of primaries alone."""
-        return (
+        findable: npt.NDArray[np.bool_] = (
             self["particles.primary"].astype(bool)
             & (self["particles.charge"] != 0)
             & (self.radius < 24.0)
@@ -174,6 +174,7 @@ class Block:
             & (self.hits_of_particles() >= 6)
             & (self.hits_of_particles(PIXEL_VOLUMES) >= 3)
         )
+        return findable
 
     @cached_property
     def track_hits(self) -> tuple[Integers, Integers]:

@@ -46,7 +46,7 @@ def _listed(column: str) -> Callable[[Block], Array]:
 
 
 def _counted(block: Block, events: Array) -> Array:
-    return np.bincount(events, minlength=block.events)
+    return np.asarray(np.bincount(events, minlength=block.events))
 
 
 def _contributions(block: Block) -> Array:
@@ -362,7 +362,7 @@ _HITS: Final = (
             f"Standard deviation of hits from true crossings {title}",
             "",
             "deviation (µm)",
-            np.arange(7) - 0.5,
+            np.linspace(-0.5, 5.5, 7),
             "deviation",
             lambda block, axis=axis: _hit_residual(block, axis),  # type: ignore[misc]  # a default binds it
             labels=_SYSTEMS,

@@ -14,8 +14,16 @@ from collidium_plugins.validation.events import Block, MissingColumn
 def particles(*events: list[dict[str, Any]]) -> pa.Table:
     """Particles 1, 2, … of each event, charged primaries of 2 GeV from the origin unless told otherwise."""
     usual = {
-        **{"pdg_id": 211, "charge": 1.0, "px": 2.0, "py": 0.0, "pz": 0.5, "vx": 0.0, "vy": 0.0, "vz": 0.0},
-        **{"primary": True, "parent_id": -1},
+        "pdg_id": 211,
+        "charge": 1.0,
+        "px": 2.0,
+        "py": 0.0,
+        "pz": 0.5,
+        "vx": 0.0,
+        "vy": 0.0,
+        "vz": 0.0,
+        "primary": True,
+        "parent_id": -1,
     }
     columns: dict[str, Any] = {
         name: [[one.get(name, value) for one in event] for event in events] for name, value in usual.items()

@@ -23,7 +23,14 @@ class Entries(Block):
 
 def filled(kind: Any, *blocks: Entries) -> Histogram:
     quantity = Quantity(
-        "q", "Q", "x", "y", EDGES, kind, lambda block: block.arrays, np.linspace(-10, 10, 2001)  # type: ignore[attr-defined]
+        "q",
+        "Q",
+        "x",
+        "y",
+        EDGES,
+        kind,
+        lambda block: block.arrays,
+        np.linspace(-10, 10, 2001),  # type: ignore[attr-defined]
     )
     sums = Accumulator(quantity)
     for block in blocks:
