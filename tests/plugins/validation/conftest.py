@@ -51,10 +51,11 @@ def _event() -> Any:
     from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
 
     random = np.random.default_rng(3)
-    pdg_id = np.repeat([13, 22, 211], [240, 30, 30])
+    pdg_id = np.repeat([13, 22, 211], [240, 60, 30])
     number = len(pdg_id)
-    pt = np.where(pdg_id == 13, random.uniform(2, 8, number), 10.0)
-    eta, phi = random.uniform(-2.4, 2.4, number), random.uniform(-np.pi, np.pi, number)
+    widest = np.where(pdg_id == 13, 2.4, 0.9)
+    eta, phi = random.uniform(-widest, widest), random.uniform(-np.pi, np.pi, number)
+    pt = np.where(pdg_id == 13, random.uniform(2, 8, number), 10.0 / np.cosh(eta))
     mass = np.array([_MASS[code] for code in pdg_id.tolist()])
     columns = {
         "particle_id": np.arange(1, number + 1),

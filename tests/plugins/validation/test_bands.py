@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 from pathlib import Path
@@ -30,6 +31,17 @@ def verdict(report: Report, name: str) -> str:
 def test_field_is_measured_from_hits(events: Path, fired: Gun) -> None:
     assert verdict(validate(events), "field") == "agrees"
     assert verdict(validate(fired(field=2.85)), "field") == "disagrees"
+
+
+@pytest.mark.parametrize(("factor", "quantity"), [(0.5, "below"), (2.5, "near")])
+def test_thresholds_of_cells_are_seen(
+    factor: float, quantity: str, events: Path, fired: Gun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = importlib.import_module("collidium_plugins.acts_pipeline.calorimeter.cells")
+    names = [f"{calorimeter}_{quantity}_threshold" for calorimeter in ("ecal", "hcal")]
+    assert [verdict(validate(events), name) for name in names] == ["agrees"] * 2
+    monkeypatch.setattr(cells, "THRESHOLDS", tuple(factor * energy for energy in cells.THRESHOLDS))
+    assert [verdict(validate(fired()), name) for name in names] == ["disagrees"] * 2
 
 
 def test_acts_counts_what_validation_counts(events: Path, tmp_path: Path) -> None:
