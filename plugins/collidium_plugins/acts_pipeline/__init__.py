@@ -67,9 +67,12 @@ PIPELINE: Final = Pipeline(
     native=("acts", "fastjet", "pythia8mc"),
     extra="sim",
     containerfile=str(Path(__file__).parent),
+    channel_facts={name: channel.facts for name, channel in CHANNELS.items()},
     facts={
         "Pipeline": f"acts, version {VERSION}",
         "Generator": f"Pythia {PYTHIA}, proton-proton at 14 TeV",
+        "Tune and parton densities": "Monash 2013 (Tune:pp = 14), NNPDF2.3 QCD+QED LO (PDF:pSet = 13)",
+        "Pileup": "Poisson distributed around the pileup: Pythia's SoftQCD:all, elastic collisions included",
         "Simulation and reconstruction": f"ACTS {ACTS} (FATRAS fast simulation)",
         "Jets": f"anti-kt, R = {RADIUS}, by FastJet {FASTJET}",
         "Detector": f"tracker after the Open Data Detector, {FIELD_TESLA:g} T; parametric calorimeters",

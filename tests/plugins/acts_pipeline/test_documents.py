@@ -19,12 +19,13 @@ PAGE = (ROOT / "docs/acts-pipeline.md").read_text()
 
 
 def test_the_page_tells_of_every_channel() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, re.MULTILINE))
-    channels = {name: rows[name] for name in CHANNELS}
-    assert channels == {name: channel.title for name, channel in CHANNELS.items()}
-    assert {name: rows[name] for name in REFUSED} == {
-        n: f"refused. {reason}" for n, reason in REFUSED.items()
+    rows = {row[0]: row[1:] for row in re.findall(r"^\| `(\w+)` \| (.*?) \| ?(.*?) \|", PAGE, re.MULTILINE)}
+    wanted = {
+        name: (channel.title, "—" if channel.picobarns is None else f"{channel.picobarns:.3g}")
+        for name, channel in CHANNELS.items()
     }
+    wanted |= {name: (f"refused. {reason}", "—") for name, reason in REFUSED.items()}
+    assert {name: rows[name] for name in wanted} == wanted
 
 
 def test_the_page_tells_of_every_stage() -> None:
