@@ -45,6 +45,7 @@ from collidium.records.simulations import (
     Preset,
     Range,
     SimulationRequest,
+    VariationLimits,
 )
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "Transaction",
     "Usage",
     "UserUsage",
+    "VariationLimits",
     "Webhook",
     "WebhookDelivery",
     "WebhookRemoved",

@@ -48,8 +48,8 @@ class Detector:
     radius: float
 
 
-def build() -> Detector:
-    """Build the tracker; half a second."""
+def build(*, field: float = layout.FIELD_TESLA) -> Detector:
+    """Build the tracker; half a second. ``field``: along z, in tesla."""
     blueprint = _blueprint()
     context = acts.GeometryContext.dangerouslyDefaultConstruct()
     geometry = blueprint.construct(acts.BlueprintOptions(), context, level=LOG_LEVEL)
@@ -61,7 +61,7 @@ def build() -> Detector:
     _, radius, *_ = geometry.highestTrackingVolume.volumeBounds.values()
     return Detector(
         tracking_geometry=geometry,
-        field=acts.ConstantBField(acts.Vector3(0, 0, layout.FIELD_TESLA * TESLA)),
+        field=acts.ConstantBField(acts.Vector3(0, 0, field * TESLA)),
         modules=np.array([surface.geometryId.value for surface in surfaces], np.uint64),
         centres=np.array([_numbers(surface.center(context)) for surface in surfaces]),
         normals=np.array([_numbers(surface.normal(context, origin, any_direction)) for surface in surfaces]),
@@ -80,6 +80,12 @@ def identifier(
     for ids, bits in parts:
         value |= ids.astype(np.uint64) << bits
     return value
+
+
+def parts(identifiers: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], ...]:
+    """Volume, layer and surface ids of modules, from their geometry ids of ACTS."""
+    layout_ = ((_VOLUME_BITS, 8), (_LAYER_BITS, 12), (_SURFACE_BITS, 20))
+    return tuple((identifiers >> shift) & np.uint64(2**bits - 1) for shift, bits in layout_)
 
 
 def _shift(**part: int) -> np.uint64:
