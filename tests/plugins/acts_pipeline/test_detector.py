@@ -271,8 +271,10 @@ def test_muons_keep_the_resolution_that_silicon_gives(ttbar: Run) -> None:
 
 def test_material_turns_photons_into_pairs(ttbar: Run) -> None:
     event = ttbar.simulation.simulate(gun(22, 10.0, number=1000, charge=0.0), SEED)
-    share = np.mean(event.ends.fate[:1000] == ENDED)
-    assert 0.08 < share < 0.4
+    ended = event.ends.fate[:1000] == ENDED
+    in_the_solenoid = np.hypot(event.ends.x, event.ends.y)[:1000] > 1150.0
+    assert 0.15 < np.mean(ended & ~in_the_solenoid) < 0.4
+    assert 0.2 < np.mean(ended & in_the_solenoid) < 0.4
 
 
 def test_which_particles_are_simulated() -> None:

@@ -37,8 +37,12 @@ def test_the_page_tells_of_every_stage() -> None:
 
 def test_numbers_of_the_page_are_those_of_the_code() -> None:
     assert f"a pool of {pileup.POOL:,}" in PAGE
-    for number in (geometry.ECAL_RADIUS, geometry.ECAL_LENGTH, geometry.HCAL_RADIUS, geometry.HCAL_LENGTH):
-        assert f"{number:.0f} mm" in PAGE
+    for region in geometry.REGIONS[1:]:
+        assert f"| {region.inner:g} to {region.outer:g} |" in PAGE
+    for layers in (geometry.ECAL, geometry.HCAL):
+        assert f"{layers.number} of {layers.pitch:g}: " in PAGE
+        for fraction in (layers.electrons, layers.hadrons):
+            assert f"{100 * fraction:.2f}%" in PAGE.replace("\n", " ")
     for factor in SAMPLING:
         assert str(factor) in PAGE
 
