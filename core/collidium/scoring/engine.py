@@ -23,7 +23,7 @@ from collidium.scoring.parts import Part
 from collidium.scoring.predictions import ExtraColumns, Unreadable
 from collidium.scoring.reading import Disordered
 from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult
-from collidium.scoring.uncertainty import Replicates, groups_of, standard_errors
+from collidium.scoring.uncertainty import Replicates, groups_of
 from collidium.scoring.workers import Progress, Workers
 
 if TYPE_CHECKING:
@@ -42,15 +42,12 @@ class Evaluation:
     rows: int
     #: The metrics of resampled events, never to be shown; empty where there is one event alone.
     replicates: Replicates
+    #: The standard error of each metric; empty where it is unknown.
+    uncertainties: dict[str, float]
     #: What they are worth on the events that are held back, never to be shown before these count.
     held_back: Evaluation | None = None
     #: Which metrics are missing and why: not part of a dry run, as it reveals scores.
     missing: list[str] = field(default_factory=list)
-
-    @property
-    def uncertainties(self) -> dict[str, float]:
-        """The standard error of each metric; empty where it is unknown."""
-        return standard_errors(self.replicates)
 
 
 async def evaluate(
@@ -148,7 +145,9 @@ class _Evaluation:
         self._check_metrics(made.metrics)
         warnings = [*self._left_out(rows), *made.warnings]
         missing = self._missing(made.metrics)
-        return Evaluation(dict(made.metrics), warnings, rows, made.replicates, missing=missing)
+        return Evaluation(
+            dict(made.metrics), warnings, rows, made.replicates, dict(made.uncertainties), missing=missing
+        )
 
     def _sets_of_groups(self) -> list[frozenset[int] | None]:
         """The groups that count, and those that are held back, if there are any; None: all."""

@@ -19,7 +19,15 @@ from collidium.scoring.problems import merge
 from collidium.scoring.reading import PredictionsReader
 from collidium.scoring.streaming import Findings, by_block, from_partitions, from_row_groups
 from collidium.scoring.truth.tables import TableReader
-from collidium.scoring.uncertainty import GroupTally, Replicates, by_group, groups_of, merged, resampled
+from collidium.scoring.uncertainty import (
+    GroupTally,
+    Replicates,
+    by_group,
+    groups_of,
+    merged,
+    resampled,
+    standard_errors,
+)
 
 BlockPredictions = tuple[TruthBlock, pa.Table]
 
@@ -62,6 +70,7 @@ class Conclusion:
     metrics: Mapping[str, float]
     warnings: Sequence[str]
     replicates: Replicates
+    uncertainties: Mapping[str, float]
 
 
 def score(job: ScoringJob) -> ScoringResult:
@@ -127,7 +136,7 @@ def _conclude(
     tally = whole if numbers is None else task.merge(tallies)
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
     replicates = {name: values for name, values in resampled(task, tallies).items() if name in metrics}
-    return Conclusion(metrics, warnings, replicates)
+    return Conclusion(metrics, warnings, replicates, standard_errors(replicates, task.counts(tally)))
 
 
 @contextmanager
