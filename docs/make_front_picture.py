@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
+from collidium.contracts import FIELD_TESLA
 from collidium.demo import EVENTS_DIRECTORY
 
 PICTURE = Path(__file__).parents[1] / "plugins/collidium_plugins/webapps/static/img/event.svg"
@@ -24,8 +25,8 @@ WIDTH, HEIGHT, SCALE = 960, 540, 5.6
 TURN, TILT = 28.0, 14.0
 #: Radius and half length of the barrels' outlines in mm.
 BARRELS = ((172.0, 500.0), (660.0, 1080.0), (1020.0, 1080.0))
-#: Where the tracker ends, in mm; its field in T; and points of a track in between.
-RADIUS, HALF_LENGTH, FIELD, POINTS = 1030.0, 3000.0, 3.0, 9
+#: Where the tracker ends, in mm; and points of a track in between.
+RADIUS, HALF_LENGTH, POINTS = 1030.0, 3000.0, 9
 #: Transverse momentum in GeV from which on a track has each colour.
 COLOURS = ((0.0, "#3f6fb5"), (1.0, "#53b8d8"), (3.0, "#ffd27a"), (10.0, "#ff8d4d"))
 
@@ -96,7 +97,7 @@ def helix(track: dict[str, float]) -> Floats:
     A charge q in a field B along z turns clockwise with the radius pT / (0.3 q B), in m for GeV and T.
     """
     phi, slope = track["phi"], 1 / np.tan(track["theta"])
-    radius = 1000 * np.sin(track["theta"]) / (0.3 * FIELD * track["qop"])
+    radius = 1000 * np.sin(track["theta"]) / (0.3 * FIELD_TESLA * track["qop"])
     # As far as one half turn, where a slow one comes back.
     length = min(RADIUS * 1.2, np.pi * abs(radius), abs((HALF_LENGTH - abs(track["z0"])) / slope))
     way = np.linspace(0, length, POINTS)

@@ -17,13 +17,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from collidium.contracts import FIELD_TESLA
 from collidium.event_display import tables as stream
 from collidium.testing.browser import chromium
 from collidium.testing.server import ServerProcess
 
 HITS_OF_TRACK: Final = 40
 PT: Final = (0.5, 20.0)  # GeV
-FIELD: Final = 2.0  # T
 LAYERS: Final = np.linspace(30.0, 1020.0, HITS_OF_TRACK)  # mm
 
 #: Draws the event on a canvas of its own, with the very modules of the page.
@@ -89,7 +89,7 @@ def event(tracks: int) -> bytes:
     phi, eta = random.uniform(-np.pi, np.pi, tracks), random.uniform(-2.0, 2.0, tracks)
     charge = random.choice([-1.0, 1.0], tracks)
     theta = 2.0 * np.arctan(np.exp(-eta))
-    bend = -charge[:, None] * 0.299792458e-3 * FIELD * LAYERS / (2.0 * pt[:, None])
+    bend = -charge[:, None] * 0.299792458e-3 * FIELD_TESLA * LAYERS / (2.0 * pt[:, None])
     azimuth = phi[:, None] + np.arcsin(np.clip(bend, -1.0, 1.0))
     x, y, z = LAYERS * np.cos(azimuth), LAYERS * np.sin(azimuth), LAYERS * np.sinh(eta)[:, None]
     number = np.arange(tracks, dtype=np.uint64)

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-#: Tesla, along z: what bends the tracks of the hosted events, which the display measures, too.
-FIELD: Final = 3.0
+from collidium.contracts import FIELD_TESLA
+
 #: Volume ids of the negative endcap, the barrel and the positive endcap.
 PARTS: Final = {"pixels": (16, 17, 18), "short strips": (23, 24, 25), "long strips": (28, 29, 30)}
 #: Hits further apart than this are of different layers, mm: modules of one layer overlap, and the two sides
@@ -49,7 +49,7 @@ def detector(directory: Path) -> dict[str, Any]:
         layers += _discs((negative, positive), r[ends], np.abs(z[ends]))
     return {
         "name": "Open Data Detector",
-        "field": FIELD,
+        "field": FIELD_TESLA,
         "volumes": names,
         "layers": layers,
         "tracker": {"radius": _up(r), "length": _up(np.abs(z))},

@@ -54,8 +54,9 @@ _LARGEST_ANSWER: Final = 128 * 1024**2
 #: Bytes of an error, whose parts scoring_worker.py cuts, and :class:`Opaque` parts of a result.
 _LARGEST_ERROR: Final = 256 * 1024
 _MAX_OPAQUE: Final = 1000
-#: Bytes of objects that one byte of an answer becomes at most: an empty mapping, and its place in a list.
-_BYTES_PER_BYTE: Final = 72
+#: Largest part of an answer that is decoded, which takes the event loop 0.2 s per MiB of the worst: one byte
+#: becomes 72 of objects at most, an empty mapping and its place in a list.
+_LARGEST_VALUE: Final = 2 * 1024**2
 #: Calls of one map that wait for a worker, for each worker there is: enough to keep all of them busy.
 _AHEAD: Final = 2
 
@@ -153,8 +154,8 @@ class Processes(Executor):
                 self._idle.append(worker)
         if kind == "memory":
             raise _over_memory(limits)
-        if len(value) * _BYTES_PER_BYTE > limits.memory_bytes:
-            raise OverLimit(f"returned {len(value)} bytes, too many for its {limits.memory_bytes} of memory")
+        if len(value) > _LARGEST_VALUE:
+            raise OverLimit(f"returned {len(value)} bytes of data; {_LARGEST_VALUE} are allowed")
         if kind == "raised":
             raise _error(value, raises)
         return cast("Result", _result(function, value, opaque))

@@ -256,7 +256,7 @@ async def test_nothing_of_an_answer_is_executed(
 
 async def test_an_answer_is_no_larger_than_its_limits(executor: Processes, calls: Any) -> None:
     with pytest.raises(OverLimit, match="returned"):
-        await collect(executor, calls.swell, [LIMITS.memory_bytes // 64])
+        await collect(executor, calls.swell, [3 * 1024**2])
     with pytest.raises(OverLimit, match="returned"):
         await collect(executor, calls.give_back, [bytes(130 * 1024**2)], Limits(2**30, 30))
     assert await collect(executor, calls.give_back, [bytes(LIMITS.memory_bytes // 16)])

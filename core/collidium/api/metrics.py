@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 
@@ -40,8 +41,9 @@ def install(app: Quart) -> None:
     async def count(response: Response) -> Response:
         route = request.url_rule.rule if request.url_rule else "none"
         method = request.method if request.method in METHODS else "other"
-        REQUESTS.labels(method, route, response.status_code).inc()
-        DURATION.labels(route).observe(time.perf_counter() - g.started)
+        requests, duration = _series(method, route, response.status_code)
+        requests.inc()
+        duration.observe(time.perf_counter() - g.started)
         return response
 
     @app.get("/metrics")
@@ -49,6 +51,12 @@ def install(app: Quart) -> None:
     async def metrics() -> Response:
         require_metrics_token()
         return Response(generate_latest(_registry()), content_type=CONTENT_TYPE_LATEST)
+
+
+@functools.cache
+def _series(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    """Look up once what every request of its kind counts in."""
+    return REQUESTS.labels(method, route, status), DURATION.labels(route)
 
 
 def _registry() -> CollectorRegistry:

@@ -67,3 +67,5 @@ class Pipeline:
     containerfile: str | None = None
     #: Facts for the card of a dataset: detector, generator, versions.
     facts: Mapping[str, str] = field(default_factory=dict)
+    #: Further facts of each channel: cross section, weights.
+    channel_facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -10,6 +10,3 @@ DIRECTORY: Final = Path(__file__).parents[1] / "demo" / "data" / "odd-ttbar-pu0"
 CONFIG: Final = "ttbar_pu0"
 LICENSE: Final = "CC-BY-4.0"
 SOURCE: Final = "CERN/ColliderML-Release-1, arXiv:2512.15230"
-#: Along z. With 2 T, as the tracker's own description has it, hits of the long strips lie 56 mm off their
-#: tracks in the median; with 3 T, 1 mm.
-FIELD_TESLA: Final = 3.0

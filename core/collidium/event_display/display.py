@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from cachetools import LRUCache, TTLCache
 
+from collidium.contracts import FIELD_TESLA
 from collidium.contracts.executor import Executor
 from collidium.datasets import sample
 from collidium.errors import (
@@ -300,5 +301,5 @@ def _about(key: _Key) -> dict[str, str]:
         "event_id": str(key.wanted.event_id),
     }
     if key.repo == SAMPLE:
-        about["field_tesla"] = str(sample.FIELD_TESLA)
+        about["field_tesla"] = str(FIELD_TESLA)
     return about | ({"withheld": "evaluated"} if key.withheld else {})

@@ -17,7 +17,7 @@ _EVENT_ID: Final = "event_id"
 #: A further request costs more than so many unneeded bytes.
 _GAP: Final = 64 * 1024
 #: Columns of row groups, all together: no shard of events needs as many.
-_MAX_CHUNKS: Final = 50_000
+_MAX_CHUNKS: Final = 20_000
 
 #: Bytes of a file, the second end not included.
 Span = tuple[int, int]

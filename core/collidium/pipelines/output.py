@@ -93,6 +93,7 @@ def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
         "seed": order.seed,
         "pipeline": f"{pipeline.name}, version {pipeline.version}",
         **{name: fact for name, fact in pipeline.facts.items() if name.lower() != "pipeline"},
+        **pipeline.channel_facts.get(order.channel, {}),
         "made with": f"Collidium {__version__}",
     }
     generated = (pipeline.channels or {}).get(order.channel)

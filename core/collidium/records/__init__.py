@@ -4,6 +4,7 @@ from collidium.records.accounts import Account, Transaction, Webhook, WebhookDel
 from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
     BestStep,
+    BinnedScore,
     Checked,
     Closed,
     EarlierScores,
@@ -53,6 +54,7 @@ __all__ = [
     "AuditEntry",
     "Banned",
     "BestStep",
+    "BinnedScore",
     "ChannelUsage",
     "Checked",
     "Closed",

@@ -40,14 +40,15 @@ class Protocol(H11Protocol):
     async def _create_stream(self, request: h11.Request) -> None:
         if request.http_version in _VERSIONS:
             # Nor to WebSockets, which pass by all limits of requests.
-            headers = [(name, value) for name, value in request.headers if name != b"upgrade"]
-            plain = h11.Request(
-                method=request.method,
-                target=request.target,
-                headers=headers,
-                http_version=request.http_version,
-            )
-            await super()._create_stream(plain)
+            if any(name == b"upgrade" for name, _ in request.headers):
+                headers = [(name, value) for name, value in request.headers if name != b"upgrade"]
+                request = h11.Request(
+                    method=request.method,
+                    target=request.target,
+                    headers=headers,
+                    http_version=request.http_version,
+                )
+            await super()._create_stream(request)
         else:  # the preface of HTTP/2 reads as a request
             await self._send_error_response(505)
             await self.send(Closed())

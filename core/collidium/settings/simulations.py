@@ -69,7 +69,7 @@ class SimulationSettings(BaseSettings):
         "encrypts, all decrypt; without it one is made and kept in the data directory.",
     )
     pipeline_version: str = Field(
-        "acts-2",
+        "acts-3",
         min_length=1,
         max_length=64,
         description="Version of the pipeline that the command runs: change both together.",

@@ -1,7 +1,7 @@
 """Synthetic events for tests of scale and benchmarks: helices with noise, no physics claimed.
 
 They have the size, the columns and the ids of real ones at pileup 200, are made in milliseconds, and are the
-same for the same seed and event id. Particles are charged, start near the beams, fly on helices in 2 T and
+same for the same seed and event id. Particles are charged, start near the beams, fly on helices in 3 T and
 leave a blurred hit on each of the cylinders and disks that they cross; then there are hits of no particle.
 Nothing else is modelled: no decay, no material, no vertices, and momenta are drawn from an exponential. Call
 them synthetic wherever they are used.
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from collidium.contracts import FIELD_TESLA
 from collidium.contracts.tables import nested
 from collidium.datasets.schemas import SCHEMAS
 
@@ -31,8 +32,8 @@ _PIXEL_BARRELS, _PIXEL_DISKS = 4, 7
 #: Volumes of pixels and strips, as the Open Data Detector numbers its barrels; and the hosted codes of both.
 _VOLUMES: Final = (17, 24)
 _DETECTORS: Final = (1, 4)
-#: GeV that 1 mm of radius takes across 2 T.
-_BEND: Final = np.float32(2 * 0.299792458e-3)
+#: GeV that 1 mm of radius takes across the field.
+_BEND: Final = np.float32(FIELD_TESLA * 0.299792458e-3)
 _LIGHT: Final = np.float32(299.792458)
 _PION: Final = np.float32(0.1396)
 #: Standard deviation of a measured position, mm.

@@ -12,11 +12,12 @@ from typing import Final
 
 from collidium import hookspecs
 from collidium.contracts.pipeline import TABLES, Pipeline, Stage
+from collidium_plugins.acts_pipeline.detector.layout import FIELD_TESLA
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
 from collidium_plugins.jet_finder import FASTJET, RADIUS
 
 #: Increase with every change of the events.
-VERSION: Final = "acts-2"
+VERSION: Final = "acts-3"
 PYTHIA: Final = "8.317.2"
 ACTS: Final = "48.1.0"
 
@@ -66,12 +67,15 @@ PIPELINE: Final = Pipeline(
     native=("acts", "fastjet", "pythia8mc"),
     extra="sim",
     containerfile=str(Path(__file__).parent),
+    channel_facts={name: channel.facts for name, channel in CHANNELS.items()},
     facts={
         "Pipeline": f"acts, version {VERSION}",
         "Generator": f"Pythia {PYTHIA}, proton-proton at 14 TeV",
+        "Tune and parton densities": "Monash 2013 (Tune:pp = 14), NNPDF2.3 QCD+QED LO (PDF:pSet = 13)",
+        "Pileup": "Poisson distributed around the pileup: Pythia's SoftQCD:all, elastic collisions included",
         "Simulation and reconstruction": f"ACTS {ACTS} (FATRAS fast simulation)",
         "Jets": f"anti-kt, R = {RADIUS}, by FastJet {FASTJET}",
-        "Detector": "tracker after the Open Data Detector, 2 T; calorimeters by a parametric model",
+        "Detector": f"tracker after the Open Data Detector, {FIELD_TESLA:g} T; parametric calorimeters",
         "Documentation": "docs/acts-pipeline.md of Collidium says what is modelled and what is not",
     },
 )

@@ -17,7 +17,7 @@ from collidium.datasets.writing import ShardWriter
 from collidium_plugins.acts_pipeline import calorimeter, files, seeds, tables
 from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles
 from collidium_plugins.acts_pipeline.calorimeter.cells import to_table as calo_hits
-from collidium_plugins.acts_pipeline.calorimeter.geometry import FIELD
+from collidium_plugins.acts_pipeline.detector.layout import FIELD_TESLA
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, SimulatedEvent, from_table, to_table
 from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
@@ -144,7 +144,7 @@ class Reconstruct(ChunkPhase):
             for event in from_table(simulated, SimulatedEvent)
         ]
         cells = [cells_of_particles(deposits, row, len(event.particles)) for row, event in enumerate(made)]
-        particles = tables.particles(made, cells, FIELD)
+        particles = tables.particles(made, cells, FIELD_TESLA)
         return [particles, tables.tracker_hits(made), tables.tracks(made), jets(deposits, particles)]
 
     @cached_property

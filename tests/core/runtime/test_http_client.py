@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -97,6 +98,24 @@ async def test_a_call_may_take_longer_than_others() -> None:
             await client.get(url, timeout=0.1)
         scored.set()
         assert (await submission).status_code == 204
+
+
+async def test_a_compressed_body_counts_as_it_was_sent() -> None:
+    """Nobody asked for it; unpacked, the first of its bytes could be a thousand times the limit."""
+    bomb = gzip.compress(bytes(10**7))
+
+    async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert b"Accept-Encoding: identity\r\n" in await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb))
+        writer.write(bomb)
+        await writer.drain()
+        writer.close()
+
+    client = HttpClient(5, 1)
+    async with await asyncio.start_server(send, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        assert (await client.call("GET", url, 10**6)).content == bomb
+    await client.close()
 
 
 async def test_closed_client_begins_no_call_that_waited(heads: tuple[int, list[bytes]]) -> None:

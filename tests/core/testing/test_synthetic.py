@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from collidium.contracts import FIELD_TESLA
 from collidium.datasets.schemas import SCHEMAS
 from collidium.testing.synthetic import SyntheticEvents
 
@@ -31,7 +32,7 @@ def test_hits_lie_on_the_helix_of_their_particle() -> None:
     hits, particles = event["tracker_hits"], event["particles"]
     one = particles["particle_id"][3]
     pt = np.hypot(particles["px"][3], particles["py"][3])
-    curvature = -particles["charge"][3] * 2 * 0.299792458e-3 / pt
+    curvature = -particles["charge"][3] * FIELD_TESLA * 0.299792458e-3 / pt
     angle = np.arctan2(particles["py"][3], particles["px"][3])
     x, y = (hits[name][hits["particle_id"] == one] for name in ("true_x", "true_y"))
     centre = np.array([-np.sin(angle), np.cos(angle)]) / curvature

@@ -245,7 +245,7 @@ def test_tracks_measure_the_particles(ttbar: Run) -> None:
     for event in ttbar.reconstructed:
         particles, tracks, at = event.particles, event.tracks, owner(event)
         fast = pt(particles)[at] > 1.0
-        true_d0, true_z0 = perigee(particles, geometry.FIELD)
+        true_d0, true_z0 = perigee(particles, layout.FIELD_TESLA)
         d0.append((tracks.d0 - true_d0[at])[fast])
         z0.append((tracks.z0 - true_z0[at])[fast])
         true = particles.charge[at] / momentum(particles)[at]
@@ -271,8 +271,10 @@ def test_muons_keep_the_resolution_that_silicon_gives(ttbar: Run) -> None:
 
 def test_material_turns_photons_into_pairs(ttbar: Run) -> None:
     event = ttbar.simulation.simulate(gun(22, 10.0, number=1000, charge=0.0), SEED)
-    share = np.mean(event.ends.fate[:1000] == ENDED)
-    assert 0.08 < share < 0.4
+    ended = event.ends.fate[:1000] == ENDED
+    in_the_solenoid = np.hypot(event.ends.x, event.ends.y)[:1000] > 1150.0
+    assert 0.15 < np.mean(ended & ~in_the_solenoid) < 0.4
+    assert 0.2 < np.mean(ended & in_the_solenoid) < 0.4
 
 
 def test_which_particles_are_simulated() -> None:
@@ -339,7 +341,7 @@ def test_the_tables_are_the_hosted_ones(ttbar: Run) -> None:
     events = ttbar.reconstructed
     calo = [np.full(len(event.particles), 5, np.uint16) for event in events]
     made = {
-        "particles": tables.particles(events, calo, geometry.FIELD),
+        "particles": tables.particles(events, calo, layout.FIELD_TESLA),
         "tracker_hits": tables.tracker_hits(events),
         "tracks": tables.tracks(events),
     }

@@ -49,13 +49,16 @@ def test_every_real_hit_lies_on_a_module(real: dict[str, npt.NDArray[np.float64]
     assert on.any(axis=1).all()
 
 
-@pytest.mark.parametrize("volume_id", VOLUMES)
-def test_a_module_is_a_percent_or_two_of_a_radiation_length(volume_id: int) -> None:
-    assert 0.01 < material.radiation_lengths(material.MODULES[volume_id]) < 0.02
+def test_layers_have_the_ids_of_the_open_data_detector() -> None:
+    ids = {volume_id: [layer.layer_id for layer in volume.layers] for volume_id, volume in VOLUMES.items()}
+    assert (ids[16], ids[18]) == ([4, 6, 8, 10, 12, 14, 16], [2, 4, 6, 8, 10, 12, 14])
+    assert VOLUMES[16].layers[0].modules[0].centre[2] == pytest.approx(-1516, abs=1.0)
+    assert ids[17] == [2, 4, 6, 8]
+    assert ids[23] == ids[25] == ids[28] == ids[30] == [2, 4, 6, 8, 10, 12]
 
 
 def test_mixing_keeps_what_a_particle_meets() -> None:
-    slab = material.MODULES[24]
+    slab = material.MODULES["24"]
     (entry,) = material.document({"24": slab})["surfaces"]
     mixed = entry["material"]["slab"]
     atoms = sum(1e-3 * part.density * mm / part.mass for part, mm in slab.items())

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collidium.contracts import FIELD_TESLA
 from collidium_plugins.acts_pipeline.detector.truth import majority, perigee
 from collidium_plugins.acts_pipeline.events import Particles
-
-FIELD = 2.0
 
 
 @given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=9), max_size=6))
@@ -27,7 +26,7 @@ def test_the_majority_particle_of_equals_has_the_smallest_id(tracks: list[list[i
 def along_the_helix(charge: float, turn: float) -> tuple[Particles, float, float]:
     """A particle seen after part of a turn, and d0 and z0 of its perigee, where it began."""
     pt, pz, d0, z0, phi = 1.5, 0.7, -3.0, 25.0, 0.4
-    curvature = -0.299792458e-3 * FIELD * charge / pt
+    curvature = -0.299792458e-3 * FIELD_TESLA * charge / pt
     direction = phi + turn * np.sign(curvature)
     arc = turn / abs(curvature)
     x = -d0 * np.sin(phi) + (np.sin(direction) - np.sin(phi)) / curvature
@@ -48,17 +47,17 @@ def one(columns: dict[str, float]) -> Particles:
 @pytest.mark.parametrize("turn", [-1.5, 0.0, 0.3, 3.0])
 def test_the_perigee_of_a_charged_particle(charge: float, turn: float) -> None:
     particles, d0, z0 = along_the_helix(charge, turn)
-    found = perigee(particles, FIELD)
+    found = perigee(particles, FIELD_TESLA)
     assert found[0] == pytest.approx(d0, abs=1e-3)
     assert found[1] == pytest.approx(z0, abs=1e-3)
 
 
 def test_a_neutral_particle_flies_straight() -> None:
-    d0, z0 = perigee(one({"px": 1.0, "pz": 2.0, "vx": 10.0, "vy": 3.0, "vz": 5.0}), FIELD)
+    d0, z0 = perigee(one({"px": 1.0, "pz": 2.0, "vx": 10.0, "vy": 3.0, "vz": 5.0}), FIELD_TESLA)
     assert (d0[0], z0[0]) == (3.0, -15.0)
 
 
 def test_no_particles_have_no_perigees() -> None:
     nothing: dict[str, Any] = {field.name: np.empty(0) for field in fields(Particles)}
     nobody = Particles(**nothing)
-    assert [len(values) for values in perigee(nobody, FIELD)] == [0, 0]
+    assert [len(values) for values in perigee(nobody, FIELD_TESLA)] == [0, 0]

@@ -237,6 +237,7 @@ class Migration(migrations.Migration):
                 "scores": fields.JSONField(),
                 "uncertainties": fields.JSONField(null=True),
                 "replicates": fields.JSONField(null=True),
+                "curves": fields.JSONField(null=True),
                 "warnings": fields.JSONField(default=list),
                 "scored_at": fields.DatetimeField(),
                 "applied_at": fields.DatetimeField(null=True),

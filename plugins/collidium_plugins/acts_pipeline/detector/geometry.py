@@ -18,17 +18,17 @@ import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline.detector import layout, material
 
-#: Tesla, along z.
-FIELD: Final = 2.0
 #: ACTS speaks of single particles that it gave up at level ERROR; that is no error of ours.
 LOG_LEVEL: Final = acts.logging.FATAL
 
 _BEAM_PIPE: Final = "BeamPipe"
 _SUPPORT_TUBE: Final = "SupportTube"
+_SOLENOID: Final = "Solenoid"
 #: From the modules of a layer to the walls of its volume, and from those outside to the end of the world, mm.
 _CLEARANCE: Final = 1.0
 _MARGIN: Final = 10.0
 _FACE: Final = acts.CylinderVolumeBounds.Face
+_DISCS: Final = {"-": _FACE.NegativeDisc, "+": _FACE.PositiveDisc}
 _AXES: Final = acts.AxisDirection
 
 
@@ -46,24 +46,34 @@ class Detector:
     planes: Mapping[Any, Any]
     #: ACTS's own objects, by the value of the id.
     ids: Mapping[int, Any]
-    #: Of the tracker, mm: from there on particles have left it.
+    #: Of the simulated space, mm: there particles leave it.
     radius: float
 
 
-def build() -> Detector:
-    """Build the tracker; half a second."""
+def build(
+    *, field: float = layout.FIELD_TESLA, slabs: Mapping[str, material.Slab | material.Bins] | None = None
+) -> Detector:
+    """Build the tracker; a second or two.
+
+    Parameters
+    ----------
+    field : float
+        Tesla, along z.
+    slabs : mapping of str to slab, optional
+        The material; by default that of :func:`material.slabs`.
+    """
     blueprint = _blueprint()
     context = acts.GeometryContext.dangerouslyDefaultConstruct()
     geometry = blueprint.construct(acts.BlueprintOptions(), context, level=LOG_LEVEL)
     surfaces: list[Any] = []
     geometry.visitSurfaces(surfaces.append)
     surfaces.sort(key=lambda surface: surface.geometryId.value)
-    _give_material(geometry, surfaces)
+    _give_material(geometry, surfaces, material.slabs() if slabs is None else slabs)
     origin, any_direction = acts.Vector3(0, 0, 0), acts.Vector3(0, 0, 1)
     _, radius, *_ = geometry.highestTrackingVolume.volumeBounds.values()
     return Detector(
         tracking_geometry=geometry,
-        field=acts.ConstantBField(acts.Vector3(0, 0, FIELD * TESLA)),
+        field=acts.ConstantBField(acts.Vector3(0, 0, field * TESLA)),
         modules=np.array([surface.geometryId.value for surface in surfaces], np.uint64),
         centres=np.array([_numbers(surface.center(context)) for surface in surfaces]),
         normals=np.array([_numbers(surface.normal(context, origin, any_direction)) for surface in surfaces]),
@@ -105,27 +115,52 @@ def _blueprint() -> Any:
     _add_tube(tracker, _SUPPORT_TUBE, radius - _CLEARANCE, radius)
     for system in strips:
         _add_system(tracker, system)
+    radius = layout.SOLENOID_RADIUS
+    _add_tube(tracker, _SOLENOID, radius - _CLEARANCE, radius)
+    # What ends in the solenoid has not left: the space ends behind it.
+    end = acts.CylinderVolumeBounds(radius, layout.RADIUS, layout.HALF_LENGTH)
+    tracker.addStaticVolume(acts.Transform3.Identity(), end, "End")
     return root
 
 
 def _add_tube(parent: Any, name: str, inner: float, outer: float) -> None:
     """An empty volume that has material on its outside."""
-    material_node = parent.addMaterial(f"{name}Material")
-    everywhere = acts.AxisSpec.DeferredEquidistant(1)
-    material_node.configureFace(_FACE.OuterCylinder, everywhere, everywhere, materialKey=name)
+    material_node = _with_material(parent, {name: _FACE.OuterCylinder})
     bounds = acts.CylinderVolumeBounds(inner, outer, layout.HALF_LENGTH)
     material_node.addStaticVolume(acts.Transform3.Identity(), bounds, name)
 
 
+def _with_material(parent: Any, faces: Mapping[str, Any]) -> Any:
+    """A node whose child has material on ``faces``, by their keys."""
+    node, everywhere = parent.addMaterial(next(iter(faces))), acts.AxisSpec.DeferredEquidistant(1)
+    for key, face in faces.items():
+        node.configureFace(face, everywhere, everywhere, materialKey=key)
+    return node
+
+
 def _add_system(parent: Any, system: layout.System) -> None:
-    along = parent.addCylinderContainer(system.name, direction=_AXES.AxisZ)
+    outside = _with_material(parent, {f"{system.name}Outside": _FACE.OuterCylinder})
+    along = outside.addCylinderContainer(system.name, direction=_AXES.AxisZ)
+    if system.name == "Pixel":
+        _add_end_plates(along)
     for volume in system.volumes:
-        ids = along.withGeometryIdentifier()
+        faces = {f"{volume.name}End{side}": face for side, face in _DISCS.items()}
+        ids = (_with_material(along, faces) if volume.barrel else along).withGeometryIdentifier()
         ids.setAllVolumeIdsTo(volume.volume_id)
         direction = _AXES.AxisR if volume.barrel else _AXES.AxisZ
         container = ids.addCylinderContainer(volume.name, direction=direction)
         for layer in volume.layers:
             _add_layer(container, volume, layer)
+
+
+def _add_end_plates(pixels: Any) -> None:
+    """Empty discs that have material on the side towards the origin."""
+    inner, outer = layout.END_PLATE_RADII
+    for side, face in zip(_DISCS, reversed(_DISCS.values()), strict=True):
+        centre = acts.Vector3(0, 0, float(f"{side}{layout.END_PLATE_Z + _CLEARANCE}"))
+        bounds = acts.CylinderVolumeBounds(inner, outer, _CLEARANCE)
+        plate = _with_material(pixels, {f"PixelEnd{side}": face})
+        plate.addStaticVolume(acts.Transform3(centre), bounds, f"PixelEnd{side}")
 
 
 def _add_layer(container: Any, volume: layout.Volume, layer: layout.Layer) -> None:
@@ -150,8 +185,8 @@ def _add_layer(container: Any, volume: layout.Volume, layer: layout.Layer) -> No
 
 
 def _surface(module: layout.Module) -> Any:
-    normal = np.cross(module.x, module.y)
-    rotation = acts.RotationMatrix3(acts.Vector3(*module.x), acts.Vector3(*module.y), acts.Vector3(*normal))
+    axes = (module.x, module.y, module.normal)
+    rotation = acts.RotationMatrix3(*(acts.Vector3(*axis) for axis in axes))
     transform = acts.Transform3(acts.Vector3(*module.centre), rotation)
     surface = acts.Surface.createPlane(transform, _bounds(*module.half_lengths))
     surface.assignIsSensitive(True)
@@ -179,9 +214,7 @@ def _copies(surfaces: list[Any], context: Any) -> dict[Any, Any]:
     }
 
 
-def _give_material(geometry: Any, surfaces: list[Any]) -> None:
-    slabs = {_BEAM_PIPE: material.BEAM_PIPE, _SUPPORT_TUBE: material.SUPPORT_TUBE}
-    slabs |= {str(volume): slab for volume, slab in material.MODULES.items()}
+def _give_material(geometry: Any, surfaces: list[Any], slabs: Mapping[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "material.json"
         path.write_text(json.dumps(material.document(slabs)))
@@ -190,7 +223,7 @@ def _give_material(geometry: Any, surfaces: list[Any]) -> None:
     everything.surfaceMaterials = {
         surface.geometryId: keyed[str(surface.geometryId.volume)].material for surface in surfaces
     }
-    everything.keyedSurfaces = {name: keyed[name] for name in (_BEAM_PIPE, _SUPPORT_TUBE)}
+    everything.keyedSurfaces = {name: one for name, one in keyed.items() if not name.isdigit()}
     everything.apply(geometry)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from collidium.contracts import FIELD_TESLA as FIELD_TESLA
+
 Vector = tuple[float, float, float]
 
 
@@ -26,6 +28,11 @@ class Module:
     x: Vector
     y: Vector
     half_lengths: tuple[float, ...]
+
+    @property
+    def normal(self) -> Vector:
+        (a, b, c), (d, e, f) = self.x, self.y
+        return b * f - c * e, c * d - a * f, a * e - b * d
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +145,24 @@ _LONG_STRIP_RINGS: Final = (
     _Ring(990.0, 48, 15.0, 8.0, (64.6, 70.0, 78.0), _BACK_TO_BACK),
 )
 
-#: The beam pipe and the tube between pixels and strips: radius of the material, mm.
+#: The beam pipe, the tube between pixels and strips, and the solenoid: radius of the material, mm. The pipe's
+#: half length is 4000, the tube's 2000 and the solenoid's 3000 mm.
 BEAM_PIPE_RADIUS: Final = 24.0
 SUPPORT_TUBE_RADIUS: Final = 203.0
-#: Half length of both, and of the simulated space.
+SOLENOID_RADIUS: Final = 1180.0
+SOLENOID_HALF_LENGTH: Final = 3000.0
+#: The plates behind the pixels: |z|, and the radii between which they lie, mm.
+END_PLATE_Z: Final = 1950.0
+END_PLATE_RADII: Final = (40.0, 189.0)
+#: Radius and half length of the simulated space, mm: it ends with the solenoid.
+RADIUS: Final = 1200.0
 HALF_LENGTH: Final = 3100.0
 
 
 def systems() -> tuple[System, ...]:
     """The tracker, from the inside out: 18,824 sensors."""
     return (
-        _system("Pixel", (16, 17, 18), _PIXELS, _PIXEL_DISCS, _PIXEL_RINGS),
+        _system("Pixel", (16, 17, 18), _PIXELS, _PIXEL_DISCS, _PIXEL_RINGS, first=1),
         _system("ShortStrip", (23, 24, 25), _SHORT_STRIPS, _SHORT_STRIP_DISCS, _SHORT_STRIP_RINGS),
         _system("LongStrip", (28, 29, 30), _LONG_STRIPS, _LONG_STRIP_DISCS, _LONG_STRIP_RINGS),
     )
@@ -160,12 +174,14 @@ def _system(
     barrel: _Barrel,
     discs: Sequence[float],
     rings: Sequence[_Ring],
+    first: int = 0,
 ) -> System:
+    """``first``: how many layers without modules come before the discs at negative z."""
     negative, middle, positive = volume_ids
     return System(
         name,
         (
-            Volume(f"{name}EndcapN", negative, _discs([-z for z in reversed(discs)], rings)),
+            Volume(f"{name}EndcapN", negative, _discs([-z for z in reversed(discs)], rings, first=first)),
             Volume(f"{name}Barrel", middle, _cylinders(barrel)),
             Volume(f"{name}EndcapP", positive, _discs(discs, rings)),
         ),
@@ -204,7 +220,7 @@ def _around(barrel: _Barrel, radius: float, staves: int) -> Iterator[Module]:
                 yield Module((across, up, first + place * barrel.step), x, y, barrel.half_lengths)
 
 
-def _discs(positions: Sequence[float], rings: Sequence[_Ring]) -> tuple[Layer, ...]:
+def _discs(positions: Sequence[float], rings: Sequence[_Ring], first: int = 0) -> tuple[Layer, ...]:
     return tuple(
         Layer(
             _numbered(position),
@@ -212,7 +228,7 @@ def _discs(positions: Sequence[float], rings: Sequence[_Ring]) -> tuple[Layer, .
             tuple(module for ring in rings for module in _on_disc(ring, z)),
             bins=(len(rings), max(ring.number for ring in rings)),
         )
-        for position, z in enumerate(positions)
+        for position, z in enumerate(positions, first)
     )
 
 

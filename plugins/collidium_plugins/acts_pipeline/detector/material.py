@@ -1,17 +1,21 @@
-"""What the tracker is made of: an average slab for each kind of module, the beam pipe and the support tube.
+"""What the tracker is made of: slabs of modules, pipe and solenoid, and services on surfaces.
 
 A slab is the average over a module of the parts that the Open Data Detector's description gives it: sensor,
-board, connector, foam or carbon fibre, cooling pipe, cables, and its share of the layer's support. So
-particles meet the right amount of material on average, but not its structure; services between the barrels
-and the ends are left out.
+board, connector, foam, cooling pipe, cables, and carbon fibre for supports, as much of it as no direction has
+less of in the reference. What the reference has more lies on surfaces around and between the modules. So
+particles meet the right amount of material in each direction, but not its structure.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
+
+from collidium_plugins.acts_pipeline.detector import layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,44 +57,127 @@ _PIXEL_BARREL: Final = {
     ALUMINIUM: 0.022,
     FOAM: 1.4,
     TITANIUM: 0.039,
-    COPPER: 0.041,
     FIBRE: 1.6,
 }
-_PIXEL_END: Final = {SILICON: 0.125, KAPTON: 0.25, ALUMINIUM: 0.021, TITANIUM: 0.067, FIBRE: 3.3}
+_PIXEL_END: Final = {
+    SILICON: 0.125,
+    KAPTON: 0.25,
+    ALUMINIUM: 0.021,
+    TITANIUM: 0.067,
+    COPPER: 0.18,
+    FIBRE: 3.1,
+}
 _SHORT_BARREL: Final = {
     SILICON: 0.2,
     KAPTON: 0.25,
     ALUMINIUM: 0.052,
     FOAM: 3.5,
     TITANIUM: 0.042,
-    COPPER: 0.065,
-    FIBRE: 1.7,
+    FIBRE: 2.15,
 }
-_SHORT_END: Final = {SILICON: 0.25, KAPTON: 0.25, ALUMINIUM: 0.057, TITANIUM: 0.023, FIBRE: 1.5}
+_SHORT_END: Final = {SILICON: 0.25, KAPTON: 0.25, ALUMINIUM: 0.057, TITANIUM: 0.023, FIBRE: 1.7}
 _LONG_BARREL: Final = {
     SILICON: 0.25,
     KAPTON: 0.25,
     ALUMINIUM: 0.052,
     TITANIUM: 0.012,
-    COPPER: 0.016,
     FIBRE: 2.4,
 }
-_LONG_END: Final = {SILICON: 0.25, KAPTON: 0.25, TITANIUM: 0.004, FIBRE: 2.5}
+_LONG_END: Final = {SILICON: 0.25, KAPTON: 0.25, TITANIUM: 0.004, FIBRE: 3.0}
 
 #: mm of each part, for each sensor of a volume.
-MODULES: Final[Mapping[int, Slab]] = {
-    16: _PIXEL_END,
-    17: _PIXEL_BARREL,
-    18: _PIXEL_END,
-    23: _SHORT_END,
-    24: _SHORT_BARREL,
-    25: _SHORT_END,
-    28: _LONG_END,
-    29: _LONG_BARREL,
-    30: _LONG_END,
+MODULES: Final[Mapping[str, Slab]] = {
+    "16": _PIXEL_END,
+    "17": _PIXEL_BARREL,
+    "18": _PIXEL_END,
+    "23": _SHORT_END,
+    "24": _SHORT_BARREL,
+    "25": _SHORT_END,
+    "28": _LONG_END,
+    "29": _LONG_BARREL,
+    "30": _LONG_END,
 }
 BEAM_PIPE: Final[Slab] = {BERYLLIUM: 0.8}
-SUPPORT_TUBE: Final[Slab] = {FIBRE: 2.0}
+SOLENOID: Final[Slab] = {ALUMINIUM: 40.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Slabs in bins along ``direction``, ``z`` of a cylinder or ``r`` of a disc, between ``edges`` in mm."""
+
+    direction: str
+    edges: Sequence[float]
+    slabs: Sequence[Slab]
+
+
+#: Material of the Open Data Detector in bins of |η| of straight lines from the origin, and what the modules
+#: lack of it: mm of carbon fibre and copper on surfaces at a radius (``r``) or at both ``z``.
+#: ``python docs/make_material.py --solve`` writes it.
+MAP: Final[dict[str, Any]] = json.loads(Path(__file__).with_name("material.json").read_text())
+
+
+def slabs(scale: Mapping[str, float] | float = 1.0) -> dict[str, Slab | Bins]:
+    """Return the material of modules by volume id, and of other surfaces by name.
+
+    Parameters
+    ----------
+    scale : float or mapping of str to float
+        Factor of all thicknesses, or by name, where what is left out has no material.
+    """
+    found: dict[str, Slab | Bins] = {}
+    for name, slab in MODULES.items():
+        found[name] = _scaled(slab, _factor(scale, name))
+    found["BeamPipe"] = _scaled(BEAM_PIPE, _factor(scale, "BeamPipe"))
+    found["Solenoid"] = _within(layout.SOLENOID_HALF_LENGTH, _scaled(SOLENOID, _factor(scale, "Solenoid")))
+    for name, surface in MAP["surfaces"].items():
+        bins = _bins(surface, _factor(scale, name))
+        found |= dict.fromkeys((name,) if bins.direction == "z" else (f"{name}-", f"{name}+"), bins)
+    return found
+
+
+def in_interaction_lengths(slabs: Mapping[str, Slab | Bins]) -> dict[str, Slab | Bins]:
+    """Return slabs whose radiation lengths are the interaction lengths of ``slabs``.
+
+    With them ACTS counts interaction lengths as radiation lengths: ``pathInL0`` of FATRAS 48.1.0 adds up the
+    radiation lengths of all surfaces but the last.
+    """
+
+    def swapped(slab: Slab) -> Slab:
+        return {replace(part, radiation=part.interaction): mm for part, mm in slab.items()}
+
+    return {
+        name: replace(slab, slabs=[swapped(one) for one in slab.slabs])
+        if isinstance(slab, Bins)
+        else swapped(slab)
+        for name, slab in slabs.items()
+    }
+
+
+def _bins(surface: Mapping[str, Any], factor: float) -> Bins:
+    thicknesses = zip(surface["fibre"], surface["copper"], strict=True)
+    half = [_scaled({FIBRE: fibre, COPPER: copper}, factor) for fibre, copper in thicknesses]
+    slopes = [math.sinh(eta) for eta in MAP["abs_eta_edges"]]
+    if "r" in surface:
+        edges = [surface["r"] * slope for slope in slopes]
+        return Bins("z", [*(-z for z in edges[:0:-1]), *edges], [*half[::-1], *half])
+    return Bins("r", [*(surface["z"] / slope for slope in slopes[:0:-1]), _FAR], half[::-1])
+
+
+def _within(half_length: float, slab: Slab) -> Bins:
+    """The slab between both ends of a cylinder, nothing beyond."""
+    return Bins("z", [-_FAR, -half_length, half_length, _FAR], [{}, slab, {}])
+
+
+#: Farther than any surface, mm.
+_FAR: Final = 1e5
+
+
+def _factor(scale: Mapping[str, float] | float, name: str) -> float:
+    return scale.get(name, 0.0) if isinstance(scale, Mapping) else scale
+
+
+def _scaled(slab: Slab, factor: float) -> Slab:
+    return {part: factor * mm for part, mm in slab.items()}
 
 
 def radiation_lengths(slab: Slab) -> float:
@@ -98,7 +185,12 @@ def radiation_lengths(slab: Slab) -> float:
     return sum(0.1 * thickness * part.density / part.radiation for part, thickness in slab.items())
 
 
-def document(slabs: Mapping[str, Slab]) -> dict[str, Any]:
+def interaction_lengths(slab: Slab) -> float:
+    """The slab's thickness in nuclear interaction lengths."""
+    return sum(0.1 * thickness * part.density / part.interaction for part, thickness in slab.items())
+
+
+def document(slabs: Mapping[str, Slab | Bins]) -> dict[str, Any]:
     """A material map of ACTS (format ``acts-material-map``, version 1) with these slabs, by their keys."""
     return {
         "header": {
@@ -109,31 +201,35 @@ def document(slabs: Mapping[str, Slab]) -> dict[str, Any]:
         "surfaces": [
             {
                 "target": {"kind": "stable-key", "key": key, "recorded_geometry_id": {}},
-                "material": {
-                    "kind": "homogeneous",
-                    "settings": {"mapping_type": "default", "split_factor": 1.0},
-                    "slab": _mixed(slab),
-                },
+                "material": {"settings": {"mapping_type": "default", "split_factor": 1.0}} | _payload(slab),
             }
             for key, slab in slabs.items()
         ],
     }
 
 
+def _payload(slab: Slab | Bins) -> dict[str, Any]:
+    if isinstance(slab, Mapping):
+        return {"kind": "homogeneous", "slab": _mixed(slab)}
+    axis = {"kind": "variable", "edges": slab.edges, "boundary": "bound", "direction": slab.direction}
+    return {"kind": "binned", "binning": {"axes": [axis]}, "values": [_mixed(one) for one in slab.slabs]}
+
+
 def _mixed(slab: Slab) -> dict[str, Any]:
     """One material of the slab's whole thickness that has its atoms, electrons and lengths."""
     thickness = sum(slab.values())
+    if not thickness:
+        return {"thickness": 0.0, "material": {"kind": "vacuum"}}
     amounts = {part: 1e-3 * part.density * mm / part.mass for part, mm in slab.items()}  # mol/mm²
     atoms = sum(amounts.values())
     electrons = sum(part.charge * amount for part, amount in amounts.items())
-    interactions = sum(0.1 * mm * part.density / part.interaction for part, mm in slab.items())
     excitation = sum(part.charge * amount * math.log(part.excitation) for part, amount in amounts.items())
     return {
         "thickness": thickness,
         "material": {
             "kind": "material",
             "radiation_length": thickness / radiation_lengths(slab),
-            "interaction_length": thickness / interactions,
+            "interaction_length": thickness / interaction_lengths(slab),
             "relative_atomic_mass": sum(part.mass * amount for part, amount in amounts.items()) / atoms,
             "atomic_number": electrons / atoms,
             "molar_density": atoms / thickness,

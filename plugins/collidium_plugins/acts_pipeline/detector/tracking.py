@@ -7,14 +7,8 @@ from typing import Any, Final
 import acts
 import acts.examples
 
-from collidium_plugins.acts_pipeline.detector.geometry import (
-    FIELD,
-    GEV,
-    LOG_LEVEL,
-    NANOSECOND,
-    TESLA,
-    Detector,
-)
+from collidium_plugins.acts_pipeline.detector import layout
+from collidium_plugins.acts_pipeline.detector.geometry import GEV, LOG_LEVEL, NANOSECOND, TESLA, Detector
 
 _PIXELS: Final = (16, 17, 18)
 _STRIPS: Final = (23, 24, 25, 28, 29, 30)
@@ -60,7 +54,7 @@ def _seeding(detector: Detector, measurements: str) -> list[Any]:
         level=LOG_LEVEL,
         inputSpacePoints="space_points",
         outputSeeds="triplets",
-        bFieldInZ=FIELD * TESLA,
+        bFieldInZ=layout.FIELD_TESLA * TESLA,
         minPt=SEED_PT * GEV,
         cotThetaMax=27.3,  # |η| = 4
         impactMax=3.0,

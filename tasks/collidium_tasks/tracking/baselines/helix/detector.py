@@ -10,9 +10,6 @@ import numpy.typing as npt
 
 from collidium_tasks.tracking.baselines import EventHits, Floats
 
-#: Field of the solenoid along z, in T.
-FIELD = 2.0
-
 #: Transverse distances from the beam, in mm, at which pixels end and long strips begin.
 PIXELS_END = 200.0
 LONG_STRIPS_BEGIN = 750.0

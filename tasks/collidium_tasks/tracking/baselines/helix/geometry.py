@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collidium.contracts import FIELD_TESLA
 from collidium_tasks.tracking.baselines import Floats
-from collidium_tasks.tracking.baselines.helix.detector import FIELD
 
 #: Transverse momentum over radius, in GeV/mm: p_T = 0.299792458 B R for GeV, T and m and charge 1
 #: (Review of Particle Physics, "Particle detectors at accelerators", momentum in a magnetic field).
-GEV_PER_MM = 0.299792458e-3 * FIELD
+GEV_PER_MM = 0.299792458e-3 * FIELD_TESLA
 
 #: Curvature in 1/mm below which a circle counts as straight; R = 1000 km, far beyond any momentum here.
 STRAIGHT = 1e-9

@@ -7,7 +7,7 @@ import { column, rows } from "./tables.js";
 const MIN_CHORD = 200;
 const MIN_HITS = 20;
 // Without a value from the event or its tracks, tesla.
-const USUAL = 2;
+const USUAL = 3;
 
 /** Tesla along z: as the event says, else as its tracks show, else `known` or what is usual. */
 export function fieldOf(event, known) {
