@@ -56,7 +56,9 @@ def test_the_card_is_that_of_the_specification() -> None:
         ("fake_rate", False),
         ("duplicate_rate", False),
         ("physics_eff_pt1", True),
+        ("double_majority_eff_pt1", True),
     ]
+    assert card.metrics[-1].reward == 0
 
 
 def test_the_task_travels_to_worker_processes() -> None:
@@ -97,7 +99,7 @@ def test_unassigned_hits_are_no_repeated_track() -> None:
 def test_the_particles_themselves_are_the_perfect_answer() -> None:
     truth = flatten(real("tracker_hits"), ["hit_id", "particle_id"])
     oracle = truth.rename_columns(["event_id", "hit_id", "track_id"])
-    assert list(real_metrics(oracle, 0, 5).values()) == [1, 0, 0, 1]
+    assert list(real_metrics(oracle, 0, 5).values()) == [1, 0, 0, 1, 1]
 
 
 def test_unassigned_hits_alone_score_nothing() -> None:
