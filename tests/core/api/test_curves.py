@@ -69,7 +69,7 @@ def test_a_submission_has_its_scores_in_bins(server: ServerProcess, tmp_path: Pa
     assert page.status_code == 200
     assert page.text.count('<svg class="plot"') == len(curves)
     assert '<g class="other">' in page.text
-    done = server.run("submissions", str(half["submission_id"]), env={"PLATFORM_BACKEND": server.base_url})
+    done = server.run("submissions", str(half["submission_id"]))
     assert done.returncode == 0, done.stderr
     assert "pT (GeV)" in done.stdout
 
