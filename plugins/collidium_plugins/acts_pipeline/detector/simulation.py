@@ -60,6 +60,7 @@ class Simulation:
             inputs={"generated": acts.examples.SimParticleContainer},
             outputs={
                 "particles": acts.examples.SimParticleContainer,
+                "hits": acts.examples.SimHitContainer,
                 "hit_table": acts.arrow.ArrowTable,
             },
         )
@@ -75,10 +76,15 @@ class Simulation:
             event.event_id,
             particles,
             self._ends(simulated, ids, len(particles)),
-            self._crossings(columns(result["hit_table"]), ids),
+            self._crossings(columns(result["hit_table"]), _directions(result["hits"]), ids),
         )
 
-    def _crossings(self, hits: dict[str, npt.NDArray[Any]], ids: npt.NDArray[np.uint64]) -> SimulatedHits:
+    def _crossings(
+        self,
+        hits: dict[str, npt.NDArray[Any]],
+        directions: npt.NDArray[np.float32],
+        ids: npt.NDArray[np.uint64],
+    ) -> SimulatedHits:
         """Project hits onto their modules, as digitisation needs them: ACTS gives single precision."""
         module = geometry.identifier(hits["volume_id"], hits["layer_id"], hits["surface_id"])
         place = np.searchsorted(self._detector.modules, module)
@@ -90,6 +96,9 @@ class Simulation:
             x=x,
             y=y,
             z=z,
+            dx=directions[0],
+            dy=directions[1],
+            dz=directions[2],
             time=(hits["time"] / NANOSECOND).astype(np.float32),
             particle_id=ids[hits["particle_id"].astype(np.int64)],
             volume_id=hits["volume_id"],
@@ -142,6 +151,14 @@ def _sent(particles: Particles) -> Any:
         particle.absoluteMomentum = momentum * GEV
         container.insert(particle)
     return container
+
+
+def _directions(hits: Any) -> npt.NDArray[np.float32]:
+    """Unit vectors of flight, shape (3, hits)."""
+    momenta = [(vector[0], vector[1], vector[2]) for vector in (hit.momentum4Before for hit in hits)]
+    along = np.array(momenta).reshape(-1, 3)
+    unit: npt.NDArray[np.float32] = (along / np.linalg.norm(along, axis=1, keepdims=True)).astype(np.float32)
+    return np.ascontiguousarray(unit.T)
 
 
 def _row(state: Any) -> tuple[float, ...]:
