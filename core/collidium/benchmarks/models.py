@@ -90,6 +90,8 @@ class Scoring(Model):
     uncertainties: Any = fields.JSONField(null=True)
     # Metrics of resampled events, by which gains are judged. Never shown.
     replicates: Any = fields.JSONField(null=True)
+    # Scores in bins. None for what was scored before there were any.
+    curves: Any = fields.JSONField(null=True)
     warnings: Any = fields.JSONField(default=list)
     scored_at = fields.DatetimeField()
     # When the scores became those of the submission. None: they were only tried.

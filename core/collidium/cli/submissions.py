@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 from collidium.cli.completion import complete_tasks
 from collidium.cli.context import client
-from collidium.cli.leaderboard import model_cell, score_cell
+from collidium.cli.leaderboard import model_cell, score_cell, value_cell
 from collidium.cli.options import EXISTING_FILE, json_option, limit_option
 from collidium.cli.output import (
     ColumnSpec,
@@ -24,22 +25,30 @@ from collidium.cli.output import (
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collidium.client import Receipt
+    from collidium.client import Receipt, Submission
     from collidium.client.calls import Links
 
 
 @click.command()
+@click.argument("submission_id", metavar="[SUBMISSION]", required=False)
 @click.option("--task", metavar="TASK", help="Only submissions to this task.", shell_complete=complete_tasks)
 @limit_option("submissions")
 @json_option
-def submissions(task: str | None, limit: int, as_json: bool) -> None:
-    """List your submissions, newest first. `collidium link` sets their model, code and paper.
+def submissions(submission_id: str | None, task: str | None, limit: int, as_json: bool) -> None:
+    """List your submissions, newest first; or show SUBMISSION, anybody's, with its scores in bins.
+
+    `collidium link` sets model, code and paper of yours.
 
     \b
     collidium submissions
     collidium submissions --task tracking --json
+    collidium submissions 0123456789abcdef0123456789abcdef
     """
     with client() as server:
+        if submission_id is not None:
+            one = server.submission(submission_id)
+            print_json(one) if as_json else _show_submission(one)
+            return
         found = server.submissions(task=task, limit=limit).items
     columns: dict[str, ColumnSpec] = {
         "submission": "submission_id",
@@ -51,6 +60,30 @@ def submissions(task: str | None, limit: int, as_json: bool) -> None:
         "submitted": "submitted_at",
     }
     show_items(found, columns, as_json=as_json)
+
+
+def _show_submission(sent: Submission) -> None:
+    print_table(("metric", "score"), ((metric, score_cell(sent, metric)) for metric in sent.scores))
+    for curve in sent.curves:
+        rows = zip(pairwise(curve.edges), curve.values, curve.errors, strict=True)
+        print_table(
+            (curve.quantity, curve.title),
+            (
+                (f"{value_cell(low, None)} to {value_cell(high, None)}", value_cell(*value))
+                for (low, high), *value in rows
+            ),
+        )
+    print_record(
+        {
+            "submission": sent.submission_id,
+            "task": sent.task,
+            "of": sent.hub_username,
+            "submitted": sent.submitted_at,
+            "model": model_cell(sent),
+            "no rank because": sent.unranked,
+            "scorer, truth": (sent.scorer_version, sent.truth_version),
+        }
+    )
 
 
 @click.command()

@@ -211,6 +211,38 @@ class Problem:
     examples: tuple[Mapping[str, Any], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A fraction in bins of a quantity, such as an efficiency against pT.
+
+    Submitters see it after the platform merged bins of few events and rounded the values
+    (:mod:`collidium.scoring.curves`).
+
+    Parameters
+    ----------
+    name : str
+        A short stable word, for example ``efficiency_pt``.
+    title : str
+        What the fraction is: ``Efficiency``.
+    quantity : str
+        What the bins are of, with its unit: ``pT (GeV)``.
+    edges : sequence of float, shape (bins + 1,)
+        Finite and increasing.
+    part, whole : sequence of int, shape (bins,)
+        Entries that count, of all entries in a bin.
+    events : sequence of int, shape (bins,)
+        Events with entries in a bin.
+    """
+
+    name: str
+    title: str
+    quantity: str
+    edges: Sequence[float]
+    part: Sequence[int]
+    whole: Sequence[int]
+    events: Sequence[int]
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Predictions and truth of the same events.
@@ -305,6 +337,21 @@ class Task(ABC):
         dict of str to float
             By name; 0 for an empty denominator. Only metrics with ``missing_when`` may be omitted.
         """
+
+    def curves(self, tally: Tally) -> Sequence[Curve]:
+        """Return scores in bins, for plots.
+
+        Parameters
+        ----------
+        tally : Tally
+            The merged tally of all events.
+
+        Returns
+        -------
+        sequence of Curve
+            At most 30, of at most 100 bins each.
+        """
+        return ()
 
     def resample(self, tallies: Sequence[Tally], draws: Draws) -> Sequence[Mapping[str, float]]:
         """Compute the metrics of resampled events; their standard deviation is the standard error.

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import catalogue, download
+from collidium.datasets.exporting import Exported, whole
 from collidium.datasets.reading.dataset import Dataset
 from collidium.errors import UnusableDataset
 from collidium.event_display import phoenix
 from collidium.event_display.tables import shown
-from collidium.files.durable import is_full, replacing
-from collidium.hub.downloads import NoRoom, Progress
+from collidium.hub.downloads import Progress
 from collidium.hub.sources import HubDataset
 
 #: Bytes of a table that are in memory at once, unless one event has more.
 _BLOCK_BYTES: Final = 8 * 1024**2
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """A file that was written."""
-
-    file: Path
-    config: str
-    #: The commit that the events are of; ``local`` where there was nothing to fetch.
-    revision: str
-    events: int
-    bytes: int
 
 
 def export(
@@ -52,7 +38,7 @@ def export(
     chosen, names = _tables(place, config)
     fetched = download(place, chosen or config, names, events)
     dataset = Dataset(fetched.directory, chosen or config)
-    with _whole(file) as output:
+    with whole(file) as output:
         for number, (event_id, event) in enumerate(_events(dataset, names, events)):
             name = json.dumps(phoenix.name_of(event_id))
             text = f"{name}: {json.dumps(event, allow_nan=False)}"
@@ -84,15 +70,3 @@ def _events(dataset: Dataset, names: list[str], events: EventRange) -> Iterator[
         for row, event_id in enumerate(range(block.start, block.stop)):
             one = {name: shown(name, table.slice(row, 1)) for name, table in tables.items()}
             yield event_id, phoenix.event(one, event_id, {})
-
-
-@contextmanager
-def _whole(file: Path) -> Iterator[BinaryIO]:
-    """A file next to ``file`` that gets its name in the end; gone where something goes wrong before."""
-    try:
-        with replacing(file) as output:
-            yield output
-    except OSError as error:
-        if is_full(error):
-            raise NoRoom(f"there is no room left for {file}") from error
-        raise UnusableDataset(f"{file} cannot be written: {error.strerror}") from error

@@ -4,6 +4,7 @@ from collidium.records.accounts import Account, Transaction, Webhook, WebhookDel
 from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
     BestStep,
+    BinnedScore,
     Checked,
     Closed,
     EarlierScores,
@@ -45,6 +46,7 @@ from collidium.records.simulations import (
     Preset,
     Range,
     SimulationRequest,
+    VariationLimits,
 )
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "AuditEntry",
     "Banned",
     "BestStep",
+    "BinnedScore",
     "ChannelUsage",
     "Checked",
     "Closed",
@@ -91,6 +94,7 @@ __all__ = [
     "Transaction",
     "Usage",
     "UserUsage",
+    "VariationLimits",
     "Webhook",
     "WebhookDelivery",
     "WebhookRemoved",

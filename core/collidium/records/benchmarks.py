@@ -155,6 +155,17 @@ class Checked(Record, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
+class BinnedScore(Record, frozen=True):
+    """A fraction in bins of a quantity; those of few events are merged, values rounded."""
+
+    name: str
+    title: str
+    quantity: Annotated[str, Meta(description="What the bins are of, with its unit.")]
+    edges: Annotated[tuple[float, ...], Meta(description="Of the bins: one more than there are values.")]
+    values: tuple[float, ...]
+    errors: Annotated[tuple[float, ...], Meta(description="Standard errors of the values.")]
+
+
 class EarlierScores(Record, frozen=True):
     """Scores of a submission that once counted, by another scorer or against other truth."""
 
@@ -192,6 +203,7 @@ class Submission(Record, frozen=True):
     code_url: str | None = None
     paper_url: str | None = None
     unranked: Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")] = None
+    curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
 
 
 class Place(Record, frozen=True):

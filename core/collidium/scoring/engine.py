@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from collidium.contracts.executor import Executor, Limits, Opaque
 from collidium.contracts.task import Problem, Task
 from collidium.files.held import scratch_directory
+from collidium.records import BinnedScore
 from collidium.scoring import blocks, one_value, partitioning, problems
 from collidium.scoring.blocks import Plan, PlanRequest, Span
 from collidium.scoring.partitioning import PartitionJob
@@ -46,6 +47,7 @@ class Evaluation:
     held_back: Evaluation | None = None
     #: Which metrics are missing and why: not part of a dry run, as it reveals scores.
     missing: list[str] = field(default_factory=list)
+    curves: tuple[BinnedScore, ...] = ()
 
     @property
     def uncertainties(self) -> dict[str, float]:
@@ -148,7 +150,9 @@ class _Evaluation:
         self._check_metrics(made.metrics)
         warnings = [*self._left_out(rows), *made.warnings]
         missing = self._missing(made.metrics)
-        return Evaluation(dict(made.metrics), warnings, rows, made.replicates, missing=missing)
+        return Evaluation(
+            dict(made.metrics), warnings, rows, made.replicates, missing=missing, curves=made.curves
+        )
 
     def _sets_of_groups(self) -> list[frozenset[int] | None]:
         """The groups that count, and those that are held back, if there are any; None: all."""

@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from collidium.contracts.executor import Opaque
 from collidium.contracts.task import Block, EventRange, Problem, Tally, Task
+from collidium.records import BinnedScore
 from collidium.scoring import one_value
 from collidium.scoring.blocks import Span, TruthBlock
+from collidium.scoring.curves import shown
 from collidium.scoring.one_value import Spreads
 from collidium.scoring.problems import merge
 from collidium.scoring.reading import PredictionsReader
@@ -62,6 +64,7 @@ class Conclusion:
     metrics: Mapping[str, float]
     warnings: Sequence[str]
     replicates: Replicates
+    curves: tuple[BinnedScore, ...] = ()
 
 
 def score(job: ScoringJob) -> ScoringResult:
@@ -127,7 +130,7 @@ def _conclude(
     tally = whole if numbers is None else task.merge(tallies)
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
     replicates = {name: values for name, values in resampled(task, tallies).items() if name in metrics}
-    return Conclusion(metrics, warnings, replicates)
+    return Conclusion(metrics, warnings, replicates, shown(task.curves(tally)))
 
 
 @contextmanager

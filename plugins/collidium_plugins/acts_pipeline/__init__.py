@@ -24,8 +24,12 @@ ACTS: Final = "48.1.0"
 #: Built from the Containerfile next to this module, to run it in containers.
 IMAGE: Final = f"collidium-acts:{VERSION}"
 
+#: What the stages apply, of ``collidium.order.VARIATIONS``.
+VARIATIONS: Final = ("field", "inefficiency", "noise", "misalign", "smear")
+
 _ARGUMENTS: Final = (
     *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}", "--seed", "{seed}"),
+    *("--vary", "{vary}"),
     *("--first-event", "{first_event}", "--processes", "{processes}", "--work", "{work}"),
 )
 
@@ -64,12 +68,17 @@ PIPELINE: Final = Pipeline(
     ),
     channels={name: channel.title for name, channel in CHANNELS.items()},
     refused=REFUSED,
+    max_pileup=1_000,  # vertices are numbered in 16 bits, and memory has an end
+    variations=VARIATIONS,
     native=("acts", "fastjet", "pythia8mc"),
     extra="sim",
     containerfile=str(Path(__file__).parent),
+    channel_facts={name: channel.facts for name, channel in CHANNELS.items()},
     facts={
         "Pipeline": f"acts, version {VERSION}",
         "Generator": f"Pythia {PYTHIA}, proton-proton at 14 TeV",
+        "Tune and parton densities": "Monash 2013 (Tune:pp = 14), NNPDF2.3 QCD+QED LO (PDF:pSet = 13)",
+        "Pileup": "Poisson distributed around the pileup: Pythia's SoftQCD:all, elastic collisions included",
         "Simulation and reconstruction": f"ACTS {ACTS} (FATRAS fast simulation)",
         "Jets": f"anti-kt, R = {RADIUS}, by FastJet {FASTJET}",
         "Detector": f"tracker after the Open Data Detector, {FIELD_TESLA:g} T; parametric calorimeters",

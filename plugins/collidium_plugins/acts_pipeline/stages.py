@@ -118,10 +118,12 @@ class Simulate(ChunkPhase):
     @cached_property
     def _simulation(self) -> Simulation:
         # ACTS is loaded by the processes that use it only.
-        from collidium_plugins.acts_pipeline.detector import geometry
+        from collidium_plugins.acts_pipeline.detector import geometry, material
         from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
-        return Simulation(geometry.build())
+        vary = self.order.variation
+        slabs = material.slabs(vary.material)
+        return Simulation(geometry.build(field=FIELD_TESLA * vary.field, slabs=slabs))
 
 
 #: The folder of each table; that of the calorimeters is made before.
@@ -144,7 +146,7 @@ class Reconstruct(ChunkPhase):
             for event in from_table(simulated, SimulatedEvent)
         ]
         cells = [cells_of_particles(deposits, row, len(event.particles)) for row, event in enumerate(made)]
-        particles = tables.particles(made, cells, FIELD_TESLA)
+        particles = tables.particles(made, cells, FIELD_TESLA * self.order.variation.field)
         return [
             particles,
             tables.tracker_hits(made),
@@ -158,7 +160,7 @@ class Reconstruct(ChunkPhase):
         from collidium_plugins.acts_pipeline.detector import geometry
         from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
 
-        return Reconstruction(geometry.build())
+        return Reconstruction(geometry.build(), self.order.variation)
 
 
 #: The folder that each hosted table comes from.

@@ -64,23 +64,90 @@ def energy_of(hits: CaloHits, particles: int) -> np.ndarray:
     return np.bincount(ids, hits.contrib_energies * scale, minlength=particles + 1)[1:]
 
 
-@pytest.mark.parametrize(
-    ("pdg_id", "charge", "resolution"),
-    [(22, 0, 0.17), (11, -1, 0.17), (211, 1, 0.60), (2112, 0, 0.60)],
-)
-@pytest.mark.parametrize("eta", [0.0, 0.7, -2.0, 2.5])
-def test_energy_is_measured_with_the_resolution(
-    pdg_id: int, charge: float, resolution: float, eta: float
-) -> None:
-    particles = shot(pdg_id, 20, eta=eta, number=400, charge=charge)
-    visible = 20 if pdg_id != 2112 else particles.energy[0] - particles.mass[0]
-    energy = measured(particles)
-    assert energy.mean() == pytest.approx(visible, rel=0.05)
-    assert energy.std() / visible == pytest.approx(resolution / 20**0.5, rel=0.5)
+@pytest.mark.parametrize(("momentum", "number"), [(5, 600), (20, 300)])
+def test_photons_have_response_and_resolution_of_geant4(momentum: float, number: int) -> None:
+    """Open Data Detector, ci/reference/combined_performance_ECalBarrel.root: response and stochastic term."""
+    particles = shot(22, momentum, eta=0.0, number=number)
+    hits = deposits(particles, ends(particles), np.random.default_rng(1))
+    energy = np.bincount(hits.contrib_particle_ids.astype(np.int64), hits.contrib_energies)[1:]
+    assert energy.mean() / momentum == pytest.approx(0.02652, rel=0.02)
+    assert energy.std() / energy.mean() == pytest.approx(0.142 / momentum**0.5, rel=0.1)
+
+
+@pytest.mark.parametrize(("momentum", "residual"), [(2.5, 0.35), (25, 0.32)])
+def test_hadrons_read_low(momentum: float, residual: float) -> None:
+    """The mean residuals of pions in the production of the hosted datasets, without those that miss."""
+    energy = measured(shot(211, momentum, number=200, charge=1))
+    assert np.abs(energy / momentum - 1).mean() == pytest.approx(residual, abs=0.05)
+
+
+def test_cells_hold_no_comb_of_energies() -> None:
+    """The autocovariance of the spectrum, less what is smooth, in units of its statistical errors."""
+    particles = shot(22, 10, number=300)
+    particles.energy[:] *= np.linspace(0.5, 1.5, 300, dtype=np.float32)
+    for name in ("px", "py", "pz"):
+        getattr(particles, name)[:] *= np.linspace(0.5, 1.5, 300, dtype=np.float32)
+    hits = deposits(particles, ends(particles), np.random.default_rng(1))
+    energy = hits.total_energy[hits.detector == 10]
+    counts, _ = np.histogram(energy, 200, (0.0, 8 * np.median(energy)))
+    smooth = np.convolve(counts, np.ones(21) / 21, "same")
+    off = ((counts - smooth) / np.sqrt(smooth + 1))[20:]
+    assert max(np.mean(off[lag:] * off[:-lag]) for lag in range(4, 60)) < 0.6  # 1370 with a comb
 
 
 def test_a_muon_leaves_what_a_minimum_ionising_particle_does() -> None:
-    assert measured(shot(13, 100, charge=-1)).mean() == pytest.approx(1.75, rel=0.3)
+    hits = deposits(muons := shot(13, 100, charge=-1), ends(muons), np.random.default_rng(1))
+    for code, layers, each in ((10, 48, 0.194e-3), (13, 36, 0.601e-3)):
+        energy = hits.total_energy[hits.detector == code].sum() / len(muons)
+        assert energy == pytest.approx(layers * each * np.cosh(0.3), rel=0.05)
+
+
+def test_material_is_that_of_the_layers() -> None:
+    """At right angles: solenoid 0.45 X0 and 0.103 λ, then 26.1 and 1.27, then 81.9 and 8.85."""
+    up = np.array([[0.0, 5.0, 0.0]])
+    arrivals = geometry.fly(np.zeros(1), up, np.zeros((1, 3)), np.zeros(1), np.full(1, 5.0))
+    width = (arrivals.leaves - arrivals.enters)[0]
+    regions = geometry.REGIONS
+    assert width / [one.radiation for one in regions] == pytest.approx([0.45, 26.1, 0, 81.9, 0], rel=0.01)
+    assert width / [one.interaction for one in regions] == pytest.approx([0.103, 1.27, 0, 8.87, 0], rel=0.01)
+
+
+@pytest.mark.parametrize("eta", [0.3, 2.2])
+def test_cells_stand_in_sectors_by_multiples_of_their_size(eta: float) -> None:
+    particles = shot(211, 30, eta=eta)
+    hits = deposits(particles, ends(particles), np.random.default_rng(1))
+    layers = {10: (1252.4, 5.05, 5.1), 13: (1647.5, 51, 30), 11: (3202.4, 5.05, 5.1), 14: (3647.5, 51, 30)}
+    middle = {11: (315 + 1471.2) / 2, 14: (355 + 3370.0) / 2}
+    for code in set(hits.detector.tolist()):
+        x, y, z = (getattr(hits, name)[hits.detector == code].astype(np.float64) for name in "xyz")
+        angle = np.round(np.arctan2(y, x) * 8 / np.pi) * np.pi / 8
+        height, sideways = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+        plane, pitch, cell = layers[code]
+        depth, along = (z, height - middle[code]) if code in middle else (height, z)
+        clear = height * np.tan(np.pi / 16) - np.abs(sideways) > cell  # of the edge of its sector
+        for number in ((depth - plane)[clear] / pitch, sideways[clear] / cell, along[clear] / cell):
+            assert number == pytest.approx(np.round(number), abs=1e-3)
+
+
+def test_cells_of_production_are_kept() -> None:
+    """The time window and the thresholds that the hosted datasets have."""
+    particles = shot(211, 5, number=200, charge=1)
+    hits = deposits(particles, ends(particles), np.random.default_rng(1))
+    ecal = hits.detector == 10
+    assert hits.total_energy[ecal].min() == pytest.approx(50e-6, rel=0.05)
+    assert hits.total_energy[~ecal].min() == pytest.approx(250e-6, rel=0.05)
+    distance = np.sqrt(hits.x**2 + hits.y**2 + hits.z**2).repeat(hits.contributions)
+    late = hits.contrib_times - (distance / 300 - 0.1)
+    assert -1 <= late.min() < 1
+    assert 9 < late.max() <= 10.1
+
+
+@pytest.mark.parametrize(("time", "leaves"), [(0.0, True), (-1.5, False), (9.5, True), (11.0, False)])
+def test_what_arrives_out_of_time_is_not_measured(time: float, leaves: bool) -> None:
+    particles = shot(22, 5, number=2)
+    particles.time[:] = time
+    hits = deposits(particles, ends(particles), np.random.default_rng(1))
+    assert (len(hits) > 0) == leaves
 
 
 def test_neutrinos_leave_nothing() -> None:
@@ -92,7 +159,7 @@ def test_photons_stay_in_the_electromagnetic_calorimeter() -> None:
     pions = deposits(shot(211, 20), ends(shot(211, 20)), np.random.default_rng(1))
     assert set(photons.detector.tolist()) <= {10, 13}
     assert photons.total_energy[photons.detector == 10].sum() > 0.95 * photons.total_energy.sum()
-    assert 0.2 < np.mean(pions.detector == 13) < 0.9
+    assert 0.02 < np.mean(pions.detector == 13) < 0.5
 
 
 @pytest.mark.parametrize(("eta", "codes"), [(-2.0, {9, 12}), (0.0, {10, 13}), (2.0, {11, 14})])
@@ -105,9 +172,6 @@ def test_cells_lie_near_the_line_of_flight() -> None:
     particles = shot(22, 50, eta=0.0, number=1)
     hits = deposits(particles, ends(particles), np.random.default_rng(1))
     inner = hits.detector == 10
-    radius = np.hypot(hits.x, hits.y)[inner]
-    assert radius.min() >= 1250
-    assert radius.max() <= 1500
     centre = np.average(np.stack([hits.y, hits.z])[:, inner], axis=1, weights=hits.total_energy[inner])
     assert np.abs(centre).max() < 5
 
@@ -122,7 +186,7 @@ def test_a_helix_reaches_the_face_where_small_steps_lead(charge: float, momentum
     place, heading, step = vertex.copy(), 1.1, 0.05
     bend = -charge * 0.299792458e-3 * FIELD_TESLA / pt
     path = 0.0
-    while np.hypot(*place[:2]) < 1250:
+    while np.hypot(*place[:2]) < 1160:
         middle = heading + bend * step / 2
         place += step * np.array([np.cos(middle), np.sin(middle), np.sinh(eta)])
         heading += bend * step

@@ -19,12 +19,13 @@ PAGE = (ROOT / "docs/acts-pipeline.md").read_text()
 
 
 def test_the_page_tells_of_every_channel() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, re.MULTILINE))
-    channels = {name: rows[name] for name in CHANNELS}
-    assert channels == {name: channel.title for name, channel in CHANNELS.items()}
-    assert {name: rows[name] for name in REFUSED} == {
-        n: f"refused. {reason}" for n, reason in REFUSED.items()
+    rows = {row[0]: row[1:] for row in re.findall(r"^\| `(\w+)` \| (.*?) \| ?(.*?) \|", PAGE, re.MULTILINE)}
+    wanted = {
+        name: (channel.title, "—" if channel.picobarns is None else f"{channel.picobarns:.3g}")
+        for name, channel in CHANNELS.items()
     }
+    wanted |= {name: (f"refused. {reason}", "—") for name, reason in REFUSED.items()}
+    assert {name: rows[name] for name in wanted} == wanted
 
 
 def test_the_page_tells_of_every_stage() -> None:
@@ -36,8 +37,12 @@ def test_the_page_tells_of_every_stage() -> None:
 
 def test_numbers_of_the_page_are_those_of_the_code() -> None:
     assert f"a pool of {pileup.POOL:,}" in PAGE
-    for number in (geometry.ECAL_RADIUS, geometry.ECAL_LENGTH, geometry.HCAL_RADIUS, geometry.HCAL_LENGTH):
-        assert f"{number:.0f} mm" in PAGE
+    for region in geometry.REGIONS[1:]:
+        assert f"| {region.inner:g} to {region.outer:g} |" in PAGE
+    for layers in (geometry.ECAL, geometry.HCAL):
+        assert f"{layers.number} of {layers.pitch:g}: " in PAGE
+        for fraction in (layers.electrons, layers.hadrons):
+            assert f"{100 * fraction:.2f}%" in PAGE.replace("\n", " ")
     for factor in SAMPLING:
         assert str(factor) in PAGE
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from msgspec import structs
 from tortoise.expressions import Q
 
 from collidium import records
@@ -28,7 +29,8 @@ async def find(submission_id: str) -> records.Submission:
     row = await row_of(submission_id)
     truth = await truth_versions.find(row.task, row.truth_version)
     unranked = _why_unranked(row, await tasklist.find_row(row.task))
-    return view(row, truth, await scorings.earlier(row), unranked)
+    found = view(row, truth, await scorings.earlier(row), unranked)
+    return structs.replace(found, curves=await scorings.curves_of(row))
 
 
 async def row_of(submission_id: str) -> Submission:

@@ -8,10 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import Unavailable
-from collidium.records import EarlierScores
+from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.scoring import engine, parts
 from collidium.scoring.parts import Part
 from collidium.scoring.predictions import ExtraColumns
@@ -52,6 +54,7 @@ async def keep(
         scores=evaluation.metrics,
         uncertainties=evaluation.uncertainties,
         replicates=evaluation.replicates,
+        curves=[as_json(curve) for curve in evaluation.curves],
         warnings=[*evaluation.warnings, *evaluation.missing],
         scored_at=scored_at,
         applied_at=scored_at if applied else None,
@@ -88,6 +91,16 @@ async def earlier(submission: Submission) -> list[EarlierScores]:
         for row in rows
         if (row.scorer_version, row.truth_version) != current
     ]
+
+
+async def curves_of(submission: Submission) -> tuple[BinnedScore, ...]:
+    """What counts now in bins; empty where there is none."""
+    scoring = await Scoring.get_or_none(
+        submission_id=submission.id,
+        scorer_version=submission.scorer_version,
+        truth_version=submission.truth_version,
+    )
+    return msgspec.convert((scoring.curves if scoring else None) or (), tuple[BinnedScore, ...])
 
 
 async def replicates_of(submission_id: str, scorer_version: str, truth_version: str) -> Replicates:

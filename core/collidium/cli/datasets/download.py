@@ -1,4 +1,4 @@
-"""``collidium datasets download`` and ``export``: shards, or a file for an event display."""
+"""``collidium datasets download`` and ``export``: shards, or one file of another format."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def download(
         raise click.UsageError("give --output or --cache, not both")
     from collidium import datasets
 
-    names = [name.strip() for name in (tables or "").split(",") if name.strip()] or None
+    names = _names(tables)
     place = locate_source(source, hub, revision)
     with progress_bar("Downloading", sizes=True) as progress:
         fetched = datasets.download(
@@ -113,14 +113,21 @@ def _note_shards(fetched: Fetched) -> None:
 @click.command()
 @source_argument()
 @config_option
-@click.option("--events", type=EVENTS, required=True, metavar="START:STOP", help="Events that are written.")
+@click.option(
+    "--events",
+    type=EVENTS,
+    metavar="START:STOP",
+    help="Events that are written; phoenix needs it, default: all.",
+)
+@click.option("--tables", metavar="NAME,…", help="Tables of a ROOT file; default: all of the config.")
 @click.option(
     "--format",
     "file_format",
-    type=click.Choice(["phoenix"]),
+    type=click.Choice(["phoenix", "hepmc3", "root"]),
     default="phoenix",
     show_default=True,
-    help="phoenix: JSON for Phoenix, the display of the HEP Software Foundation.",
+    help="phoenix: JSON for Phoenix, the display of the HEP Software Foundation; hepmc3: text of the "
+    "generator's particles; root: a tree for each table.",
 )
 @click.option(
     "-o",
@@ -135,26 +142,41 @@ def _note_shards(fetched: Fetched) -> None:
 def export(
     source: str,
     config: str | None,
-    events: EventRange,
-    file_format: Literal["phoenix"],
+    events: EventRange | None,
+    tables: str | None,
+    file_format: Literal["phoenix", "hepmc3", "root"],
     output: Path,
     hub: str | None,
     revision: str | None,
     as_json: bool,
 ) -> None:
-    """Write hits, tracks, calorimeter towers and jets of events of SOURCE to a file for an event display.
+    """Write events of SOURCE to a file for an event display, a generator's reader, or ROOT.
 
-    Events are read in batches; the file appears when it is complete.
+    Events are read in blocks; the file appears when it is complete. root needs `pip install
+    'collidium[root]'`.
 
     \b
     collidium datasets export alice/odd-ttbar --config ttbar_pu0 --events 0:10 -o events.json
-    collidium datasets export ./events --events 3:4 --format phoenix -o event-3.json
+    collidium datasets export ./events --format hepmc3 -o events.hepmc
+    collidium datasets export ./events --format root --tables tracker_hits,tracks -o events.root
     """
-    from collidium.event_display.export import export as write
-
+    names = _names(tables)
+    if names and file_format != "root":
+        raise click.UsageError("--tables goes with --format root")
     place = locate_source(source, hub, revision)
     with progress_bar("Writing (events)") as progress:
-        made = write(place, events, output, config=config, progress=progress)
+        if file_format == "phoenix":
+            from collidium.event_display.export import export as write
+
+            if events is None:
+                raise click.UsageError("--format phoenix needs --events: a display holds few")
+            made = write(place, events, output, config=config, progress=progress)
+        else:
+            from collidium.datasets import exporting
+
+            made = exporting.export(
+                place, output, file_format, config=config, tables=names, events=events, progress=progress
+            )
     if as_json:
         print_json(made)
         return
@@ -162,3 +184,7 @@ def export(
 
     click.echo(made.file)
     note(f"{made.events} events, {size_text(made.bytes)}.")
+
+
+def _names(text: str | None) -> list[str] | None:
+    return [name.strip() for name in (text or "").split(",") if name.strip()] or None

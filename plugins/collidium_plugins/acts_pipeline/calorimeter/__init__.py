@@ -1,9 +1,8 @@
 """Calorimeter deposits, which ACTS's fast simulation lacks: a small parametric model.
 
-The calorimeters stand where those of the Open Data Detector do, as cylinders and disks. Each particle flies
-from the tracker to them on its helix (:mod:`flight`), loses its energy there in spots along a shower
-(:mod:`showers`), and spots add up in cells (:mod:`cells`). docs/acts-pipeline.md has the formulas
-and what they leave out.
+The calorimeters are the polygons of the Open Data Detector. Each particle flies from the tracker through them
+(:mod:`geometry`), leaves deposits of about a minimum-ionising particle in their sensors (:mod:`showers`),
+and deposits add up in cells (:mod:`cells`). docs/acts-pipeline.md has the formulas and what they leave out.
 """
 
 from __future__ import annotations
@@ -12,22 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline.calorimeter.cells import CaloHits, cells
-from collidium_plugins.acts_pipeline.calorimeter.geometry import (
-    ECAL_LENGTH,
-    ECAL_RADIUS,
-    HCAL_LENGTH,
-    HCAL_RADIUS,
-    Arrivals,
-    Floats,
-    fly,
-)
-from collidium_plugins.acts_pipeline.calorimeter.showers import (
-    NONE,
-    Spots,
-    kinds,
-    spots,
-    visible_energy,
-)
+from collidium_plugins.acts_pipeline.calorimeter.geometry import Arrivals, Floats, fly
+from collidium_plugins.acts_pipeline.calorimeter.showers import NONE, Spots, kinds, spots, visible_energy
 from collidium_plugins.acts_pipeline.events import LEFT, NOT_SIMULATED, Ends, Particles
 from collidium_plugins.acts_pipeline.generation.record import LIGHT
 
@@ -41,27 +26,25 @@ def deposits(particles: Particles, ends: Ends, random: np.random.Generator) -> C
     flies from its vertex, unless it decayed.
     """
     state = _states(particles, ends)
-    energy = visible_energy(particles.pdg_id, state["energy"], particles.mass.astype(np.float64))
+    mass = particles.mass.astype(np.float64)
+    visible = visible_energy(particles.pdg_id, state["energy"], mass)
     kind = kinds(particles.pdg_id)
-    chosen = np.flatnonzero((energy > 0) & (kind != NONE) & _flies(particles, ends))
+    chosen = np.flatnonzero((visible > 0) & (kind != NONE) & _flies(particles, ends))
+    charge = particles.charge[chosen].astype(np.float64)
     arrivals = fly(
-        particles.charge[chosen].astype(np.float64),
+        charge,
         np.stack([state["px"], state["py"], state["pz"]], axis=1)[chosen],
         np.stack([state["x"], state["y"], state["z"]], axis=1)[chosen],
         state["time"][chosen],
         state["energy"][chosen],
     )
+    charged = charge[arrivals.index] != 0
     chosen = chosen[arrivals.index]
-    made = spots(kind[chosen], energy[chosen], _steepness(arrivals), random)
-    place, further = _places(arrivals, made, random)
-    return cells(
-        place,
-        arrivals.side[made.owner],
-        made.in_hcal,
-        made.energy,
-        arrivals.time[made.owner] + further / LIGHT,
-        particles.particle_id[chosen][made.owner],
-    )
+    kinetic = (state["energy"] - mass)[chosen]
+    made = spots(kind[chosen], charged, visible[chosen], kinetic, arrivals, random)
+    time = arrivals.time[made.owner] + made.distance / LIGHT + made.delay
+    owner = particles.particle_id[chosen][made.owner]
+    return cells(_places(arrivals, made), made.region, made.energy, time, owner)
 
 
 def _states(particles: Particles, ends: Ends) -> dict[str, Floats]:
@@ -83,23 +66,17 @@ def _flies(particles: Particles, ends: Ends) -> npt.NDArray[np.bool_]:
     return flies
 
 
-def _steepness(arrivals: Arrivals) -> Floats:
-    """Cosine of the angle between flight and the normal of the face; flatter than 0.1 is taken for 0.1."""
-    outward = arrivals.place[:, :2] / np.hypot(arrivals.place[:, 0], arrivals.place[:, 1])[:, None]
-    barrel = np.abs((outward * arrivals.direction[:, :2]).sum(axis=1))
-    return np.maximum(np.where(arrivals.side == 0, barrel, np.abs(arrivals.direction[:, 2])), 0.1)
-
-
-def _places(arrivals: Arrivals, made: Spots, random: np.random.Generator) -> tuple[Floats, Floats]:
-    """Where spots lie, mm, and how far they are from where their particle arrived."""
-    steepness = _steepness(arrivals)[made.owner]
-    gap = np.where(arrivals.side[made.owner] == 0, HCAL_RADIUS - ECAL_RADIUS, HCAL_LENGTH - ECAL_LENGTH)
-    further = made.depth + np.where(made.in_hcal, gap / steepness, 0.0)
-    direction = arrivals.direction[made.owner]
-    sideways, upwards = _across(direction)
-    angle = random.uniform(-np.pi, np.pi, len(further))
-    offset = made.across[:, None] * (np.cos(angle)[:, None] * sideways + np.sin(angle)[:, None] * upwards)
-    return arrivals.place[made.owner] + further[:, None] * direction + offset, further
+def _places(arrivals: Arrivals, made: Spots) -> Floats:
+    """Where spots lie, mm, shape (3, spots)."""
+    sideways, upwards = _across(arrivals.direction)
+    terms = (arrivals.direction, made.distance), (sideways, made.across), (upwards, made.upwards)
+    return np.stack(
+        [
+            arrivals.place[made.owner, axis]
+            + sum(far * directions[made.owner, axis] for directions, far in terms)
+            for axis in range(3)
+        ]
+    )
 
 
 def _across(direction: Floats) -> tuple[Floats, Floats]:

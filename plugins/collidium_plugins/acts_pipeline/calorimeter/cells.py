@@ -12,23 +12,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium.contracts.tables import nested
-from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING, SCHEMAS
+from collidium.datasets.schemas import HCAL_CODE, SCHEMAS
 from collidium_plugins.acts_pipeline.calorimeter.geometry import (
-    ECAL,
-    ECAL_LENGTH,
-    ECAL_RADIUS,
-    HCAL,
-    HCAL_LENGTH,
-    HCAL_RADIUS,
+    NORMALS,
+    REGIONS,
+    SECTOR_GAP,
+    SIDES,
     Floats,
+    Integers,
+    sectors,
 )
 
-Integers = npt.NDArray[np.int64]
 _Number = TypeVar("_Number", np.int64, np.float64)
 
-#: Bits of a cell's number for each of its two places in a layer, which may be negative.
-_BITS: Final = 20
+#: Bits of a cell's number: for each of its two indices, which may be negative, its sector and its layer.
+_BITS: Final = 12
+_SECTOR_BITS: Final = 4
+_LAYER_BITS: Final = 6
 _MIDDLE: Final = 1 << (_BITS - 1)
+
+#: As the production of the hosted datasets has them: time since light from the origin, ns, which is counted
+#: 0.1 ns early with a speed of 300 mm/ns; and minimum energies of cells of either calorimeter, GeV.
+WINDOW: Final = (-1.0, 10.0)
+_SPEED: Final = 300.0
+_EARLY: Final = 0.1
+#: Of the hadronic and of the electromagnetic calorimeter.
+THRESHOLDS: Final = (250e-6, 50e-6)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,37 +61,39 @@ class CaloHits:
 
 
 def cells(
-    place: Floats,
-    side: Integers,
-    in_hcal: npt.NDArray[np.bool_],
-    energy: Floats,
-    time: Floats,
-    particle_id: npt.NDArray[np.uint64],
+    place: Floats, region: Integers, energy: Floats, time: Floats, particle_id: npt.NDArray[np.uint64]
 ) -> CaloHits:
-    """Cells of spots at ``place`` (mm, shape (spots, 3)), in GeV and ns; ``particle_id`` rises."""
-    layer, first, second, centre = _cell(place, side, in_hcal)
-    detector = np.where(in_hcal, HCAL_CODE, ECAL_CODE) + side + 1
-    number = (detector << 8 | layer) << 2 * _BITS | (first + _MIDDLE) << _BITS | (second + _MIDDLE)
-    order = np.argsort(number, kind="stable")  # particles rise before, and so they do within each cell
-    number, owner, energy, time = number[order], particle_id[order], energy[order], time[order]
-    energy = energy / np.array(SAMPLING)[detector[order] - ECAL_CODE]
+    """Cells of spots at ``place`` (mm, shape (3, spots)), in GeV and ns; ``particle_id`` rises.
+
+    Left out are spots outside of the sensors and of the time window, and cells below the threshold.
+    """
+    since = time - (np.sqrt((place**2).sum(axis=0)) / _SPEED - _EARLY)
+    number = np.where((since >= WINDOW[0]) & (since <= WINDOW[1]), _numbers(place, region), -1)
+    spot = np.flatnonzero(number >= 0)
+    spot = spot[np.argsort(number[spot], kind="stable")]  # particles rise, and so they do within each cell
+    number, owner, energy, time = number[spot], particle_id[spot], energy[spot], time[spot]
 
     begins_cell = np.ones(len(number), bool)
     begins_cell[1:] = number[1:] != number[:-1]
     begins = begins_cell.copy()
     begins[1:] |= owner[1:] != owner[:-1]
     at_cell, at = np.flatnonzero(begins_cell), np.flatnonzero(begins)
-    chosen = order[at_cell]
+    total = _sums(energy, at_cell)
+    contributions = _sums(begins.astype(np.int64), at_cell)
+    detector, x, y, z = _centres(number[at_cell])
+    passes = total >= np.where(detector >= HCAL_CODE, *THRESHOLDS)
+    kept = np.repeat(passes, contributions)
+    each = _sums(energy, at)[kept]
     return CaloHits(
-        detector=detector[chosen].astype(np.uint8),
-        x=centre[chosen, 0].astype(np.float32),
-        y=centre[chosen, 1].astype(np.float32),
-        z=centre[chosen, 2].astype(np.float32),
-        total_energy=_sums(energy, at_cell).astype(np.float32),
-        contributions=_sums(begins.astype(np.int64), at_cell),
-        contrib_particle_ids=owner[at],
-        contrib_energies=_sums(energy, at).astype(np.float32),
-        contrib_times=_firsts(time, at).astype(np.float32),
+        detector=detector[passes].astype(np.uint8),
+        x=x[passes].astype(np.float32),
+        y=y[passes].astype(np.float32),
+        z=z[passes].astype(np.float32),
+        total_energy=total[passes].astype(np.float32),
+        contributions=contributions[passes],
+        contrib_particle_ids=owner[at][kept],
+        contrib_energies=each.astype(np.float32),
+        contrib_times=(_sums(energy * time, at)[kept] / each).astype(np.float32),
     )
 
 
@@ -90,39 +101,59 @@ def _sums(values: npt.NDArray[_Number], starts: Integers) -> npt.NDArray[_Number
     return np.add.reduceat(values, starts) if len(starts) else values[:0]
 
 
-def _firsts(values: Floats, starts: Integers) -> Floats:
-    return np.minimum.reduceat(values, starts) if len(starts) else values[:0]
+def _numbers(place: Floats, region: Integers) -> Integers:
+    """The number of the cell that each spot lies in, -1 for none.
+
+    From the highest bits on: detector, layer, sector, and two indices of the cell in its layer and sector.
+    Cell centres are multiples of the cell size from the sector's middle: along its tangent, and along z in
+    the barrel or from the sector's middle radius in the endcaps.
+    """
+    numbers = np.full(len(region), -1)
+    for code, one in enumerate(REGIONS):
+        layers = one.layers
+        spot = np.flatnonzero(region == code)
+        x, y, z = (axis[spot] for axis in place)
+        sector = sectors(x, y)
+        normal = NORMALS.T[:, sector]
+        height, sideways = x * normal[0] + y * normal[1], y * normal[0] - x * normal[1]
+        length = np.abs(z)
+        layer = np.floor((length - one.begin if one.begin else height - one.inner) / layers.pitch)
+        inside = (layer >= 0) & (layer < layers.number)
+        if one.begin:
+            inside &= (height > one.inner) & (height < one.outer)
+            to_edge = height * np.sin(np.pi / SIDES) - np.abs(sideways) * np.cos(np.pi / SIDES)
+            inside &= to_edge > SECTOR_GAP
+        else:
+            inside &= length < one.end
+        along = height - (one.inner + one.outer) / 2 if one.begin else z
+        detector = one.code + (2 * (z > 0) if one.begin else 0)
+        number = (detector << _LAYER_BITS | layer.astype(np.int64)) << _SECTOR_BITS | sector
+        for index in (sideways, along):
+            number = number << _BITS | (np.rint(index / layers.cell).astype(np.int64) + _MIDDLE)
+        numbers[spot] = np.where(inside, number, -1)
+    return numbers
 
 
-def _cell(
-    place: Floats, side: Integers, in_hcal: npt.NDArray[np.bool_]
-) -> tuple[Integers, Integers, Integers, Floats]:
-    """Layer and two places of the cell that each spot lies in, and the cell's centre."""
-    x, y, z = place.T
-    radius = np.hypot(x, y)
-    barrel = side == 0
-    face = np.where(
-        barrel,
-        np.where(in_hcal, HCAL_RADIUS, ECAL_RADIUS),
-        np.where(in_hcal, HCAL_LENGTH, ECAL_LENGTH),
-    )
-    layers, thick, size = (
-        np.where(in_hcal, getattr(HCAL, name), getattr(ECAL, name)) for name in ("layers", "layer", "cell")
-    )
-    depth = np.where(barrel, radius, np.abs(z)) - face
-    layer = np.clip(depth // thick, 0, layers - 1).astype(np.int64)
-    middle = face + (layer + 0.5) * thick
-
-    around = 2 * np.pi / np.round(2 * np.pi * middle / size)  # barrel cells divide the circle
-    first = np.floor(np.where(barrel, np.arctan2(y, x) / around, x / size)).astype(np.int64)
-    second = np.floor(np.where(barrel, z, y) / size).astype(np.int64)
-    angle, along = (first + 0.5) * around, (second + 0.5) * size
-    centre = np.where(
-        barrel[:, None],
-        np.stack([middle * np.cos(angle), middle * np.sin(angle), along], axis=1),
-        np.stack([(first + 0.5) * size, along, side * middle], axis=1),
-    )
-    return layer, first, second, centre
+def _centres(number: Integers) -> tuple[Integers, Floats, Floats, Floats]:
+    """Detector and centre of cells, from their numbers."""
+    fields = []
+    for bits in (_BITS, _BITS, _SECTOR_BITS, _LAYER_BITS):
+        fields.append(number & ((1 << bits) - 1))
+        number = number >> bits
+    second, first, sector, layer = fields
+    x, y, z = np.zeros((3, len(number)))
+    for one in REGIONS:
+        layers = one.layers
+        for side in (-1, 1) if one.begin else (0,):
+            chosen = number == one.code + side + abs(side)
+            plane = (one.begin or one.inner) + layers.sensor + layers.pitch * layer[chosen]
+            sideways, along = ((index[chosen] - _MIDDLE) * layers.cell for index in (first, second))
+            height = along + (one.inner + one.outer) / 2 if side else plane
+            normal = NORMALS.T[:, sector[chosen]]
+            x[chosen] = height * normal[0] - sideways * normal[1]
+            y[chosen] = height * normal[1] + sideways * normal[0]
+            z[chosen] = side * plane if side else along
+    return number, x, y, z
 
 
 _SCHEMA = SCHEMAS["calo_hits"]

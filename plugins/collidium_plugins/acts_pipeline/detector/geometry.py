@@ -50,6 +50,10 @@ class Detector:
     ids: Mapping[int, Any]
     #: Of the simulated space, mm: there particles leave it.
     radius: float
+    #: The field, along z.
+    field_tesla: float
+    #: The material, as of :func:`material.slabs`.
+    slabs: Mapping[str, material.Slab | material.Bins]
 
 
 def build(
@@ -64,13 +68,14 @@ def build(
     slabs : mapping of str to slab, optional
         The material; by default that of :func:`material.slabs`.
     """
+    slabs = material.slabs() if slabs is None else slabs
     blueprint = _blueprint()
     context = acts.GeometryContext.dangerouslyDefaultConstruct()
     geometry = blueprint.construct(acts.BlueprintOptions(), context, level=LOG_LEVEL)
     surfaces: list[Any] = []
     geometry.visitSurfaces(surfaces.append)
     surfaces.sort(key=lambda surface: surface.geometryId.value)
-    _give_material(geometry, surfaces, material.slabs() if slabs is None else slabs)
+    _give_material(geometry, surfaces, slabs)
     origin, any_direction = acts.Vector3(0, 0, 0), acts.Vector3(0, 0, 1)
     _, radius, *_ = geometry.highestTrackingVolume.volumeBounds.values()
     return Detector(
@@ -83,6 +88,8 @@ def build(
         planes=_copies(surfaces, context),
         ids={surface.geometryId.value: surface.geometryId for surface in surfaces},
         radius=radius - _MARGIN,
+        field_tesla=field,
+        slabs=slabs,
     )
 
 
@@ -95,6 +102,12 @@ def identifier(
     for ids, bits in parts:
         value |= ids.astype(np.uint64) << bits
     return value
+
+
+def parts(identifiers: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], ...]:
+    """Volume, layer and surface ids of modules, from their geometry ids of ACTS."""
+    layout_ = ((_VOLUME_BITS, 8), (_LAYER_BITS, 12), (_SURFACE_BITS, 20))
+    return tuple((identifiers >> shift) & np.uint64(2**bits - 1) for shift, bits in layout_)
 
 
 def _shift(**part: int) -> np.uint64:

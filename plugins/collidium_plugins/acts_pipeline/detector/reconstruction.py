@@ -12,13 +12,16 @@ import acts.fatras
 import numpy as np
 import numpy.typing as npt
 
+from collidium.order import NOMINAL, Variation
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import digitisation, geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
 from collidium_plugins.acts_pipeline.detector.truth import majority
+from collidium_plugins.acts_pipeline.detector.variation import Varied
 from collidium_plugins.acts_pipeline.events import (
+    Doubles,
     Measurements,
     ReconstructedEvent,
     SimulatedEvent,
@@ -34,8 +37,8 @@ DETECTORS: Final[Mapping[int, int]] = {16: 0, 17: 1, 18: 2, 23: 3, 24: 4, 25: 5,
 class Reconstruction:
     """Digitises and reconstructs simulated events."""
 
-    def __init__(self, detector: Detector) -> None:
-        self._detector = detector
+    def __init__(self, detector: Detector, variation: Variation = NOMINAL) -> None:
+        self._detector, self._varied = detector, Varied(detector, variation)
         self._algorithms = Algorithms(
             [
                 digitisation.digitisation(
@@ -73,10 +76,11 @@ class Reconstruction:
     def reconstruct(self, event: SimulatedEvent, seed: int) -> ReconstructedEvent:
         """Digitise and reconstruct. Depends on event, seed and event id; raises StageFailed."""
         random = seeds.for_acts("digitisation", seed, event.event_id)
-        result = self._algorithms.run(event.event_id, random, hits=self._container(event.crossings))
+        crossings, seen = self._varied.crossings(event.crossings, seed, event.event_id)
+        result = self._algorithms.run(event.event_id, random, hits=self._container(crossings, seen))
         measured = columns(result["hit_table"])
         kept = np.isfinite(measured["x"])
-        hits = _hits(event.crossings, measured, kept)
+        hits = _hits(crossings, measured, kept)
         measurements = self._measurements(hits, result["clusters"])
         tracks = _tracks(columns(result["track_table"]), result["tracks"], kept, hits.particle_id)
         return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, measurements, tracks)
@@ -93,16 +97,16 @@ class Reconstruction:
         x, y = (np.einsum("ij,ij->i", offset, axis).astype(np.float32) for axis in (first, second))
         return Measurements(x, y, *variances.T.copy(), *sizes.T.copy())
 
-    def _container(self, crossings: SimulatedHits) -> Any:
+    def _container(self, crossings: SimulatedHits, seen: Doubles) -> Any:
         """The hits as an ACTS container, in their order, with unit momenta and of no particle."""
         modules = geometry.identifier(crossings.volume_id, crossings.layer_id, crossings.surface_id)
         ids, hit, vector = self._detector.ids, acts.examples.SimHit, acts.Vector4
         no_particle = acts.fatras.Barcode()
         container = acts.examples.SimHitContainer()
-        arrays = (getattr(crossings, name).tolist() for name in ("x", "y", "z", "dx", "dy", "dz"))
-        for module, x, y, z, dx, dy, dz in zip(modules.tolist(), *arrays, strict=True):
-            flight = vector(dx, dy, dz, 1.0)
-            container.insert(hit(ids[module], no_particle, vector(x, y, z, 0.0), flight, flight))
+        flights = np.stack([crossings.dx, crossings.dy, crossings.dz], axis=1)
+        for module, place, flight in zip(modules.tolist(), seen.tolist(), flights.tolist(), strict=True):
+            along = vector(*flight, 1.0)
+            container.insert(hit(ids[module], no_particle, vector(*place, 0.0), along, along))
         return container
 
 

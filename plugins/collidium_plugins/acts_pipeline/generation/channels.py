@@ -1,8 +1,8 @@
 """The channels: their processes and their Pythia settings.
 
-Everything is at leading order with Pythia's default tune, at 14 TeV, fully hadronised and decayed. Where a
-channel stands for a model, its masses, couplings and lifetimes are a choice of this pipeline, made so that
-the signature shows, and are given in its title.
+Everything is at leading order with Pythia's default tune, at 14 TeV, fully hadronised and decayed. Masses,
+couplings, lifetimes and cuts are those of ColliderML-Production (``configs_production`` at 7ec42d3), where
+Pythia has the process.
 """
 
 from __future__ import annotations
@@ -32,118 +32,140 @@ class Channel:
     settings: tuple[str, ...] = ()
     #: SUSY Les Houches file with the spectrum and the decays.
     spectrum: Path | None = None
+    #: Photons of the hard process must have these: minimum pT in GeV and maximum |η|.
+    photons: tuple[float, float] | None = None
+    #: Cross section in pb, at leading order, by Pythia with these settings.
+    picobarns: float | None = None
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What the card of a dataset of the channel says of its normalisation."""
+        if self.picobarns is None:
+            return {"Weights": "none: a particle gun"}
+        return {
+            "Cross section": f"{self.picobarns:.3g} pb at leading order (Pythia; decays and cuts included)",
+            "Weights": "1 for each event",
+        }
 
 
-#: Scalar S of the Higgs portal: mass 55 GeV, proper lifetime 100 mm.
-_PORTAL_SCALAR: Final = (
-    "9000025:all = S void 1 0 0 55. 0. 0. 0. 100.",
-    "9000025:isResonance = off",
-    "9000025:mayDecay = on",
-    "9000025:addChannel = 1 1. 91 5 -5",
-    "25:addChannel = 1 1. 100 9000025 9000025",
-    "25:onMode = off",
-    "25:onIfMatch = 9000025 9000025",
-    "25:doForceWidth = on",
+#: H2 of 125 GeV to two pseudoscalars A of 55 GeV and cτ 100 mm, by the settings of production.
+_PORTAL: Final = (
+    "Higgs:useBSM = on",
+    "35:m0 = 125.",
+    "35:mWidth = 0.00407",
+    "35:doForceWidth = on",
+    "35:onMode = off",
+    "35:onIfMatch = 36 36",
+    "36:oneChannel = 1 1. 101 5 -5",
+    "36:m0 = 55.",
+    "36:mMin = 54.5",
+    "36:mMax = 55.5",
+    "36:mWidth = 1.97327e-15",
+    "36:tau0 = 100.",
+    "36:mayDecay = on",
+    "ParticleDecays:limitTau0 = off",
 )
 
-#: Two flavours of dark quarks; only flavour-diagonal dark mesons decay back, half of a shower stays unseen.
+#: Dark mesons: 4900111 is stable, the others decay at once to d quarks. Production lets those off the
+#: diagonal decay to u and anti-d, which does not conserve charge: Pythia then rejects most of the events.
 _DARK_SHOWER: Final = (
     "HiddenValley:Ngauge = 3",
-    "HiddenValley:nFlav = 2",
-    "HiddenValley:alphaOrder = 1",
-    "HiddenValley:Lambda = 10.",
+    "HiddenValley:nFlav = 4",
     "HiddenValley:FSR = on",
-    "HiddenValley:pTminFSR = 11.",
     "HiddenValley:fragment = on",
-    "4900101:m0 = 10.",
-    "4900111:m0 = 20.",
-    "4900113:m0 = 20.",
-    "4900211:m0 = 20.",
-    "4900213:m0 = 20.",
-    "4900111:oneChannel = 1 0.93 91 5 -5",
-    "4900111:addChannel = 1 0.07 91 15 -15",
-    "4900113:oneChannel = 1 0.2 91 1 -1",
-    "4900113:addChannel = 1 0.2 91 2 -2",
-    "4900113:addChannel = 1 0.2 91 3 -3",
-    "4900113:addChannel = 1 0.2 91 4 -4",
-    "4900113:addChannel = 1 0.2 91 5 -5",
-    "4900211:mayDecay = off",
-    "4900213:mayDecay = off",
+    "HiddenValley:alphaOrder = 1",
+    "HiddenValley:setLambda = on",
+    "HiddenValley:Lambda = 40.",
+    "HiddenValley:pTminFSR = 44.",
+    "4900111:m0 = 10.",
+    "4900111:mayDecay = off",
+    *(
+        setting
+        for meson, mass in ((4900113, 20), (4900211, 10), (4900213, 20))
+        for setting in (
+            f"{meson}:m0 = {mass}.",
+            f"{meson}:oneChannel = 1 1. 0 1 -1",
+            f"{meson}:tau0 = 0.",
+        )
+    ),
 )
+
+_DRELL_YAN: Final = ("WeakSingleBoson:ffbar2gmZ = on", "PhaseSpace:mHatMin = 30.", "23:onMode = off")
 
 CHANNELS: Final[Mapping[str, Channel]] = MappingProxyType(
     {
         "ttbar": Channel(
             "top quark pairs from gluons and quarks, all decays",
             ("Top:gg2ttbar = on", "Top:qqbar2ttbar = on"),
+            picobarns=604,
         ),
         "ggf": Channel(
             "gg → H, Higgs boson of 125 GeV by gluon fusion, all decays",
             ("HiggsSM:gg2H = on", "25:m0 = 125."),
+            picobarns=29.5,
         ),
         "diphoton": Channel(
-            "two prompt photons from quarks and gluons, pT of the hard process above 30 GeV",
+            "two prompt photons from quarks and gluons, each with pT above 20 GeV and η from -2.5 to 2.5",
             (
                 "PromptPhoton:ffbar2gammagamma = on",
                 "PromptPhoton:gg2gammagamma = on",
-                "PhaseSpace:pTHatMin = 30.",
+                "PhaseSpace:pTHatMin = 20.",
             ),
+            photons=(20.0, 2.5),
+            picobarns=86.4,
         ),
         "jets": Channel(
             "two jets by QCD, all flavours, pT of the hard process above 50 GeV",
             ("HardQCD:all = on", "PhaseSpace:pTHatMin = 50."),
+            picobarns=2.55e7,
         ),
         "zmumu": Channel(
-            "virtual photon or Z → μμ with a mass above 60 GeV",
-            (
-                "WeakSingleBoson:ffbar2gmZ = on",
-                "PhaseSpace:mHatMin = 60.",
-                "23:onMode = off",
-                "23:onIfAny = 13",
-            ),
+            "virtual photon or Z → μμ with a mass above 30 GeV",
+            (*_DRELL_YAN, "23:onIfAny = 13"),
+            picobarns=1930,
         ),
         "zee": Channel(
-            "virtual photon or Z → ee with a mass above 60 GeV",
-            (
-                "WeakSingleBoson:ffbar2gmZ = on",
-                "PhaseSpace:mHatMin = 60.",
-                "23:onMode = off",
-                "23:onIfAny = 11",
-            ),
+            "virtual photon or Z → ee with a mass above 30 GeV",
+            (*_DRELL_YAN, "23:onIfAny = 11"),
+            picobarns=1930,
         ),
         "higgs_portal": Channel(
-            "gg → H(125) → SS → bbbb, with a scalar S of 55 GeV and a proper lifetime cτ of 100 mm",
-            ("HiggsSM:gg2H = on", "25:m0 = 125.", *_PORTAL_SCALAR),
+            "gg → H(125) → AA → bbbb, with a pseudoscalar A of 55 GeV and a proper lifetime cτ of 100 mm",
+            ("HiggsBSM:gg2H2 = on", *_PORTAL),
+            picobarns=0.816,
         ),
         "susy_gmsb": Channel(
-            "gluino pairs of 2 TeV, each to two light quarks and a neutralino of 500 GeV, which decays with "
-            "a cτ of 100 mm to a gravitino and a photon (77%) or a Z (23%), as a bino does",
-            ("SUSY:gg2gluinogluino = on", "SUSY:qqbar2gluinogluino = on", "SLHA:verbose = 0"),
+            "neutralino pairs from quarks; the lightest neutralino, of 204 GeV, decays with a cτ of 100 mm "
+            "to a photon and a gravitino",
+            (
+                "SUSY:qqbar2chi0chi0 = on",
+                "SLHA:verbose = 0",
+                "SLHA:minMassSM = 100.",
+                "1000022:oneChannel = 1 1. 0 1000039 22",
+                "1000022:mayDecay = on",
+                "1000022:tau0 = 100.",
+                "ParticleDecays:limitTau0 = off",
+            ),
             spectrum=Path(__file__).with_name("gmsb.slha"),
+            picobarns=0.00411,
         ),
         "hidden_valley": Channel(
-            "a mediator of 2 TeV to dark quarks, which shower and hadronise in a hidden SU(3) with two "
-            "flavours (Λ 10 GeV, dark mesons of 20 GeV); half of the mesons decay back: semi-visible jets",
-            (
-                "HiddenValley:ffbar2Zv = on",
-                "4900023:m0 = 2000.",
-                "4900023:mWidth = 20.",
-                "4900023:mMin = 1500.",
-                "4900023:mMax = 2500.",
-                "4900023:doForceWidth = on",
-                "4900023:onMode = off",
-                "4900023:onIfAny = 4900101",
-                *_DARK_SHOWER,
-            ),
+            "gg → pairs of heavy quarks with the charge of a hidden SU(3) of four flavours (Λ 40 GeV); "
+            "diagonal dark mesons of 10 GeV stay unseen, the others decay to quarks",
+            ("HiddenValley:gg2DvDvbar = on", *_DARK_SHOWER),
+            picobarns=4.29,
         ),
         "zprime": Channel(
-            "a Z' of 2 TeV with the couplings of the Z (mass above 1 TeV, no photon or Z), all decays",
+            "a Z' of 3 TeV with the couplings of the Z (no photon or Z) → ee or μμ",
             (
                 "NewGaugeBoson:ffbar2gmZZprime = on",
                 "Zprime:gmZmode = 3",
-                "32:m0 = 2000.",
-                "32:mMin = 1000.",
+                "32:m0 = 3000.",
+                "32:mWidth = 30.",
+                "32:onMode = off",
+                "32:onIfAny = 11 13",
             ),
+            picobarns=0.00425,
         ),
         SINGLE_MUON: Channel(
             "one muon of either charge from a particle gun: pT even from 1 to 100 GeV, η even from -3 to 3"
@@ -159,5 +181,5 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-#: Inelastic proton collisions: non-diffractive, single, double and central diffractive.
-MINIMUM_BIAS: Final = Channel("inelastic proton collisions", ("SoftQCD:inelastic = on",))
+#: Collisions of pileup, as in production: non-diffractive, diffractive and elastic.
+MINIMUM_BIAS: Final = Channel("soft proton collisions, elastic ones included", ("SoftQCD:all = on",))

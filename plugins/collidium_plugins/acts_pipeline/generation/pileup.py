@@ -1,7 +1,9 @@
 """Pileup: how many other protons collide in an event, which collisions of the pool they are, and where.
 
-The number is Poisson distributed around the pileup. Places and times are Gaussian and independent, with the
-spreads that the production of the hosted datasets uses: 55.5 mm along the beams, 12.5 µm across, 185 ps.
+The number is Poisson distributed around the pileup, of all soft collisions as in production: inelastic ones
+and the 23% that are elastic, of which the detector sees nothing. Places and times are Gaussian and
+independent, with the spreads that the production of the hosted datasets uses: 55.5 mm along the beams,
+12.5 µm across, 185 ps.
 ATLAS expects 50 mm and 175 ps of the HL-LHC (High-Granularity Timing Detector, technical design report,
 CERN-LHCC-2020-007). The hard scatter is spread alike.
 
@@ -26,7 +28,7 @@ from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, seen
 
-#: Distinct inelastic collisions that pileup is drawn from, for each seed.
+#: Distinct collisions that pileup is drawn from, for each seed.
 POOL: Final = 20_000
 #: Standard deviations of an interaction's place, mm, and time, ns.
 _ACROSS: Final = 0.0125

@@ -50,6 +50,9 @@ class Pythia:
         ):
             if not self._pythia.readString(setting):
                 raise GenerationFailed(f"Pythia rejects the setting {setting!r}")
+        if channel.photons:
+            self._cuts = _PhotonCuts(*channel.photons)  # Pythia keeps no reference
+            self._pythia.setUserHooksPtr(self._cuts)
         if not self._pythia.init():
             raise GenerationFailed(f"Pythia cannot be set up for {channel.title}")
 
@@ -67,3 +70,21 @@ class Pythia:
         if not any(pythia.next() for _ in range(_ATTEMPTS)):
             raise GenerationFailed(f"Pythia failed on an event {_ATTEMPTS} times")
         return interaction(pythia.event, keeps)
+
+
+class _PhotonCuts(pythia8mc.UserHooks):  # type: ignore[misc]  # untyped
+    """Veto hard processes with a photon outside of pT and η."""
+
+    def __init__(self, pt: float, eta: float) -> None:
+        super().__init__()
+        self._pt, self._eta = pt, eta
+
+    def canVetoProcessLevel(self) -> bool:  # noqa: N802  # Pythia's names
+        return True
+
+    def doVetoProcessLevel(self, process: Any) -> bool:  # noqa: N802
+        return any(
+            entry.id() == 22 and (entry.pT() < self._pt or abs(entry.eta()) > self._eta)
+            for entry in process
+            if entry.isFinal()
+        )

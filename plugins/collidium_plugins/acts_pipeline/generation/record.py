@@ -66,8 +66,10 @@ TYPES: Final[dict[str, type[Any]]] = dict(
 )
 
 
-#: t, Z, W, H, Z', gluino, neutralino, hidden-valley mediator and dark mesons, scalar of the Higgs portal.
-_RESONANCES: Final = frozenset({6, 23, 24, 25, 32, 1000021, 1000022, 4900023, 4900111, 4900113, 9000025})
+#: t, Z, W, H, Z', H2 and A of the Higgs portal, dark mesons.
+_RESONANCES: Final = frozenset({6, 23, 24, 25, 32, 35, 36, 4900113, 4900211, 4900213})
+#: Superpartners.
+_SUSY: Final = range(1_000_001, 3_000_000)
 _TAU: Final = 15
 #: K0S, Λ, Σ-, Σ+, Ξ-, Ξ0, Ω-: they fly for centimetres, and their decay products are not primary.
 _STRANGE: Final = frozenset({310, 3122, 3112, 3222, 3312, 3322, 3334})
@@ -124,7 +126,7 @@ def _decays_are_of_interest(entries: Sequence[Any], entry: Any) -> bool:
     if kind in _STRANGE:
         return True
     daughters = range(entry.daughter1(), entry.daughter2() + 1)
-    if kind in _RESONANCES or kind == _TAU:  # the last copy, after radiation and recoil
+    if kind in _RESONANCES or kind in _SUSY or kind == _TAU:  # the last copy, after radiation and recoil
         return not any(entries[daughter].idAbs() == kind for daughter in daughters)
     flavour = heavy_flavour(kind)  # of excited hadrons the one that decays weakly
     return flavour > 0 and not any(heavy_flavour(entries[daughter].id()) == flavour for daughter in daughters)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
-from collidium.client import BestStep, Metric, Place, TaskCard
+from collidium.client import BestStep, BinnedScore, Metric, Place, Submission, TaskCard
 from collidium.client.quantities import written
 from collidium_plugins.webapps import charts, scales
 from collidium_plugins.webapps.charts import Datum, Plot
@@ -98,6 +99,50 @@ def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> D
             for place in on_front
         ],
     )
+
+
+def curves(submission: Submission, other: Submission | None) -> list[Drawing]:
+    """The scores in bins of a submission, and those of another one next to them."""
+    others = {curve.name: curve for curve in other.curves} if other else {}
+    return [
+        _curve(
+            [(submission.hub_username, curve)]
+            + ([(other.hub_username, others[curve.name])] if other and curve.name in others else [])
+        )
+        for curve in submission.curves
+    ]
+
+
+def _curve(curves: Sequence[tuple[str, BinnedScore]]) -> Drawing:
+    curve = curves[0][1]
+    data = [datum for _, other in curves[1:] for datum in _in_bins(other, "other")] + _in_bins(curve, "")
+    ends = [datum.y + side * (datum.y_error or 0) for datum in data for side in (-1, 1)]
+    return Drawing(
+        id=f"curve-{curve.name}",
+        title=f"{curve.title} against {curve.quantity}",
+        text=f"In {len(curve.values)} bins: {written(min(curve.values))} to {written(max(curve.values))}.",
+        plot=charts.plot(
+            data,
+            x=(curve.quantity, scales.linear(curve.edges)),
+            y=(curve.title, scales.linear(ends)),
+        ),
+        headings=("Submission of", curve.quantity, curve.title),
+        rows=[(name, *datum.text.split(": ")) for name, each in curves for datum in _in_bins(each, "")],
+    )
+
+
+def _in_bins(curve: BinnedScore, kind: str) -> list[Datum]:
+    return [
+        Datum(
+            x=(low + high) / 2,
+            y=value,
+            x_error=(high - low) / 2,
+            y_error=error,
+            text=f"{written(low)} to {written(high)}: {written(value, error)}",
+            kind=kind,
+        )
+        for (low, high), value, error in zip(pairwise(curve.edges), curve.values, curve.errors, strict=True)
+    ]
 
 
 def _traded(place: Place, x: Metric, y: Metric) -> Datum | None:

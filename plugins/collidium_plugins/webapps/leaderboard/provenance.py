@@ -11,7 +11,7 @@ from collidium.client import Place, Submission, TaskCard
 from collidium.client.calls import Links
 from collidium.errors import CollidiumError, NotFound
 from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, web
-from collidium_plugins.webapps.leaderboard import address_of_place
+from collidium_plugins.webapps.leaderboard import address_of_place, drawings
 from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, retry_after, see_other
 
 _LINKS: Final = ("model_repo", "code_url", "paper_url")
@@ -37,8 +37,13 @@ async def show(
     """``GET /leaderboard/submissions/<submission_id>``; with links as ``typed``, if they were refused."""
     submission = await backend().submission(submission_id)
     card = await _card(submission)
+    compared = request.args.get("with", "").strip()
+    other = await _other(submission, compared) if compared else None
     return await render(
         "submission.html",
+        drawings=drawings.curves(submission, other),
+        compared=compared[:32],
+        other=other,
         may_link=may("link"),
         submission=submission,
         card=card,
@@ -50,6 +55,15 @@ async def show(
         retry_after=retry_after(refusal),
         address=f"{web().api_base or origin()}/v1/submissions/{submission.submission_id}",
     )
+
+
+async def _other(submission: Submission, submission_id: str) -> Submission | None:
+    """Another submission to the same task; None where there is none of that id."""
+    try:
+        other = await backend().submission(submission_id)
+    except NotFound:
+        return None
+    return other if other.task == submission.task else None
 
 
 async def _card(submission: Submission) -> TaskCard | None:

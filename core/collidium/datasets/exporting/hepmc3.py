@@ -1,0 +1,176 @@
+"""The generator's particles of a dataset as HepMC3 text (Asciiv3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from collidium.errors import UnusableDataset
+
+HEADER: Final = b"HepMC::Version 3.02.06\nHepMC::Asciiv3-START_EVENT_LISTING\n"
+FOOTER: Final = b"HepMC::Asciiv3-END_EVENT_LISTING\n\n"
+
+_MOMENTUM: Final = ("px", "py", "pz", "energy", "mass")
+_POSITION: Final = ("vx", "vy", "vz", "time")
+_COLUMNS: Final = ("particle_id", "parent_id", "pdg_id", "vertex_primary", "primary", *_MOMENTUM, *_POSITION)
+#: Status codes of HepMC3: it leaves the event, it has decayed, it is a beam.
+_FINAL, _DECAYED, _BEAM = 1, 2, 4
+#: Codes from 81 to 100 are for a program's own use.
+_UNKNOWN: Final = 90
+_PROTON: Final = 2212
+_PROTONS: Final = tuple((0.0, 0.0, sign * 6999.99993713, 7000.0, 0.93827209) for sign in (1.0, -1.0))
+#: mm of light in a ns.
+_LIGHT: Final = 299.792458
+#: Of a position in mm: what begins nearer to each other begins together.
+_DIGITS: Final = 3
+#: More decays than one particle has behind it.
+_MAX_GENERATIONS: Final = 1000
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def event_texts(particles: pa.Table) -> Iterator[bytes]:
+    """Yield each event, in GeV and mm, with times as c·t.
+
+    The particles are those that are primary: others were made by the simulation of the detector, or by decays
+    that it may simulate again. The table has no beams: two protons of 7 TeV come into each collision. What
+    has no parent in the table, and begins micrometres or more from the collision's first particle, comes from
+    a particle of PDG id 90, the sum of all that begin there.
+
+    Parameters
+    ----------
+    particles
+        Rows of table ``particles``, one row per event, with canonical column names.
+
+    Raises
+    ------
+    UnusableDataset
+        For a column that is missing or withheld, and for particles that are their own ancestors.
+
+    References
+    ----------
+    A. Buckley et al., The HepMC3 event record library, Comput. Phys. Commun. 260 (2021) 107310.
+    """
+    missing = [name for name in _COLUMNS if name not in particles.column_names]
+    if missing:
+        raise UnusableDataset(f"HepMC3 needs column {', '.join(missing)} of table particles, which has none")
+    for row in range(len(particles)):
+        event_id = particles.column("event_id")[row].as_py()
+        columns = {name: particles.column(name).slice(row, 1) for name in _COLUMNS}
+        if any(column.null_count for column in columns.values()):
+            raise UnusableDataset(f"the particles of event {event_id} are withheld")
+        arrays = {name: np.asarray(pc.list_flatten(column)) for name, column in columns.items()}
+        primary = arrays["primary"].astype(bool)
+        try:
+            yield _event(event_id, {name: array[primary] for name, array in arrays.items()})
+        except IndexError:  # columns of different lengths
+            raise UnusableDataset(
+                f"columns of table particles differ in length in event {event_id}"
+            ) from None
+
+
+def _event(event_id: int, particles: Arrays) -> bytes:
+    parent = _parents(particles)
+    order = np.argsort(_generations(event_id, parent), kind="stable")
+    momenta = np.stack([particles[name] for name in _MOMENTUM], axis=1).astype(np.float64)
+    positions = np.stack([particles[name] for name in _POSITION], axis=1).astype(np.float64)
+    positions[:, 3] *= _LIGHT
+    begins, collision, sums = _beginnings(particles["vertex_primary"], positions, momenta, parent)
+    decayed = np.zeros(len(parent), bool)
+    decayed[parent[parent >= 0]] = True
+    codes, status = particles["pdg_id"].tolist(), np.where(decayed, _DECAYED, _FINAL).tolist()
+    lines = _Lines()
+    numbers = [0] * len(parent)
+    vertices: dict[tuple[str, int], int] = {}
+
+    for place in order.tolist():
+        mother, first, begin = int(parent[place]), int(collision[place]), int(begins[place])
+        if mother >= 0:
+            key = ("decay", mother)
+            if key not in vertices:
+                vertices[key] = lines.vertex(positions[place], [numbers[mother]])
+        else:
+            key = ("collision", first)
+            if key not in vertices:
+                beams = [lines.particle(0, _PROTON, proton, _BEAM) for proton in _PROTONS]
+                vertices[key] = lines.vertex(positions[first], beams)
+            if begin != begins[first]:
+                key, before = ("unknown", begin), vertices[key]
+                if key not in vertices:
+                    unknown = lines.particle(before, _UNKNOWN, sums[begin], _DECAYED)
+                    vertices[key] = lines.vertex(positions[place], [unknown])
+        numbers[place] = lines.particle(vertices[key], codes[place], momenta[place], status[place])
+    return lines.text(event_id)
+
+
+class _Lines:
+    """Lines of an event: particles are numbered from 1, vertices from -1."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._particles = self._vertices = 0
+
+    def particle(self, production: int, code: int, momentum: Sequence[float], status: int) -> int:
+        self._particles += 1
+        numbers = " ".join(f"{number:.8e}" for number in momentum)
+        self._lines.append(f"P {self._particles} {production} {code} {numbers} {status}")
+        return self._particles
+
+    def vertex(self, position: Sequence[float], incoming: Sequence[int]) -> int:
+        self._vertices += 1
+        numbers = " ".join(f"{number:.8e}" for number in position)
+        self._lines.append(f"V {-self._vertices} 0 [{','.join(map(str, incoming))}] @ {numbers}")
+        return -self._vertices
+
+    def text(self, event_id: int) -> bytes:
+        head = f"E {event_id} {self._vertices} {self._particles}\nU GEV MM\n"
+        return (head + "\n".join(self._lines) + "\n").encode()
+
+
+def _parents(particles: Arrays) -> npt.NDArray[np.int64]:
+    """The place of each particle's parent, -1 without."""
+    ids = particles["particle_id"].astype(np.int64)
+    if not len(ids):
+        return np.empty(0, np.int64)
+    order = np.argsort(ids, kind="stable")
+    wanted = particles["parent_id"].astype(np.int64)
+    at = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
+    return np.where((ids[at] == wanted) & (at != np.arange(len(ids))), at, -1)
+
+
+def _generations(event_id: int, parent: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many ancestors each particle has."""
+    number, ancestor = np.zeros(len(parent), np.int64), parent
+    for _ in range(_MAX_GENERATIONS):
+        if not np.any(ancestor >= 0):
+            return number
+        number += ancestor >= 0
+        ancestor = np.where(ancestor >= 0, parent[ancestor], -1)
+    raise UnusableDataset(f"particles of event {event_id} are their own ancestors")
+
+
+def _beginnings(
+    vertex_primary: npt.NDArray[Any],
+    positions: npt.NDArray[np.float64],
+    momenta: npt.NDArray[np.float64],
+    parent: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Of particles without parent: a number of collision and position, the place of their collision's first
+    particle, and by that number the sums of momenta, energies and the masses of these sums.
+    """
+    orphans = np.flatnonzero(parent < 0)
+    begins, collision = np.full(len(parent), -1), np.full(len(parent), -1)
+    keys = np.column_stack([vertex_primary[orphans], np.round(positions[orphans], _DIGITS)])
+    _, begins[orphans] = np.unique(keys, axis=0, return_inverse=True)
+    _, first, number = np.unique(vertex_primary[orphans], return_index=True, return_inverse=True)
+    collision[orphans] = orphans[first][number]
+    sums = np.zeros((int(begins.max(initial=-1)) + 1, momenta.shape[1]))
+    np.add.at(sums, begins[orphans], momenta[orphans])
+    square = sums[:, 3] ** 2 - (sums[:, :3] ** 2).sum(axis=1)
+    sums[:, 4] = np.sqrt(np.maximum(square, 0.0))
+    return begins, collision, sums

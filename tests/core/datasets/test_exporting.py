@@ -1,0 +1,143 @@
+"""Events of a dataset as one HepMC3 or ROOT file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from collidium import datasets
+from collidium.contracts.task import EventRange
+from collidium.datasets.exporting import export
+from collidium.datasets.exporting.hepmc3 import event_texts
+from collidium.datasets.schemas import SCHEMAS
+from collidium.datasets.writing import write_dataset
+from collidium.demo import EVENTS_DIRECTORY
+from collidium.errors import UnusableDataset
+from collidium.testing.server import run_command
+
+#: Two collisions: a Z that decays to muons, whose photon was made in the detector; a pion, and one from afar.
+PARTICLES: list[dict[str, Any]] = [
+    {"particle_id": 1, "pdg_id": 13, "pz": 45.0, "energy": 45.0, "parent_id": 2, "vertex_primary": 1},
+    {"particle_id": 2, "pdg_id": 23, "energy": 91.0, "mass": 91.0, "vz": 1.0, "time": 1.0},
+    {"particle_id": 3, "pdg_id": -13, "pz": -45.0, "energy": 45.0, "parent_id": 2},
+    {"particle_id": 4, "pdg_id": 22, "parent_id": 3, "primary": False},
+    {"particle_id": 5, "pdg_id": 211, "px": 3.0, "energy": 5.0, "vz": -9.0, "vertex_primary": 2},
+    {"particle_id": 6, "pdg_id": -211, "px": 3.0, "energy": 5.0, "vx": 7.0, "vz": -9.0, "vertex_primary": 2},
+]
+EXPECTED = """\
+E 4 4 10
+U GEV MM
+P 1 0 2212
+P 2 0 2212
+V -1 0 [1,2] @ 0 0 1 299.792
+P 3 -1 23 2
+P 4 0 2212
+P 5 0 2212
+V -2 0 [4,5] @ 0 0 -9 0
+P 6 -2 211 1
+P 7 -2 90 2
+V -3 0 [7] @ 7 0 -9 0
+P 8 -3 -211 1
+V -4 0 [3] @ 0 0 0 0
+P 9 -4 13 1
+P 10 -4 -13 1
+"""
+
+
+def particles(*rows: dict[str, Any], event_id: int = 4) -> pa.Table:
+    usual = {"parent_id": -1, "primary": True, "vertex_primary": 1}
+    return pa.table(
+        {
+            field.name: [event_id]
+            if field.name == "event_id"
+            else [[row.get(field.name, usual.get(field.name, 0)) for row in rows]]
+            for field in SCHEMAS["particles"]
+        },
+        SCHEMAS["particles"],
+    )
+
+
+def short(text: str) -> str:
+    """Vertices with rounded positions; particles without momenta, and beams without status."""
+    lines = []
+    for line in text.splitlines():
+        words = line.split()
+        if words[0] == "V":
+            words[5:] = [f"{float(word):g}" for word in words[5:]]
+        if words[0] == "P":
+            words = words[:4] + ([] if words[3] == "2212" else words[-1:])
+        lines.append(" ".join(words))
+    return "\n".join(lines) + "\n"
+
+
+def test_hepmc3_has_the_generators_tree() -> None:
+    (text,) = event_texts(particles(*PARTICLES))
+    assert short(text.decode()) == EXPECTED
+
+
+def test_unknown_parents_carry_what_begins_there() -> None:
+    (text,) = event_texts(particles(*PARTICLES))
+    unknown = next(line for line in text.decode().splitlines() if " 90 " in line).split()
+    assert [float(word) for word in unknown[4:9]] == pytest.approx([3, 0, 0, 5, 4])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"parent_id": [1, 2]}, "length in event 4"),
+        ({"parent_id": [3, 1, 2, 3, -1, -1]}, "ancestors"),
+        ({"pdg_id": None}, "event 4 are withheld"),
+    ],
+)
+def test_hepmc3_rejects_what_is_no_tree(changes: dict[str, Any], message: str) -> None:
+    table = particles(*PARTICLES)
+    for name, values in changes.items():
+        table = table.set_column(
+            table.column_names.index(name), name, pa.array([values], pa.list_(pa.int64()))
+        )
+    with pytest.raises(UnusableDataset, match=message):
+        list(event_texts(table))
+
+
+def test_root_has_all_that_tables_have(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    made = export(EVENTS_DIRECTORY, tmp_path / "events.root", "root", events=EventRange(1, 4))
+    assert (made.events, made.bytes) == (3, (tmp_path / "events.root").stat().st_size)
+    with uproot.open(made.file) as file:
+        trees = {name.partition(";")[0]: tree.arrays() for name, tree in file.items()}
+    stored = datasets.load(EVENTS_DIRECTORY, "ttbar_pu0", events="1:4")
+    assert set(trees) == set(stored)
+    for name, table in stored.items():
+        for column in table.column_names:
+            if column != "hit_ids":
+                assert trees[name][column].tolist() == table.column(column).to_pylist(), (name, column)
+    for event, lists in zip(trees["tracks"], stored["tracks"].column("hit_ids").to_pylist(), strict=True):
+        assert event.hit_ids.tolist() == [hit for track in lists for hit in track]
+        assert event.hit_ids_lengths.tolist() == [len(track) for track in lists]
+
+
+def test_a_failure_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+    looping = particles({"particle_id": 1, "parent_id": 2}, {"particle_id": 2, "parent_id": 1}, event_id=5)
+    both = pa.concat_tables([particles(*PARTICLES), looping])
+    write_dataset(tmp_path, "zee_pu0", [{"particles": both}], events_per_shard=9)
+    file = tmp_path / "events.hepmc"
+    file.write_text("before")
+    with pytest.raises(UnusableDataset, match="event 5"):
+        export(tmp_path, file, "hepmc3")
+    assert file.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "events.hepmc"]
+    assert export(tmp_path, file, "hepmc3", events=EventRange(4, 5)).events == 1
+    assert file.read_bytes().endswith(b"HepMC::Asciiv3-END_EVENT_LISTING\n\n")
+
+
+def test_export_command(tmp_path: Path, isolated_environment: dict[str, str]) -> None:
+    write_dataset(tmp_path, "zee_pu0", [{"particles": particles(*PARTICLES)}], events_per_shard=9)
+    command = ("datasets", "export", str(tmp_path), "-o", str(tmp_path / "events.hepmc"), "--json")
+    done = run_command((*command, "--format", "hepmc3"), isolated_environment, tmp_path)
+    assert json.loads(done.stdout)["events"] == 1, done.stderr
+    refused = run_command(command, isolated_environment, tmp_path)
+    assert (refused.returncode, "--events" in refused.stderr) == (2, True)
