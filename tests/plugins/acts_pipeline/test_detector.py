@@ -13,6 +13,8 @@ import pytest
 pytest.importorskip("acts")
 pytest.importorskip("pythia8mc")
 
+from perf import muon_gun
+
 from collidium.datasets.schemas import EXTENDED, SCHEMAS
 from collidium_plugins.acts_pipeline import events as codec
 from collidium_plugins.acts_pipeline import tables
@@ -270,15 +272,13 @@ def test_tracks_measure_the_particles(ttbar: Run) -> None:
     assert np.mean(np.concatenate(sign)) > 0.99
 
 
-def test_muons_keep_the_resolution_that_silicon_gives(ttbar: Run) -> None:
-    event = gun(13, 10.0)
-    found = ttbar.again(event)
-    at = owner(found)
-    residual = found.tracks.qop * momentum(event.particles)[at] / event.particles.charge[at] - 1.0
-    assert len(np.unique(at)) / len(event.particles) > 0.97
-    assert 0.005 < np.quantile(np.abs(residual), 0.68) < 0.02
-    lost = event.particles.energy - ttbar.simulation.simulate(event, SEED).ends.energy
-    assert 0.003 < np.median(lost) < 0.05  # GeV: silicon and carbon of a fifth of a radiation length or more
+def test_muons_are_found_and_measured_as_silicon_lets_them(detector: Detector) -> None:
+    """Resolutions of pT are 1.3% in 2 T, and pulls wide where the fit assumes other material or variances."""
+    found = muon_gun.run(detector, 400, (1.0, 10.0))
+    assert found.found.mean() > 0.985
+    assert 0.006 < muon_gun.width(found.pt_error[np.abs(found.eta) < 2.5]) < 0.009
+    pulls = [muon_gun.width(pull) for pull in found.pulls]
+    assert pulls == pytest.approx([1.0] * 5, abs=0.15)
 
 
 def test_material_turns_photons_into_pairs(ttbar: Run) -> None:
