@@ -121,7 +121,7 @@ class Simulate(ChunkPhase):
         from collidium_plugins.acts_pipeline.detector import geometry
         from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
-        return Simulation(geometry.build())
+        return Simulation(geometry.build(field=FIELD_TESLA * self.order.variation.field))
 
 
 #: The folder of each table; that of the calorimeters is made before.
@@ -144,7 +144,7 @@ class Reconstruct(ChunkPhase):
             for event in from_table(simulated, SimulatedEvent)
         ]
         cells = [cells_of_particles(deposits, row, len(event.particles)) for row, event in enumerate(made)]
-        particles = tables.particles(made, cells, FIELD_TESLA)
+        particles = tables.particles(made, cells, FIELD_TESLA * self.order.variation.field)
         return [particles, tables.tracker_hits(made), tables.tracks(made), jets(deposits, particles)]
 
     @cached_property
@@ -152,7 +152,7 @@ class Reconstruct(ChunkPhase):
         from collidium_plugins.acts_pipeline.detector import geometry
         from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
 
-        return Reconstruction(geometry.build())
+        return Reconstruction(geometry.build(), self.order.variation)
 
 
 #: The folder that each hosted table comes from.

@@ -101,6 +101,12 @@ def identifier(
     return value
 
 
+def parts(identifiers: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], ...]:
+    """Volume, layer and surface ids of modules, from their geometry ids of ACTS."""
+    layout_ = ((_VOLUME_BITS, 8), (_LAYER_BITS, 12), (_SURFACE_BITS, 20))
+    return tuple((identifiers >> shift) & np.uint64(2**bits - 1) for shift, bits in layout_)
+
+
 def _shift(**part: int) -> np.uint64:
     """By how many bits ACTS shifts a part of a geometry id."""
     return np.uint64(acts.GeometryIdentifier(**part).value.bit_length() - 1)

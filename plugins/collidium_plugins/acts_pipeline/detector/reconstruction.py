@@ -12,6 +12,7 @@ import acts.fatras
 import numpy as np
 import numpy.typing as npt
 
+from collidium.order import NOMINAL, Variation
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
@@ -19,7 +20,9 @@ from collidium_plugins.acts_pipeline.detector.digitisation import digitisation
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
 from collidium_plugins.acts_pipeline.detector.truth import majority
+from collidium_plugins.acts_pipeline.detector.variation import Varied
 from collidium_plugins.acts_pipeline.events import (
+    Doubles,
     ReconstructedEvent,
     SimulatedEvent,
     SimulatedHits,
@@ -34,8 +37,8 @@ DETECTORS: Final[Mapping[int, int]] = {16: 0, 17: 1, 18: 2, 23: 3, 24: 4, 25: 5,
 class Reconstruction:
     """Digitises and reconstructs simulated events."""
 
-    def __init__(self, detector: Detector) -> None:
-        self._detector = detector
+    def __init__(self, detector: Detector, variation: Variation = NOMINAL) -> None:
+        self._detector, self._varied = detector, Varied(detector, variation)
         self._algorithms = Algorithms(
             [
                 digitisation(
@@ -68,21 +71,21 @@ class Reconstruction:
     def reconstruct(self, event: SimulatedEvent, seed: int) -> ReconstructedEvent:
         """Digitise and reconstruct. Depends on event, seed and event id; raises StageFailed."""
         random = seeds.for_acts("digitisation", seed, event.event_id)
-        result = self._algorithms.run(event.event_id, random, hits=self._container(event.crossings))
+        crossings, seen = self._varied.crossings(event.crossings, seed, event.event_id)
+        result = self._algorithms.run(event.event_id, random, hits=self._container(crossings, seen))
         measured = columns(result["hit_table"])
         kept = np.isfinite(measured["x"])
-        hits = _hits(event.crossings, measured, kept)
+        hits = _hits(crossings, measured, kept)
         tracks = _tracks(columns(result["track_table"]), kept, hits.particle_id)
         return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, tracks)
 
-    def _container(self, crossings: SimulatedHits) -> Any:
+    def _container(self, crossings: SimulatedHits, seen: Doubles) -> Any:
         """The hits as an ACTS container, in their order; smearing does not use particle or direction."""
         modules = geometry.identifier(crossings.volume_id, crossings.layer_id, crossings.surface_id)
         ids, hit, vector = self._detector.ids, acts.examples.SimHit, acts.Vector4
         no_particle, no_momentum = acts.fatras.Barcode(), acts.Vector4(0.0, 0.0, 1.0, 1.0)
         container = acts.examples.SimHitContainer()
-        places = (crossings.x, crossings.y, crossings.z)
-        for module, x, y, z in zip(modules.tolist(), *(axis.tolist() for axis in places), strict=True):
+        for module, (x, y, z) in zip(modules.tolist(), seen.tolist(), strict=True):
             container.insert(hit(ids[module], no_particle, vector(x, y, z, 0.0), no_momentum, no_momentum))
         return container
 
