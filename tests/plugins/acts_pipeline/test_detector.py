@@ -225,11 +225,19 @@ def test_secondaries_have_parents_and_begin_in_the_detector(ttbar: Run) -> None:
         made += len(new)
         assert (parents >= 0).all()
         assert not event.particles.primary[new].any()
+        electromagnetic = np.isin(np.abs(event.particles.pdg_id[parents]), (11, 22))
+        # What hadrons make begins where they end.
+        hadronic, of = new[~electromagnetic], parents[~electromagnetic]
+        assert (np.abs(event.particles.pdg_id[of]) > 100).all()
+        assert (event.ends.fate[of] == ENDED).all()
+        for start, end in zip(("vx", "vy", "vz", "time"), ("x", "y", "z", "time"), strict=True):
+            begun = getattr(event.particles, start)[hadronic]
+            assert begun == pytest.approx(getattr(event.ends, end)[of], abs=0.01)
+        new, parents = new[electromagnetic], parents[electromagnetic]
         assert set(event.particles.pdg_id[new].tolist()) <= {11, -11, 22}
         kinds = np.where(event.particles.pdg_id[new] == 22, 11, 22)
         assert (np.abs(event.particles.pdg_id[parents]) == kinds).all()
         assert (event.particles.energy[new] < event.particles.energy[parents]).all()
-        assert (np.hypot(event.particles.vx[new], event.particles.vy[new]) > 23.0).all()
         # A photon ends where its pair begins.
         pairs = np.abs(event.particles.pdg_id[new]) == 11
         assert (event.ends.fate[parents[pairs]] == ENDED).all()
