@@ -118,10 +118,10 @@ class Simulate(ChunkPhase):
     @cached_property
     def _simulation(self) -> Simulation:
         # ACTS is loaded by the processes that use it only.
-        from collidium_plugins.acts_pipeline.detector import geometry
+        from collidium_plugins.acts_pipeline.detector import variation
         from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
-        return Simulation(geometry.build(field=FIELD_TESLA * self.order.variation.field))
+        return Simulation(variation.simulated(self.order.variation))
 
 
 #: The folder of each table; that of the calorimeters is made before.
