@@ -29,7 +29,7 @@ VARIATIONS: Final = ("field", "material", "inefficiency", "noise", "misalign", "
 
 _ARGUMENTS: Final = (
     *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}", "--seed", "{seed}"),
-    *("--vary", "{vary}"),
+    *("--vary", "{vary}", "--lhe", "{lhe}"),
     *("--first-event", "{first_event}", "--processes", "{processes}", "--work", "{work}"),
 )
 
@@ -70,6 +70,7 @@ PIPELINE: Final = Pipeline(
     refused=REFUSED,
     max_pileup=1_000,  # vertices are numbered in 16 bits, and memory has an end
     variations=VARIATIONS,
+    takes_lhe=True,
     native=("acts", "fastjet", "pythia8mc"),
     extra="sim",
     containerfile=str(Path(__file__).parent),

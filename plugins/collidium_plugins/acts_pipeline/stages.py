@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collidium.contracts.pipeline import TABLES
+from collidium.contracts.pipeline import LES_HOUCHES, TABLES
 from collidium.datasets.schemas import SCHEMAS, events_per_shard
 from collidium.datasets.writing import ShardWriter
 from collidium_plugins.acts_pipeline import calorimeter, files, seeds, tables
@@ -88,7 +88,8 @@ class Generate(ChunkPhase):
     def _generator(self) -> Generator:
         order = self.order
         pool = Pool(sorted(order.folder(_POOL).glob("*.arrow"))) if order.pileup else None
-        return Generator(order.channel, order.pileup, order.seed, pool)
+        lhe = order.work / LES_HOUCHES if order.lhe else None
+        return Generator(order.channel, order.pileup, order.seed, pool, lhe)
 
 
 #: Crossings of the tracker's modules, and the hosted table of the calorimeters.
