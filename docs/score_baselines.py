@@ -46,7 +46,9 @@ SCORES: Final = Path(__file__).parent / "tasks" / "baseline_scores.json"
 SEED: Final = 61803
 TTBAR: Final = "ttbar"
 SIGNALS: Final = ("higgs_portal", "susy_gmsb", "hidden_valley", "zprime")
-CHANNELS: Final = (TTBAR, "zmumu", "zee", *SIGNALS)
+CHANNELS: Final = (TTBAR, "zmumu", "zee", "jets", *SIGNALS)
+#: Signals in the mix; far more than in one of release size, whose 1% would be ten events here.
+SIGNAL_PERCENT: Final = 20
 #: Events of ttbar that are made, and of each channel of the anomaly mix; those that tracking is scored on, as
 #: the helix takes ten seconds for each; those that are loaded.
 TTBAR_EVENTS, CHANNEL_EVENTS, TRACKING_EVENTS, SLICE = 2000, 200, 10, 1000
@@ -82,7 +84,11 @@ class Events:
         if not directory.is_dir():
             with tempfile.TemporaryDirectory(dir=self.work) as scratch:
                 shares = [self._first(source, Path(scratch) / source.name) for source in channels]
-                _collidium("datasets", "mix", *map(str, shares), "--config", MIX, "--output", str(directory))
+                signals = [option for signal in SIGNALS for option in ("--signal", signal)]
+                _collidium(
+                    *("datasets", "mix", *map(str, shares), "--config", MIX, "--output", str(directory)),
+                    *(*signals, "--signal-percent", str(SIGNAL_PERCENT)),
+                )
         return Sample(directory, MIX, EventRange(0, len(Dataset(directory, MIX).table("channels").event_ids)))
 
     def _channel(self, channel: str, events: int) -> Path:

@@ -68,6 +68,7 @@ def truth_tables(
         "particle_id": np.tile(np.arange(1, PARTICLES + 1, dtype=np.uint64) << np.uint64(44), events),
         "hits": owned.astype(np.uint32),
         "high_pt": rng.random(len(owned)) < 0.05,
+        "accepted": rng.random(len(owned)) < 0.04,
     }
     return {"hits": pa.table(hits), "particles": pa.table(particles)}
 

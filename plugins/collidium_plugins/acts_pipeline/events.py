@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ class Particles:
 
     Generated particles come first and have ``particle_id`` 1, 2, …, N in their order; what the detector
     simulation makes follows with N + 1, … and ``primary`` false. A generated particle that is a
-    parent has decayed in the generator.
+    parent of a generated one has decayed in the generator.
     """
 
     particle_id: npt.NDArray[np.uint64]
@@ -91,6 +91,21 @@ class Ends:
     pz: Floats
     energy: Floats
 
+    @classmethod
+    def none(cls, number: int) -> Self:
+        """Of particles that were not simulated."""
+        zero = np.zeros(number, np.float32)
+        return cls(np.full(number, NOT_SIMULATED, np.uint8), *[zero] * 8)
+
+    def followed_by(self, later: Ends) -> Ends:
+        """These, as far as particles were simulated, and otherwise the later ones, of as many or more."""
+        mine = np.flatnonzero(self.fate != NOT_SIMULATED)
+        columns = {}
+        for column in fields(self):
+            columns[column.name] = getattr(later, column.name).copy()
+            columns[column.name][mine] = getattr(self, column.name)[mine]
+        return Ends(**columns)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedHits:
@@ -109,6 +124,17 @@ class SimulatedHits:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    def chosen(self, which: npt.NDArray[Any]) -> SimulatedHits:
+        """Those of a mask or of indices."""
+        return SimulatedHits(**{column.name: getattr(self, column.name)[which] for column in fields(self)})
+
+    @classmethod
+    def join(cls, parts: Sequence[SimulatedHits]) -> SimulatedHits:
+        """All of them, sorted."""
+        names = [column.name for column in fields(cls)]
+        whole = cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+        return whole.chosen(np.lexsort((whole.surface_id, whole.layer_id, whole.volume_id)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,8 +21,8 @@ class Event:
     """Predictions and truth of one event.
 
     ``hit_id`` and ``track_id`` have one entry per submitted row; ``true_hit_id``, ``particle`` (0: noise)
-    and ``weight`` (None: every hit that is not noise weighs 1) one per hit of the event; ``particle_hits``
-    and ``high_pt`` one per particle, at place ``particle - 1``.
+    and ``weight`` (None: every hit that is not noise weighs 1) one per hit of the event; ``particle_hits``,
+    ``high_pt`` and ``accepted`` one per particle, at place ``particle - 1``.
     """
 
     event_id: int
@@ -33,6 +33,7 @@ class Event:
     weight: npt.NDArray[np.float64] | None
     particle_hits: npt.NDArray[np.uint32]
     high_pt: npt.NDArray[np.bool_]
+    accepted: npt.NDArray[np.bool_]
 
     @property
     def same_hits(self) -> bool:
@@ -77,6 +78,7 @@ def events_of(block: Block) -> Iterator[Event]:
             weight=hits["weight"].slice(*hit) if "weight" in hits else None,
             particle_hits=particles["hits"].slice(*particle),
             high_pt=particles["high_pt"].slice(*particle),
+            accepted=particles["accepted"].slice(*particle),
         )
 
 

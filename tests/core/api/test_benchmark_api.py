@@ -14,6 +14,7 @@ import pytest
 from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
+from collidium_tasks.tracking import TrackingTask
 
 from .conftest import name_of, parquet
 
@@ -86,7 +87,7 @@ def test_the_card_shows_the_truths_events_and_floors(alice: httpx.Client) -> Non
     assert card["accepts_submissions"] is True
     assert 0 < card["largest_file_bytes"] < 256 * 1024**2
     metrics = {metric["name"]: metric for metric in card["metrics"]}
-    assert list(metrics) == ["trackml_weighted_efficiency", "fake_rate", "duplicate_rate", "physics_eff_pt1"]
+    assert list(metrics) == [metric.name for metric in TrackingTask.card.metrics]
     assert 0 < metrics["trackml_weighted_efficiency"]["floor"] < 1
     assert metrics["fake_rate"]["reward"] == 0
 

@@ -87,6 +87,7 @@ def test_scattered_ids_in_a_small_event_take_little_memory() -> None:
                 "particle_id": np.ones(1, np.uint64),
                 "hits": np.array([4], np.uint32),
                 "high_pt": np.array([True]),
+                "accepted": np.array([False]),
             }
         ),
     }

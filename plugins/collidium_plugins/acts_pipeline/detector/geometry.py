@@ -48,6 +48,10 @@ class Detector:
     ids: Mapping[int, Any]
     #: Of the simulated space, mm: there particles leave it.
     radius: float
+    #: The field, along z.
+    field_tesla: float
+    #: The material, as of :func:`material.slabs`.
+    slabs: Mapping[str, material.Slab | material.Bins]
 
 
 def build(
@@ -62,13 +66,14 @@ def build(
     slabs : mapping of str to slab, optional
         The material; by default that of :func:`material.slabs`.
     """
+    slabs = material.slabs() if slabs is None else slabs
     blueprint = _blueprint()
     context = acts.GeometryContext.dangerouslyDefaultConstruct()
     geometry = blueprint.construct(acts.BlueprintOptions(), context, level=LOG_LEVEL)
     surfaces: list[Any] = []
     geometry.visitSurfaces(surfaces.append)
     surfaces.sort(key=lambda surface: surface.geometryId.value)
-    _give_material(geometry, surfaces, material.slabs() if slabs is None else slabs)
+    _give_material(geometry, surfaces, slabs)
     origin, any_direction = acts.Vector3(0, 0, 0), acts.Vector3(0, 0, 1)
     _, radius, *_ = geometry.highestTrackingVolume.volumeBounds.values()
     return Detector(
@@ -80,6 +85,8 @@ def build(
         planes=_copies(surfaces, context),
         ids={surface.geometryId.value: surface.geometryId for surface in surfaces},
         radius=radius - _MARGIN,
+        field_tesla=field,
+        slabs=slabs,
     )
 
 
