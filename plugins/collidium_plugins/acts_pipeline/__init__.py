@@ -28,11 +28,11 @@ ACTS: Final = "48.1.0"
 IMAGE: Final = f"collidium-acts:{VERSION}"
 
 #: What the stages apply, of ``collidium.order.VARIATIONS``.
-VARIATIONS: Final = ("field", "inefficiency", "noise", "misalign", "smear")
+VARIATIONS: Final = ("field", "material", "inefficiency", "noise", "misalign", "smear")
 
 _ARGUMENTS: Final = (
     *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}", "--seed", "{seed}"),
-    *("--vary", "{vary}"),
+    *("--vary", "{vary}", "--lhe", "{lhe}"),
     *("--first-event", "{first_event}", "--processes", "{processes}", "--work", "{work}"),
 )
 
@@ -73,6 +73,7 @@ PIPELINE: Final = Pipeline(
     refused=REFUSED,
     max_pileup=1_000,  # vertices are numbered in 16 bits, and memory has an end
     variations=VARIATIONS,
+    takes_lhe=True,
     native=("acts", "fastjet", "pythia8mc"),
     extra="sim",
     containerfile=str(Path(__file__).parent),
