@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collidium.contracts.pipeline import TABLES
-from collidium.datasets.schemas import SCHEMAS, events_per_shard
+from collidium.contracts.pipeline import LES_HOUCHES, TABLES
+from collidium.datasets.schemas import EXTENDED, events_per_shard
 from collidium.datasets.writing import ShardWriter
 from collidium_plugins.acts_pipeline import calorimeter, files, seeds, tables
 from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles
@@ -88,7 +88,8 @@ class Generate(ChunkPhase):
     def _generator(self) -> Generator:
         order = self.order
         pool = Pool(sorted(order.folder(_POOL).glob("*.arrow"))) if order.pileup else None
-        return Generator(order.channel, order.pileup, order.seed, pool)
+        lhe = order.work / LES_HOUCHES if order.lhe else None
+        return Generator(order.channel, order.pileup, order.seed, pool, lhe)
 
 
 #: Crossings of the tracker's modules, and the hosted table of the calorimeters.
@@ -118,15 +119,15 @@ class Simulate(ChunkPhase):
     @cached_property
     def _simulation(self) -> Simulation:
         # ACTS is loaded by the processes that use it only.
-        from collidium_plugins.acts_pipeline.detector import geometry
+        from collidium_plugins.acts_pipeline.detector import variation
         from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
-        return Simulation(geometry.build(field=FIELD_TESLA * self.order.variation.field))
+        return Simulation(variation.simulated(self.order.variation))
 
 
 #: The folder of each table; that of the calorimeters is made before.
 RECONSTRUCTED: Final = {
-    name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "tracks", "jets")
+    name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "measurements", "tracks", "jets")
 }
 
 
@@ -145,7 +146,13 @@ class Reconstruct(ChunkPhase):
         ]
         cells = [cells_of_particles(deposits, row, len(event.particles)) for row, event in enumerate(made)]
         particles = tables.particles(made, cells, FIELD_TESLA * self.order.variation.field)
-        return [particles, tables.tracker_hits(made), tables.tracks(made), jets(deposits, particles)]
+        return [
+            particles,
+            tables.tracker_hits(made),
+            tables.measurements(made),
+            tables.tracks(made),
+            jets(deposits, particles),
+        ]
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
@@ -166,7 +173,7 @@ class Write(Phase):
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._tables = list(SCHEMAS)
+        self._tables = list(EXTENDED)
         for source in SOURCES.values():
             order.require(source)
         order.folder("written")  # records the order of the tables, whose own folder holds nothing else
@@ -183,7 +190,7 @@ class Write(Phase):
         table = self._tables[task]
         per_shard = events_per_shard(self._order.pileup)
         folder = self._order.work / TABLES
-        with ShardWriter(folder, table, SCHEMAS[table], events_per_shard=per_shard) as writer:
+        with ShardWriter(folder, table, EXTENDED[table], events_per_shard=per_shard) as writer:
             for events in self._chunks(table):
                 writer.write(events)
 

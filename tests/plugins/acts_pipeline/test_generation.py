@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("pythia8mc")
 
+from tests.core.pipelines.les_houches import muon_pairs
+
 from collidium.settings import Settings
 from collidium_plugins.acts_pipeline import PIPELINE
 from collidium_plugins.acts_pipeline.events import Particles
-from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED, SINGLE_MUON, Channel
+from collidium_plugins.acts_pipeline.generation.channels import (
+    CHANNELS,
+    GUNS,
+    MUON_GUN,
+    REFUSED,
+    SINGLE_MUON,
+    Channel,
+)
 from collidium_plugins.acts_pipeline.generation.events import Generator
 from collidium_plugins.acts_pipeline.generation.pythia import GenerationFailed, Pythia
 from collidium_plugins.acts_pipeline.generation.record import heavy_flavour
@@ -45,12 +55,12 @@ def particles_of(channel: str, event_id: int = 0, seed: int = 42) -> Particles:
 
 def test_every_channel_is_generated_or_rejected_with_a_reason() -> None:
     known = set(Settings().channels)
-    assert known == set(CHANNELS) | set(REFUSED)
+    assert known | {MUON_GUN} == set(CHANNELS) | set(REFUSED)
     assert set(PIPELINE.channels or ()) == set(CHANNELS)
     assert "gg → HH" in PIPELINE.refused["dihiggs"]
 
 
-@pytest.mark.parametrize("channel", [name for name in CHANNELS if name != SINGLE_MUON])
+@pytest.mark.parametrize("channel", [name for name in CHANNELS if name not in GUNS])
 def test_a_channel_has_what_it_promises(channel: str) -> None:
     events = [particles_of(channel, event_id) for event_id in range(3)]
     for particles in events:
@@ -126,7 +136,7 @@ def test_dark_mesons_and_the_z_prime_are_those_of_production() -> None:
         assert set(np.abs(event.pdg_id[event.parent_id == boson]).tolist()) <= {11, 13, 22}
 
 
-@pytest.mark.parametrize("channel", [name for name in CHANNELS if name != SINGLE_MUON])
+@pytest.mark.parametrize("channel", [name for name in CHANNELS if name not in GUNS])
 def test_a_cross_section_is_pythias(channel: str) -> None:
     made = CHANNELS[channel]
     hard = replace(made, settings=(*made.settings, "PartonLevel:all = off", "HadronLevel:all = off"))
@@ -166,6 +176,13 @@ def test_the_gun_shoots_one_muon() -> None:
     assert all(shot.charge[0] * shot.pdg_id[0] < 0 for shot in shots)
 
 
+def test_the_muon_gun_shoots_two() -> None:
+    shots = [particles_of(MUON_GUN, event_id) for event_id in range(100)]
+    pt = np.concatenate([np.hypot(shot.px, shot.py) for shot in shots])
+    assert len(pt) == 200
+    assert 1 <= pt.min() < 2 < 9 < pt.max() <= 10
+
+
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_nothing_leaks_from_one_event_into_another(channel: str) -> None:
     """Seeded anew, Pythia makes the same event whatever it made before: bit for bit."""
@@ -193,6 +210,25 @@ def test_events_of_other_seeds_and_ids_differ() -> None:
 )
 def test_flavour_of_hadrons(pdg: int, flavour: int) -> None:
     assert heavy_flavour(pdg) == flavour
+
+
+def test_hard_processes_of_a_file_are_taken_by_event_id(tmp_path: Path) -> None:
+    """In any order, and again; the shower moves muons of 50 + k GeV a little."""
+    file = tmp_path / "with blanks" / "input.lhe"
+    file.parent.mkdir()
+    file.write_text(muon_pairs(8))
+    reader, other = (Generator("dihiggs", 0, 42, None, file) for _ in range(2))
+    made = {event_id: reader.generate(event_id).particles for event_id in (0, 1, 5, 7, 2)}
+    for event_id, particles in made.items():
+        muons = np.flatnonzero(np.abs(particles.pdg_id) == 13)[:2]
+        squared = [particles_sum(particles, muons, name) ** 2 for name in ("energy", "px", "py", "pz")]
+        mass = np.sqrt(squared[0] - sum(squared[1:]))
+        assert mass == pytest.approx(100 + 2 * event_id, rel=0.2)
+        assert other.generate(event_id).particles.px.tobytes() == particles.px.tobytes()
+
+
+def particles_sum(particles: Particles, chosen: np.ndarray, name: str) -> float:
+    return float(getattr(particles, name)[chosen].sum(dtype=float))
 
 
 def test_settings_that_pythia_does_not_know_are_refused() -> None:

@@ -20,8 +20,11 @@ ENERGY: Final = 14_000.0
 TRACKER_RADIUS: Final = 1_100.0
 TRACKER_LENGTH: Final = 3_100.0
 
-#: Channel that is shot from a gun, without Pythia.
+#: Channels that are shot from a gun, without Pythia.
 SINGLE_MUON: Final = "single_muon"
+MUON_GUN: Final = "muon_gun"
+#: Muons in an event of theirs, and the maximum pT, GeV.
+GUNS: Final = MappingProxyType({SINGLE_MUON: (1, 100.0), MUON_GUN: (2, 10.0)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Channel:
     settings: tuple[str, ...] = ()
     #: SUSY Les Houches file with the spectrum and the decays.
     spectrum: Path | None = None
+    #: Les Houches file with the hard processes, one for each event.
+    events: Path | None = None
     #: Photons of the hard process must have these: minimum pT in GeV and maximum |η|.
     photons: tuple[float, float] | None = None
     #: Cross section in pb, at leading order, by Pythia with these settings.
@@ -170,14 +175,23 @@ CHANNELS: Final[Mapping[str, Channel]] = MappingProxyType(
         SINGLE_MUON: Channel(
             "one muon of either charge from a particle gun: pT even from 1 to 100 GeV, η even from -3 to 3"
         ),
+        MUON_GUN: Channel(
+            "two such muons of 1 to 10 GeV, as the Open Data Detector's continuous integration shoots"
+        ),
     }
 )
+
+
+def les_houches(events: Path) -> Channel:
+    """Return the channel of a Les Houches file, which Pythia showers, hadronises and decays."""
+    return Channel("hard processes of a Les Houches file", ("Beams:frameType = 4",), events=events)
+
 
 #: Channels that this pipeline lacks, with the reason.
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "dihiggs": "Pythia has no process gg → HH: the loops of top quarks behind it need another matrix "
-        "element generator. Use the pipeline odd for it.",
+        "element generator. Give its events with --lhe.",
     }
 )
 
