@@ -12,9 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.pipeline import LES_HOUCHES, TABLES
+from collidium.contracts.task import NOTE
 from collidium.datasets.schemas import SCHEMAS, events_per_shard
 from collidium.datasets.writing import ShardWriter
-from collidium_plugins.acts_pipeline import calorimeter, files, seeds, tables
+from collidium_plugins.acts_pipeline import VERSION, calorimeter, files, seeds, tables
 from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles
 from collidium_plugins.acts_pipeline.calorimeter.cells import to_table as calo_hits
 from collidium_plugins.acts_pipeline.detector.layout import FIELD_TESLA
@@ -184,7 +185,9 @@ class Write(Phase):
         table = self._tables[task]
         per_shard = events_per_shard(self._order.pileup)
         folder = self._order.work / TABLES
-        with ShardWriter(folder, table, SCHEMAS[table], events_per_shard=per_shard) as writer:
+        notes = {f"{NOTE}pipeline": VERSION, f"{NOTE}vary": str(self._order.variation) or "none"}
+        schema = SCHEMAS[table].with_metadata(notes)
+        with ShardWriter(folder, table, schema, events_per_shard=per_shard) as writer:
             for events in self._chunks(table):
                 writer.write(events)
 
