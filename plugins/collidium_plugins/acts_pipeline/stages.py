@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from collidium.contracts.pipeline import LES_HOUCHES, TABLES
 from collidium.contracts.task import NOTE
-from collidium.datasets.schemas import SCHEMAS, events_per_shard
+from collidium.datasets.schemas import EXTENDED, events_per_shard
 from collidium.datasets.writing import ShardWriter
 from collidium_plugins.acts_pipeline import VERSION, calorimeter, files, seeds, tables
 from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles
@@ -128,7 +128,7 @@ class Simulate(ChunkPhase):
 
 #: The folder of each table; that of the calorimeters is made before.
 RECONSTRUCTED: Final = {
-    name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "tracks", "jets")
+    name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "measurements", "tracks", "jets")
 }
 
 
@@ -147,7 +147,13 @@ class Reconstruct(ChunkPhase):
         ]
         cells = [cells_of_particles(deposits, row, len(event.particles)) for row, event in enumerate(made)]
         particles = tables.particles(made, cells, FIELD_TESLA * self.order.variation.field)
-        return [particles, tables.tracker_hits(made), tables.tracks(made), jets(deposits, particles)]
+        return [
+            particles,
+            tables.tracker_hits(made),
+            tables.measurements(made),
+            tables.tracks(made),
+            jets(deposits, particles),
+        ]
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
@@ -168,7 +174,7 @@ class Write(Phase):
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._tables = list(SCHEMAS)
+        self._tables = list(EXTENDED)
         for source in SOURCES.values():
             order.require(source)
         order.folder("written")  # records the order of the tables, whose own folder holds nothing else
@@ -186,7 +192,7 @@ class Write(Phase):
         per_shard = events_per_shard(self._order.pileup)
         folder = self._order.work / TABLES
         notes = {f"{NOTE}pipeline": VERSION, f"{NOTE}vary": str(self._order.variation) or "none"}
-        schema = SCHEMAS[table].with_metadata(notes)
+        schema = EXTENDED[table].with_metadata(notes)
         with ShardWriter(folder, table, schema, events_per_shard=per_shard) as writer:
             for events in self._chunks(table):
                 writer.write(events)

@@ -56,6 +56,7 @@ def test_the_loop(alone: httpx.Client, oracle: pa.Table) -> None:
         "fake_rate": 0.0,
         "duplicate_rate": 0.0,
         "physics_eff_pt1": 1.0,
+        "double_majority_eff_pt1": 1.0,
     }
     assert receipt["uncertainties"] == dict.fromkeys(receipt["scores"], 0.0)
     assert receipt["credits_earned"] == 100

@@ -19,7 +19,7 @@ pytest.importorskip("fastjet")
 pytest.importorskip("pythia8mc")
 
 MUONS = ("simulate", "--channel", "single_muon", "--pileup", "0", "--runtime", "none", "--json")
-TABLES = ("calo_hits", "jets", "particles", "tracker_hits", "tracks")
+TABLES = ("calo_hits", "jets", "measurements", "particles", "tracker_hits", "tracks")
 
 
 def test_an_event_is_the_same_alone_and_among_others(

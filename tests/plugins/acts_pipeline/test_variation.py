@@ -35,7 +35,8 @@ def hits(detector: Detector) -> SimulatedHits:
     volume, layer, surface = geometry.parts(detector.modules)
     x, y, z = detector.centres.T
     time, owner = np.zeros(len(x), np.float32), np.ones(len(x), np.uint64)
-    return SimulatedHits(x, y, z, time, owner, volume, layer, surface)
+    dx, dy, dz = detector.normals.T.astype(np.float32)
+    return SimulatedHits(x, y, z, dx, dy, dz, time, owner, volume, layer, surface)
 
 
 def test_the_pipeline_varies_what_can_be_varied() -> None:

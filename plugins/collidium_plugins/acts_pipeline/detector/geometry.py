@@ -42,6 +42,8 @@ class Detector:
     modules: npt.NDArray[np.uint64]
     centres: npt.NDArray[np.float64]
     normals: npt.NDArray[np.float64]
+    #: Directions of their first local axis.
+    axes: npt.NDArray[np.float64]
     #: Of each module a plane that is no part of the geometry; see :func:`_copies`.
     planes: Mapping[Any, Any]
     #: ACTS's own objects, by the value of the id.
@@ -82,6 +84,7 @@ def build(
         modules=np.array([surface.geometryId.value for surface in surfaces], np.uint64),
         centres=np.array([_numbers(surface.center(context)) for surface in surfaces]),
         normals=np.array([_numbers(surface.normal(context, origin, any_direction)) for surface in surfaces]),
+        axes=np.array([_first_axis(surface, context) for surface in surfaces]),
         planes=_copies(surfaces, context),
         ids={surface.geometryId.value: surface.geometryId for surface in surfaces},
         radius=radius - _MARGIN,
@@ -238,6 +241,12 @@ def _give_material(geometry: Any, surfaces: list[Any], slabs: Mapping[str, Any])
     }
     everything.keyedSurfaces = {name: one for name, one in keyed.items() if not name.isdigit()}
     everything.apply(geometry)
+
+
+def _first_axis(surface: Any, context: Any) -> tuple[float, float, float]:
+    centre = surface.center(context)
+    beside = surface.localToGlobal(context, acts.Vector2(1.0, 0.0), centre)
+    return beside[0] - centre[0], beside[1] - centre[1], beside[2] - centre[2]
 
 
 def _numbers(vector: Any) -> tuple[float, float, float]:

@@ -64,6 +64,7 @@ class Simulation:
             inputs={"generated": acts.examples.SimParticleContainer},
             outputs={
                 "particles": acts.examples.SimParticleContainer,
+                "hits": acts.examples.SimHitContainer,
                 "hit_table": acts.arrow.ArrowTable,
             },
         )
@@ -80,7 +81,7 @@ class Simulation:
             ids = secondaries.particle_ids(simulated, len(particles))
             particles = particles.followed_by(secondaries.made(simulated, ids))
             reached = self._ends(simulated, ids, len(particles))
-            hits = self._crossings(columns(result["hit_table"]), ids)
+            hits = self._crossings(columns(result["hit_table"]), _directions(result["hits"]), ids)
             numbers = seeds.generator("interactions", seed, event.event_id, generation)
             fates = interactions.fates(particles, reached, hits, len(event.particles), self._tracker, numbers)
             reached, hits = interactions.cut(reached, hits, particles, fates)
@@ -98,7 +99,12 @@ class Simulation:
             SimulatedHits.join(crossings),
         )
 
-    def _crossings(self, hits: dict[str, npt.NDArray[Any]], ids: npt.NDArray[np.uint64]) -> SimulatedHits:
+    def _crossings(
+        self,
+        hits: dict[str, npt.NDArray[Any]],
+        directions: npt.NDArray[np.float32],
+        ids: npt.NDArray[np.uint64],
+    ) -> SimulatedHits:
         """Project hits onto their modules, as digitisation needs them: ACTS gives single precision."""
         module = geometry.identifier(hits["volume_id"], hits["layer_id"], hits["surface_id"])
         place = np.searchsorted(self._detector.modules, module)
@@ -110,6 +116,9 @@ class Simulation:
             x=x,
             y=y,
             z=z,
+            dx=directions[0],
+            dy=directions[1],
+            dz=directions[2],
             time=(hits["time"] / NANOSECOND).astype(np.float32),
             particle_id=ids[hits["particle_id"].astype(np.int64)],
             volume_id=hits["volume_id"],
@@ -161,6 +170,14 @@ def _sent(particles: Particles, chosen: npt.NDArray[np.bool_]) -> Any:
         particle.absoluteMomentum = momentum * GEV
         container.insert(particle)
     return container
+
+
+def _directions(hits: Any) -> npt.NDArray[np.float32]:
+    """Unit vectors of flight, shape (3, hits)."""
+    momenta = [(vector[0], vector[1], vector[2]) for vector in (hit.momentum4Before for hit in hits)]
+    along = np.array(momenta).reshape(-1, 3)
+    unit: npt.NDArray[np.float32] = (along / np.linalg.norm(along, axis=1, keepdims=True)).astype(np.float32)
+    return np.ascontiguousarray(unit.T)
 
 
 def _row(state: Any) -> tuple[float, ...]:

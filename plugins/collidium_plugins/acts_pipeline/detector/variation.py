@@ -5,7 +5,6 @@ Field and material differ in the detector that is simulated. Tracks are fitted a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Final
@@ -17,19 +16,10 @@ import numpy.typing as npt
 from collidium.order import Variation
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import geometry, layout, material
+from collidium_plugins.acts_pipeline.detector.digitisation import READOUTS
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.events import Doubles, SimulatedHits
 
-#: By volume, the pitches of channels and the resolutions of clusters of one channel, mm; of long strips,
-#: which are as long as their module, across alone. From the digitisation of the Open Data Detector.
-_CHANNELS: Final[Mapping[int, tuple[tuple[float, ...], tuple[float, ...]]]] = {
-    17: ((0.05, 0.05), (0.0111, 0.0104)),
-    **dict.fromkeys((16, 18), ((0.05, 0.05), (0.0141, 0.0105))),
-    24: ((0.08, 0.5), (0.0163, 0.12)),
-    **dict.fromkeys((23, 25), ((0.08, 0.5), (0.0212, 0.13))),
-    29: ((0.1,), (0.0211, 0.0)),
-    **dict.fromkeys((28, 30), ((0.125,), (0.0315, 0.0))),
-}
 #: Noise is spread over a bunch crossing, ns.
 _CROSSING: Final = 25.0
 
@@ -85,11 +75,15 @@ class Varied:
             np.arange(len(detector.modules)), random.poisson(self._variation.noise * plane.channels)
         )
         x, y, z = (detector.centres[module] + plane.shifted(module, plane.random(module, random))).T
+        flight = detector.normals[module].T.astype(np.float32)
         volume, layer, surface = geometry.parts(detector.modules[module])
         noise = SimulatedHits(
             x=x,
             y=y,
             z=z,
+            dx=flight[0],
+            dy=flight[1],
+            dz=flight[2],
             time=random.uniform(0, _CROSSING, len(module)).astype(np.float32),
             particle_id=np.zeros(len(module), np.uint64),
             volume_id=volume.astype(np.uint8),
@@ -134,18 +128,7 @@ class _Planes:
 
     @classmethod
     def of(cls, detector: Detector) -> _Planes:
-        context = acts.GeometryContext.dangerouslyDefaultConstruct()
         planes = [detector.planes[detector.ids[value]] for value in detector.modules.tolist()]
-        up = acts.Vector3(0, 0, 1)
-        points = np.array(
-            [
-                [
-                    [(p := plane.localToGlobal(context, acts.Vector2(*at), up))[0], p[1], p[2]]
-                    for at in ((1, 0), (0, 1))
-                ]
-                for plane in planes
-            ]
-        )
         shapes = np.array(
             [
                 (b[0], b[1], b[2]) if isinstance(plane.bounds, acts.TrapezoidBounds) else (b[2], b[2], b[3])
@@ -154,14 +137,16 @@ class _Planes:
             ]
         )
         lower, upper, height = shapes.T
-        made = [_CHANNELS[volume] for volume in geometry.parts(detector.modules)[0].tolist()]
+        made = [READOUTS[volume] for volume in geometry.parts(detector.modules)[0].tolist()]
         sizes = [(lower + upper), 2 * height]
         channels = np.ones(len(planes))
         for axis, size in enumerate(sizes):
-            pitch = np.array([pitches[axis] if axis < len(pitches) else np.inf for pitches, _ in made])
+            pitch = np.array([(*readout.pitches, np.inf)[axis] for readout in made])
             channels *= np.where(np.isinf(pitch), 1, size / pitch)
-        resolution = np.array([one for _, one in made])
-        return cls(points - detector.centres[:, None], lower, upper, height, channels, resolution)
+        # That of clusters of one channel; long strips measure across alone.
+        resolution = np.array([[*(rms[0] for rms in readout.resolutions), 0.0][:2] for readout in made])
+        axes = np.stack([detector.axes, np.cross(detector.normals, detector.axes)], axis=1)
+        return cls(axes, lower, upper, height, channels, resolution)
 
     def shifted(self, modules: npt.NDArray[np.int64], offsets: Doubles) -> Doubles:
         """Offsets in the planes of modules as vectors in space."""
