@@ -171,7 +171,9 @@ class _Shard:
                 self.columns = canonical(table, stored.names)
                 if "event_id" not in self.columns:
                     raise UnusableDataset(f"{source.name}: has no column event_id")
-                notes = {k: v for k, v in (stored.metadata or {}).items() if k.startswith(NOTE.encode())}
+                notes: dict[bytes | str, bytes | str] = {
+                    k: v for k, v in (stored.metadata or {}).items() if k.startswith(NOTE.encode())
+                }
                 self.schema = pa.schema(
                     [stored.field(old).with_name(new) for new, old in self.columns.items()], metadata=notes
                 )
