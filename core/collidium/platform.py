@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from collidium import database, plugins
 from collidium.accounts.identities import Identities
 from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
+from collidium.contracts.pipeline import Pipeline
 from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import Task
@@ -43,10 +46,17 @@ class Platform:
     runners: Provided[Runner]
     #: The one that new requests are handed to.
     runner: Runner
+    #: The one that its command runs; None for a command that names none.
+    pipeline: Pipeline | None
     secrets: Secrets
     sessions: Sessions
     model_zoo: ModelZoo
     event_display: EventDisplay
+
+    @property
+    def pipeline_version(self) -> str:
+        """The version of the events that are ordered now."""
+        return self.settings.pipeline_version or (self.pipeline.version if self.pipeline else "")
 
     @classmethod
     @asynccontextmanager
@@ -73,6 +83,7 @@ class Platform:
             executor=executor,
             runners=runners,
             runner=runners.get(settings.runner_name),
+            pipeline=pipeline_of_command(settings, loaded),
             secrets=secrets,
             sessions=Sessions(settings, secrets),
             model_zoo=ModelZoo(settings.hub, settings.platform_tag),
@@ -91,3 +102,19 @@ class Platform:
                     await part.close()
                 for runner in runners.things.values():
                     await runner.close()
+
+
+def pipeline_of_command(settings: Settings, loaded: Plugins) -> Pipeline | None:
+    """The installed pipeline that the command of jobs names with ``--pipeline``.
+
+    It varies nothing where the command does not pass ``{vary}`` on.
+    """
+    try:
+        words = shlex.split(settings.pipeline_command)
+    except ValueError:  # runners raise when they fill it in
+        return None
+    named = next((name for option, name in pairwise(words) if option == "--pipeline"), "")
+    pipeline = loaded.pipelines().things.get(named)
+    if pipeline is None or "{vary}" in settings.pipeline_command:
+        return pipeline
+    return replace(pipeline, variations=())

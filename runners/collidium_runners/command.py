@@ -13,7 +13,7 @@ from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
 
 #: What may stand in braces.
-PLACEHOLDERS: Final = ("channel", "events", "pileup", "seed", "first_event", "output", "request_id")
+PLACEHOLDERS: Final = ("channel", "events", "pileup", "seed", "vary", "first_event", "output", "request_id")
 
 _LINE_ENDS: Final = {"\n": "\\n", "\r": "\\r"}
 
@@ -65,6 +65,7 @@ class PipelineCommand:
                 "events": job.events,
                 "pileup": job.pileup,
                 "seed": job.seed,
+                "vary": job.vary,
                 "first_event": 0,
                 "output": output,
                 "request_id": job.request_id,

@@ -77,8 +77,8 @@ async def ordered(channel_body: type[ChannelBody]) -> Response:
 @document_response(Estimate)
 async def estimate(query_args: EstimateQuery) -> Response:
     """What an order would cost, before it is paid for."""
-    order = Order(query_args.channel, query_args.events, query_args.pileup)
-    return answer(simulations.estimate(order, platform().settings))
+    order = Order(query_args.channel, query_args.events, query_args.pileup, vary=query_args.vary)
+    return answer(simulations.estimate(order, platform().settings, platform().pipeline))
 
 
 @blueprint.get("/limits")
@@ -86,7 +86,7 @@ async def estimate(query_args: EstimateQuery) -> Response:
 @document_response(OrderLimits)
 async def limits() -> Response:
     """The channels that can be ordered, and the limits of events, pileup and seed."""
-    return answer(simulations.limits(platform().settings))
+    return answer(simulations.limits(platform().settings, platform().pipeline))
 
 
 @blueprint.get("/presets")
@@ -173,14 +173,14 @@ async def _body(channel_body: type[ChannelBody]) -> ChannelBody | PresetBody:
 
 def _order(body: ChannelBody | PresetBody) -> Order:
     if isinstance(body, ChannelBody):
-        return Order(body.channel, body.events, body.pileup, body.seed)
-    return order_of(body.preset, None, None, None, body.seed)
+        return Order(body.channel, body.events, body.pileup, body.seed, body.vary)
+    return order_of(body.preset, None, None, None, body.seed, body.vary)
 
 
 def _preset(name: str, order: Order) -> Preset | None:
     """The preset, unless this platform does not take orders like it."""
     try:
-        price = simulations.estimate(order, platform().settings)
+        price = simulations.estimate(order, platform().settings, platform().pipeline)
     except InvalidInput:
         return None
     return Preset.of(price, name=name)

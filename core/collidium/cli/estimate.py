@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import json_option, preset_option
+from collidium.cli.options import json_option, preset_option, vary_option
 from collidium.cli.output import show_items, show_record
 
 
@@ -14,9 +14,10 @@ from collidium.cli.output import show_items, show_record
 @click.option("--channel", help="Physics process.")
 @click.option("--events", type=int, help="Number of hard-scatter events.")
 @click.option("--pileup", type=int, help="Soft interactions overlaid per event.")
+@vary_option
 @json_option
 def estimate(
-    preset: str | None, channel: str | None, events: int | None, pileup: int | None, as_json: bool
+    preset: str | None, channel: str | None, events: int | None, pileup: int | None, vary: str, as_json: bool
 ) -> None:
     """Show what an order of events would cost, without ordering it.
 
@@ -34,7 +35,7 @@ def estimate(
             channel, events, pileup = known[preset].channel, known[preset].events, known[preset].pileup
         if channel is None or events is None or pileup is None:
             raise click.UsageError("give --channel, --events and --pileup, or --preset")
-        found = server.estimate(channel, events, pileup)
+        found = server.estimate(channel, events, pileup, vary=vary)
     rows = {
         "order": f"{found.events} events of {found.channel} at pileup {found.pileup}",
         "credits": found.credits,
@@ -59,6 +60,7 @@ def limits(as_json: bool) -> None:
         "events": f"{found.events.minimum} to {found.events.maximum}",
         "pileup": f"{found.pileup.minimum} to {found.pileup.maximum}",
         "seed": f"{found.seed.minimum} to {found.seed.maximum}; default: {found.default_seed}",
+        "vary": ", ".join(f"{v.name} {v.minimum:g} to {v.maximum:g}" for v in found.variations),
     }
     show_record(found, rows, as_json=as_json)
 

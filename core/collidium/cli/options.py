@@ -66,6 +66,13 @@ def preset_option(command: Command) -> Command:
     )(command)
 
 
+vary_option = click.option(
+    "--vary",
+    default="",
+    metavar="NAME=VALUE,...",
+    help="Vary the detector, for example field=0.99,material=1.1; `collidium limits` lists what is varied.",
+)
+
 #: For a command that changes something.
 key_option = click.option(
     "--idempotency-key",

@@ -77,6 +77,7 @@ def show(request: SimulationRequest) -> None:
     refunded = f", {cell(request.credits_refunded)} refunded" if request.credits_refunded else ""
     mock = " (mock: no events)" if request.output_is_mock else ""
     order = f"{request.events} events of {request.channel} at pileup {request.pileup}, seed {request.seed}"
+    order += f", varied: {request.vary}" if request.vary else ""
     print_record(
         {
             "request": request.request_id,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import DIRECTORY, DURATION, json_option, key_option, preset_option
+from collidium.cli.options import DIRECTORY, DURATION, json_option, key_option, preset_option, vary_option
 from collidium.cli.output import cell, note, print_json, print_record
 from collidium.cli.progress import duration_text, stage_progress, status_line
 from collidium.cli.requests import show, state_text
@@ -51,6 +51,7 @@ _LOCAL = {
 @click.option("--events", type=int, help="Number of hard-scatter events.")
 @click.option("--pileup", type=int, help="Soft interactions overlaid per event.")
 @click.option("--seed", type=int, help="Seed of the random parameters; default: 42.")
+@vary_option
 @click.option(
     "--output",
     type=DIRECTORY,
@@ -79,6 +80,7 @@ def simulate(
     events: int | None,
     pileup: int | None,
     seed: int | None,
+    vary: str,
     output: Path | None,
     pipeline: str | None,
     runtime: str | None,
@@ -108,12 +110,13 @@ def simulate(
     _check_usage(preset, channel, events, pileup)
     if at_server:
         order = {"channel": channel, "events": events, "pileup": pileup, "seed": seed, "preset": preset}
+        order["vary"] = vary
         delivery = {"private": private, "webhook_url": webhook_url, "idempotency_key": idempotency_key}
         ctx.exit(_order(wait, as_json, **order, **delivery))
     from collidium.order import DEFAULT_SEED, order_of
     from collidium.pipelines.simulating import RunOptions
 
-    local_order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed)
+    local_order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed, vary)
     options = RunOptions(pipeline or "auto", runtime or "auto", processes, time_limit, flat)
     _simulate(local_order, output or Path(local_order.config), options, first_event or 0, as_json)
 

@@ -22,6 +22,7 @@ def simulate(
     *,
     preset: str | None = None,
     seed: int | None = None,
+    vary: str = "",
     first_event: int = 0,
     output: str | Path | None = None,
     pipeline: str = "auto",
@@ -35,14 +36,15 @@ def simulate(
     """Simulate events into the directory ``output`` (default: the config's name), in the hosted format.
 
     Give ``channel``, ``events`` and ``pileup``, or a ``preset`` that stands for them. Events get the ids from
-    ``first_event`` on. ``time_limit`` is in seconds. ``progress`` is called with the
+    ``first_event`` on. ``vary`` is a systematic variation of the detector, as ``field=0.99,material=1.1``.
+    ``time_limit`` is in seconds. ``progress`` is called with the
     progress of each stage, ``note`` with messages. The same call again resumes where an earlier one stopped.
     Blocks until all is done, and stops what runs when it is interrupted.
 
     Raises UnknownOrder with all that is wrong with the order, CannotSimulate, StageFailed, and
     ConfigurationError for a pipeline that is not installed.
     """
-    order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed)
+    order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed, vary)
     return _simulate(
         order,
         Path(output if output is not None else order.config),

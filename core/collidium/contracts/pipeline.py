@@ -4,12 +4,13 @@ A stage is a command that reads and writes below one working directory. The plat
 run (in a container, or on this machine), their order, and what is repeated after a failure.
 
 The words of a command may contain these placeholders: ``{python}`` (an interpreter; on this machine the one
-of the platform), ``{channel}``, ``{events}``, ``{pileup}``, ``{seed}``, ``{first_event}``, ``{processes}``
-and ``{work}`` (the working directory). Other braces are unchanged. Standard output and
-error are logged, except for lines ``collidium-progress DONE TOTAL``, which report progress.
+of the platform), ``{channel}``, ``{events}``, ``{pileup}``, ``{seed}``, ``{vary}`` (a systematic variation,
+empty without one), ``{first_event}``, ``{processes}`` and ``{work}`` (the working directory). Other braces
+are unchanged. Standard output and error are logged, except for lines ``collidium-progress DONE TOTAL``,
+which report progress.
 
 Events get the ids ``first_event`` to ``first_event + events - 1``. An event must depend only on the
-pipeline's version, channel, pileup, seed and its id: not on the number of events or processes.
+pipeline's version, channel, pileup, seed, variation and its id: not on the number of events or processes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 TABLES = "tables"
 
 #: Placeholders of commands.
-PLACEHOLDERS = ("python", "channel", "events", "pileup", "seed", "first_event", "processes", "work")
+PLACEHOLDERS = ("python", "channel", "events", "pileup", "seed", "vary", "first_event", "processes", "work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Pipeline:
     channels: Mapping[str, str] | None = None
     #: Unsupported channels, each with the reason.
     refused: Mapping[str, str] = field(default_factory=dict)
+    #: Maximum pileup; None: no limit of its own.
+    max_pileup: int | None = None
+    #: Systematic variations that it supports, of those in ``collidium.order.VARIATIONS``.
+    variations: tuple[str, ...] = ()
     #: Python modules that it needs on this machine, and the extra that installs them; None if it runs in
     #: containers only.
     native: tuple[str, ...] | None = None

@@ -48,6 +48,8 @@ class Job:
     seed: int
     #: The expected time on one node, in seconds, from which time limits are derived.
     node_seconds: float
+    #: A systematic variation of the detector, empty without one.
+    vary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

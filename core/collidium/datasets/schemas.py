@@ -99,6 +99,36 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
 }
 
 
+#: The tables of the built-in pipeline: the hosted columns come first. ``covariance`` is the lower triangle,
+#: row by row, of d0, z0, φ, θ and q/p. ``measurements`` has an entry for each of ``tracker_hits``: position
+#: and variances in the module's plane, and channels of the cluster along both axes. A coordinate that is not
+#: measured is 0 with the variance of a uniform distribution over the module.
+EXTENDED: Final[Mapping[str, pa.Schema]] = {
+    **SCHEMAS,
+    "tracks": pa.schema(
+        [
+            *SCHEMAS["tracks"],
+            *list(
+                _schema(
+                    covariance=(pa.list_(_F32), "mm, rad, 1/GeV"),
+                    chi2=(_F32, ""),
+                    num_holes=(pa.uint8(), ""),
+                    num_outliers=(pa.uint8(), ""),
+                )
+            )[1:],
+        ]
+    ),
+    "measurements": _schema(
+        local_x=(_F32, "mm"),
+        local_y=(_F32, "mm"),
+        var_x=(_F32, "mm²"),
+        var_y=(_F32, "mm²"),
+        size_x=(pa.uint16(), ""),
+        size_y=(pa.uint16(), ""),
+    ),
+}
+
+
 def without_notes(schema: pa.Schema) -> pa.Schema:
     """Names, types and units: a file's own metadata may reveal how its events were made."""
     fields = []

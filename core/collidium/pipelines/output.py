@@ -91,6 +91,7 @@ def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
         "event ids": f"{events.start} to {events.stop - 1}",
         "pileup": order.pileup,
         "seed": order.seed,
+        "systematic variation": order.vary or "none",
         "pipeline": f"{pipeline.name}, version {pipeline.version}",
         **{name: fact for name, fact in pipeline.facts.items() if name.lower() != "pipeline"},
         **pipeline.channel_facts.get(order.channel, {}),

@@ -65,20 +65,20 @@ def check_numbers(order: Order, first_event: int) -> None:
 
 
 def check_channel(order: Order, pipeline: Pipeline) -> None:
-    """Raise UnknownOrder for a channel that the pipeline cannot simulate."""
-    if order.channel in pipeline.refused:
-        reason = pipeline.refused[order.channel]
-        detail = f"pipeline {pipeline.name} cannot simulate {order.channel}: {reason}"
-        _refuse([{"field": "channel", "detail": detail}])
+    """Raise UnknownOrder for a channel or a variation that the pipeline cannot simulate."""
     try:
-        check(order, pipeline.channels)
+        check(order, pipeline.channels, pipeline)
     except InvalidInput as error:
         _refuse(error.errors)
 
 
 def can_simulate(order: Order, pipeline: Pipeline) -> bool:
-    """Whether the pipeline knows the channel."""
-    return order.channel not in pipeline.refused and order.channel in (pipeline.channels or [order.channel])
+    """Whether the pipeline knows the channel and the variation."""
+    try:
+        check_channel(order, pipeline)
+    except UnknownOrder:
+        return False
+    return True
 
 
 def _refuse(errors: list[Mapping[str, object]]) -> None:

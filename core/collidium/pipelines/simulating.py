@@ -56,6 +56,7 @@ class Simulated:
     events: int
     pileup: int
     seed: int
+    vary: str
     first_event: int
     pipeline: str
     pipeline_version: str

@@ -46,6 +46,7 @@ from collidium.records.simulations import (
     Preset,
     Range,
     SimulationRequest,
+    VariationLimits,
 )
 
 __all__ = [
@@ -93,6 +94,7 @@ __all__ = [
     "Transaction",
     "Usage",
     "UserUsage",
+    "VariationLimits",
     "Webhook",
     "WebhookDelivery",
     "WebhookRemoved",

@@ -52,6 +52,7 @@ class SimulationRequest(Record, frozen=True):
     private: bool = False
     runner: str | None = None
     pipeline_version: str | None = None
+    vary: Annotated[str, Meta(description="Systematic variation of the detector; empty: none.")] = ""
     timeline: Annotated[tuple[Moment, ...], Meta(description="The oldest first; empty in lists.")] = ()
     cached: Annotated[
         bool,
@@ -109,8 +110,18 @@ class Range(Record, frozen=True):
     maximum: int
 
 
+class VariationLimits(Record, frozen=True):
+    """What can be varied in the detector, both ends included."""
+
+    name: str
+    minimum: float
+    maximum: float
+    nominal: float
+    description: str
+
+
 class OrderLimits(Record, frozen=True):
-    """What can be ordered from this server; channels by name."""
+    """What can be ordered from this server, by its limits and those of its pipeline; channels by name."""
 
     channels: tuple[str, ...]
     events: Range
@@ -120,6 +131,9 @@ class OrderLimits(Record, frozen=True):
     publishes: Annotated[
         bool, Meta(description="Whether the events become a repository, made with the caller's token.")
     ] = True
+    variations: Annotated[
+        tuple[VariationLimits, ...], Meta(description="What `vary` of an order may contain.")
+    ] = ()
 
 
 class Preset(Record, frozen=True):

@@ -19,9 +19,10 @@ class RunnerSettings(BaseSettings):
 
     pipeline_command: str = Field(
         "collidium simulate --pipeline acts --runtime none --flat --channel {channel} --events {events} "
-        "--pileup {pileup} --seed {seed} --first-event {first_event} --output {output}",
+        "--pileup {pileup} --seed {seed} --vary {vary} --first-event {first_event} --output {output}",
         description="Command that simulates one part of a job where the runner computes, written as in a "
-        "shell; the words in braces are filled in, each quoted.",
+        "shell; the words in braces are filled in, each quoted. The channels, pileup and variations of the "
+        "pipeline after --pipeline limit what can be ordered.",
     )
     mock_seconds: float = Field(2, ge=0, description="How long a job of the mock runner takes.")
     mock_outcome: Literal["completed", "failed", "cancelled", "stalled"] = Field(

@@ -69,10 +69,10 @@ class SimulationSettings(BaseSettings):
         "encrypts, all decrypt; without it one is made and kept in the data directory.",
     )
     pipeline_version: str = Field(
-        "acts-3",
-        min_length=1,
+        "",
         max_length=64,
-        description="Version of the pipeline that the command runs: change both together.",
+        description="Version of the events: raised with each change of the command or of the split of jobs; "
+        "empty: that of the pipeline after --pipeline.",
     )
     platform_tag: str = Field(
         "collidium", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Tag that marks repositories on the hub."

@@ -32,6 +32,7 @@ def dataset_card(provenance: Provenance) -> str:
         "events": order.events,
         "pileup": order.pileup,
         "seed": order.seed,
+        "systematic variation": order.vary or "none",
         "pipeline": provenance.pipeline_version,
         "request": provenance.request_id,
     }

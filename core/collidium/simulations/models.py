@@ -25,6 +25,8 @@ class SimulationRequest(Model):
     events = fields.IntField()
     pileup = fields.IntField()
     seed = fields.IntField()
+    # A systematic variation, empty without one.
+    vary = fields.CharField(max_length=200, default="")
     pipeline_version = fields.CharField(max_length=64)
     config_hash = fields.CharField(max_length=64)
     private = fields.BooleanField(default=False)

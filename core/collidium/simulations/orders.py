@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
-from collidium.order import DEFAULT_SEED, Order, number_ranges
+from collidium.contracts.pipeline import Pipeline
+from collidium.order import DEFAULT_SEED, VARIATIONS, Order, number_ranges
 from collidium.order import check as refuse
 from collidium.records import Estimate, OrderLimits, Range
 from collidium.simulations.models import SimulationRequest, State
@@ -21,9 +23,9 @@ OUTPUT_BYTES: Final = 64 * 1024**2
 MINIMUM: Final = Decimal("0.001")
 
 
-def estimate(order: Order, settings: Settings) -> Estimate:
+def estimate(order: Order, settings: Settings, pipeline: Pipeline | None = None) -> Estimate:
     """The price of an order. Raises InvalidInput with everything that is wrong with it."""
-    check(order, settings)
+    check(order, settings, pipeline)
     per_event = settings.channels[order.channel] * order.pileup_cost
     seconds = settings.channel_overheads.get(order.channel, 0.0) + per_event * order.events
     hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(MINIMUM, ROUND_HALF_UP)
@@ -37,20 +39,42 @@ def max_output_bytes(order: Order, settings: Settings) -> int:
     return OUTPUT_BYTES + int(per_event * order.events)
 
 
-def limits(settings: Settings) -> OrderLimits:
+def limits(settings: Settings, pipeline: Pipeline | None = None) -> OrderLimits:
     """Return what :func:`check` accepts."""
-    ranges = number_ranges(settings.max_events, settings.max_pileup)
+    ranges = number_ranges(settings.max_events, _max_pileup(settings, pipeline))
     return OrderLimits(
-        channels=tuple(sorted(settings.channels)),
+        channels=tuple(sorted(_channels(settings, pipeline))),
+        variations=tuple(VARIATIONS[name] for name in pipeline.variations) if pipeline else (),
         default_seed=DEFAULT_SEED,
         publishes=settings.run_mode != "mock",
         **{name: Range(*ends) for name, ends in ranges.items()},
     )
 
 
-def check(order: Order, settings: Settings) -> None:
-    """Raise InvalidInput with everything that is wrong with an order, by the operator's limits."""
-    refuse(order, settings.channels, max_events=settings.max_events, max_pileup=settings.max_pileup)
+def check(order: Order, settings: Settings, pipeline: Pipeline | None = None) -> None:
+    """Raise InvalidInput with everything that is wrong with an order.
+
+    By the operator's limits and those of ``pipeline``, which simulates it; None where that is not known.
+    """
+    maximum = _max_pileup(settings, pipeline)
+    channels = _channels(settings, pipeline)
+    refuse(order, channels, pipeline or _UNKNOWN, max_events=settings.max_events, max_pileup=maximum)
+
+
+#: Of a command that names no pipeline only the operator's limits are known.
+_UNKNOWN: Final = Pipeline("of this server", "", "", ())
+
+
+def _channels(settings: Settings, pipeline: Pipeline | None) -> Collection[str]:
+    if pipeline is None:
+        return settings.channels.keys()
+    made = settings.channels if pipeline.channels is None else pipeline.channels
+    return (settings.channels.keys() & made.keys()) - pipeline.refused.keys()
+
+
+def _max_pileup(settings: Settings, pipeline: Pipeline | None) -> int:
+    own = pipeline.max_pileup if pipeline else None
+    return settings.max_pileup if own is None else min(own, settings.max_pileup)
 
 
 #: No job uses more node-hours.

@@ -69,7 +69,7 @@ async def _place(
     """Decide in three steps, a round trip each: lock, read, write."""
     settings, owner, key = platform.settings, _owner(account), delivery.idempotency_key
     question = _question(order, delivery) if key else None
-    config_hash = order.config_hash(settings.pipeline_version)
+    config_hash = order.config_hash(platform.pipeline_version)
     # First what many read, then the account: everywhere in this order, to avoid deadlocks.
     locked = await together(
         accounts.locked(account.id, operations.SHARE_FREEZE), *idempotency.claim(owner, key, question)
@@ -97,7 +97,7 @@ async def _require_acceptable(
     kept: Mapping[str, Any],
 ) -> None:
     """Raise what :func:`place` raises for an order that cannot be accepted now."""
-    check(order, platform.settings)
+    check(order, platform.settings, platform.pipeline)
     if delivery.token_is_read_only and not platform.runner.is_mock:
         raise Forbidden(
             "the events are published with your token, which may only read: use one that may write"
@@ -148,14 +148,14 @@ def _new_row(
     platform: Platform, account: AccountView, order: Order, config_hash: str, delivery: DeliveryOptions
 ) -> SimulationRequest:
     settings, moment = platform.settings, now()
-    price = estimate(order, settings)
+    price = estimate(order, settings, platform.pipeline)
     runner = platform.runner
     return SimulationRequest(
         request_id=uuid.uuid4().hex,
         account_id=account.id,
         hub_username=account.hub_username,
         **asdict(order),
-        pipeline_version=settings.pipeline_version,
+        pipeline_version=platform.pipeline_version,
         config_hash=config_hash,
         private=delivery.private,
         webhook_url=delivery.webhook_url,

@@ -24,8 +24,12 @@ ACTS: Final = "48.1.0"
 #: Built from the Containerfile next to this module, to run it in containers.
 IMAGE: Final = f"collidium-acts:{VERSION}"
 
+#: What the stages apply, of ``collidium.order.VARIATIONS``.
+VARIATIONS: Final = ("field", "inefficiency", "noise", "misalign", "smear")
+
 _ARGUMENTS: Final = (
     *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}", "--seed", "{seed}"),
+    *("--vary", "{vary}"),
     *("--first-event", "{first_event}", "--processes", "{processes}", "--work", "{work}"),
 )
 
@@ -64,6 +68,8 @@ PIPELINE: Final = Pipeline(
     ),
     channels={name: channel.title for name, channel in CHANNELS.items()},
     refused=REFUSED,
+    max_pileup=1_000,  # vertices are numbered in 16 bits, and memory has an end
+    variations=VARIATIONS,
     native=("acts", "fastjet", "pythia8mc"),
     extra="sim",
     containerfile=str(Path(__file__).parent),

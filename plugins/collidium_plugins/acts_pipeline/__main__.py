@@ -15,14 +15,15 @@ from typing import Final
 
 import click
 
+from collidium.errors import InvalidInput
 from collidium.files.durable import is_full
+from collidium.order import Variation
 from collidium_plugins.acts_pipeline import PIPELINE, files, workers
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
 from collidium_plugins.acts_pipeline.order import Order, Phase, StageFailed
 from collidium_plugins.acts_pipeline.stages import phases
 
-#: Vertices are numbered in 16 bits, events in 32, seeds as everywhere in the platform.
-_MAX_PILEUP: Final = 1_000
+#: Events are numbered in 32 bits, seeds as everywhere in the platform.
 _MAX_EVENTS: Final = 2**32
 _MAX_SEED: Final = 2**31 - 1
 _MAX_PROCESSES: Final = 256
@@ -36,12 +37,20 @@ def _check_channel(_ctx: click.Context, _option: click.Parameter, channel: str) 
     return channel
 
 
+def _check_variation(_ctx: click.Context, _option: click.Parameter, text: str) -> Variation:
+    try:
+        return Variation.parse(text)
+    except InvalidInput as error:
+        raise click.BadParameter(str(error)) from error
+
+
 @click.command()
 @click.argument("stage", type=click.Choice([stage.name for stage in PIPELINE.stages]))
 @click.option("--channel", required=True, callback=_check_channel)
 @click.option("--events", required=True, type=click.IntRange(1, _MAX_EVENTS))
-@click.option("--pileup", default=0, type=click.IntRange(0, _MAX_PILEUP))
+@click.option("--pileup", default=0, type=click.IntRange(0, PIPELINE.max_pileup))
 @click.option("--seed", default=42, type=click.IntRange(0, _MAX_SEED))
+@click.option("--vary", default="", callback=_check_variation)
 @click.option("--first-event", default=0, type=click.IntRange(0, _MAX_EVENTS - 1))
 @click.option("--processes", default=1, type=click.IntRange(1, _MAX_PROCESSES))
 @click.option("--work", required=True, type=click.Path(path_type=Path))
@@ -52,6 +61,7 @@ def main(
     events: int,
     pileup: int,
     seed: int,
+    vary: Variation,
     first_event: int,
     processes: int,
     work: Path,
@@ -60,7 +70,7 @@ def main(
     """Run a stage of the built-in pipeline."""
     if first_event + events > _MAX_EVENTS:
         raise click.UsageError(f"event ids end at {_MAX_EVENTS - 1}")
-    order = Order(channel, events, pileup, seed, first_event, work)
+    order = Order(channel, events, pileup, seed, first_event, work, vary)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL if worker else _terminated)
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium.contracts.tables import nested
-from collidium.datasets.schemas import SCHEMAS
+from collidium.datasets.schemas import EXTENDED, SCHEMAS
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ class Particles:
 
     Generated particles come first and have ``particle_id`` 1, 2, …, N in their order; what the detector
     simulation makes follows with N + 1, … and ``primary`` false. A generated particle that is a
-    parent has decayed in the generator.
+    parent of a generated one has decayed in the generator.
     """
 
     particle_id: npt.NDArray[np.uint64]
@@ -91,6 +91,20 @@ class Ends:
     pz: Floats
     energy: Floats
 
+    @classmethod
+    def none(cls, number: int) -> Self:
+        """Of particles that were not simulated."""
+        return cls(np.full(number, NOT_SIMULATED, np.uint8), *np.zeros((8, number), np.float32))
+
+    def followed_by(self, later: Ends) -> Ends:
+        """These, as far as particles were simulated, and otherwise the later ones, of as many or more."""
+        mine = np.flatnonzero(self.fate != NOT_SIMULATED)
+        columns = {}
+        for column in fields(self):
+            columns[column.name] = getattr(later, column.name).copy()
+            columns[column.name][mine] = getattr(self, column.name)[mine]
+        return Ends(**columns)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedHits:
@@ -100,6 +114,10 @@ class SimulatedHits:
     x: Doubles
     y: Doubles
     z: Doubles
+    #: Direction of flight, a unit vector.
+    dx: Floats
+    dy: Floats
+    dz: Floats
     #: ns.
     time: Floats
     particle_id: npt.NDArray[np.uint64]
@@ -109,6 +127,17 @@ class SimulatedHits:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    def chosen(self, which: npt.NDArray[Any]) -> SimulatedHits:
+        """Those of a mask or of indices."""
+        return SimulatedHits(**{column.name: getattr(self, column.name)[which] for column in fields(self)})
+
+    @classmethod
+    def join(cls, parts: Sequence[SimulatedHits]) -> SimulatedHits:
+        """All of them, sorted."""
+        names = [column.name for column in fields(cls)]
+        whole = cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+        return whole.chosen(np.lexsort((whole.surface_id, whole.layer_id, whole.volume_id)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,8 +162,24 @@ class TrackerHits:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Measurements:
+    """What modules measured of each tracker hit; columns and units of the table."""
+
+    local_x: Floats
+    local_y: Floats
+    var_x: Floats
+    var_y: Floats
+    size_x: npt.NDArray[np.uint16]
+    size_y: npt.NDArray[np.uint16]
+
+
+#: Entries of the covariance of a track's five parameters, without the symmetric ones.
+COVARIANCE: Final = 15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Tracks:
-    """Reconstructed tracks; columns and units of the hosted table, except for the hits."""
+    """Reconstructed tracks; columns and units of the table, except for hits and covariance."""
 
     d0: Floats
     z0: Floats
@@ -142,6 +187,11 @@ class Tracks:
     theta: Floats
     qop: Floats
     majority_particle_id: npt.NDArray[np.uint64]
+    chi2: Floats
+    num_holes: npt.NDArray[np.uint8]
+    num_outliers: npt.NDArray[np.uint8]
+    #: ``COVARIANCE`` entries of the first track, of the second, …
+    covariance: Floats
     #: How many hits each track has.
     num_hits: npt.NDArray[np.uint16]
     #: The hits of the first track, of the second, …: indices into the event's tracker hits.
@@ -181,6 +231,7 @@ class ReconstructedEvent:
         "particles": Particles,
         "ends": Ends,
         "hits": TrackerHits,
+        "measurements": Measurements,
         "tracks": Tracks,
     }
 
@@ -188,6 +239,7 @@ class ReconstructedEvent:
     particles: Particles
     ends: Ends
     hits: TrackerHits
+    measurements: Measurements
     tracks: Tracks
 
 
@@ -199,15 +251,17 @@ _F32: Final = pa.float32()
 _TYPES: Final[Mapping[type, Mapping[str, pa.DataType]]] = {
     Particles: {name: SCHEMAS["particles"].field(name).type for name in Particles.__slots__},
     Ends: {name: pa.list_(pa.uint8() if name == "fate" else _F32) for name in Ends.__slots__},
-    SimulatedHits: {name: SCHEMAS["tracker_hits"].field(name).type for name in SimulatedHits.__slots__}
-    | dict.fromkeys(("x", "y", "z"), pa.list_(pa.float64())),
+    SimulatedHits: dict.fromkeys(("x", "y", "z"), pa.list_(pa.float64()))
+    | dict.fromkeys(("dx", "dy", "dz"), pa.list_(_F32))
+    | {name: SCHEMAS["tracker_hits"].field(name).type for name in SimulatedHits.__slots__[6:]},
     TrackerHits: {name: SCHEMAS["tracker_hits"].field(name).type for name in TrackerHits.__slots__},
+    Measurements: {name: EXTENDED["measurements"].field(name).type for name in Measurements.__slots__},
     Tracks: {
-        name: SCHEMAS["tracks"].field(name).type
+        name: EXTENDED["tracks"].field(name).type
         for name in Tracks.__slots__
-        if name not in {"num_hits", "hit_ids"}
+        if name not in {"covariance", "num_hits", "hit_ids"}
     }
-    | {"num_hits": pa.list_(pa.uint16()), "hit_ids": pa.list_(pa.uint32())},
+    | {"covariance": pa.list_(_F32), "num_hits": pa.list_(pa.uint16()), "hit_ids": pa.list_(pa.uint32())},
 }
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 
 import pyarrow as pa
 
+from collidium.order import NOMINAL, Variation
 from collidium_plugins.acts_pipeline import VERSION, files
 from collidium_plugins.acts_pipeline.files import writing
 
@@ -34,6 +35,8 @@ class Order:
     seed: int
     first_event: int
     work: Path
+    #: Of the detector; random numbers do not depend on it, so that varied events are compared one by one.
+    variation: Variation = NOMINAL
 
     def chunks(self) -> list[range]:
         """The event ids of each chunk. Events do not depend on chunks; finished work is kept by chunk."""

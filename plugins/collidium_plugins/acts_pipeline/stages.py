@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.pipeline import TABLES
-from collidium.datasets.schemas import SCHEMAS, events_per_shard
+from collidium.datasets.schemas import EXTENDED, events_per_shard
 from collidium.datasets.writing import ShardWriter
 from collidium_plugins.acts_pipeline import calorimeter, files, seeds, tables
 from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles
@@ -118,15 +118,17 @@ class Simulate(ChunkPhase):
     @cached_property
     def _simulation(self) -> Simulation:
         # ACTS is loaded by the processes that use it only.
-        from collidium_plugins.acts_pipeline.detector import geometry
+        from collidium_plugins.acts_pipeline.detector import geometry, material
         from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
-        return Simulation(geometry.build())
+        vary = self.order.variation
+        slabs = material.slabs(vary.material)
+        return Simulation(geometry.build(field=FIELD_TESLA * vary.field, slabs=slabs))
 
 
 #: The folder of each table; that of the calorimeters is made before.
 RECONSTRUCTED: Final = {
-    name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "tracks", "jets")
+    name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "measurements", "tracks", "jets")
 }
 
 
@@ -144,15 +146,21 @@ class Reconstruct(ChunkPhase):
             for event in from_table(simulated, SimulatedEvent)
         ]
         cells = [cells_of_particles(deposits, row, len(event.particles)) for row, event in enumerate(made)]
-        particles = tables.particles(made, cells, FIELD_TESLA)
-        return [particles, tables.tracker_hits(made), tables.tracks(made), jets(deposits, particles)]
+        particles = tables.particles(made, cells, FIELD_TESLA * self.order.variation.field)
+        return [
+            particles,
+            tables.tracker_hits(made),
+            tables.measurements(made),
+            tables.tracks(made),
+            jets(deposits, particles),
+        ]
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
         from collidium_plugins.acts_pipeline.detector import geometry
         from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
 
-        return Reconstruction(geometry.build())
+        return Reconstruction(geometry.build(), self.order.variation)
 
 
 #: The folder that each hosted table comes from.
@@ -166,7 +174,7 @@ class Write(Phase):
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._tables = list(SCHEMAS)
+        self._tables = list(EXTENDED)
         for source in SOURCES.values():
             order.require(source)
         order.folder("written")  # records the order of the tables, whose own folder holds nothing else
@@ -183,7 +191,7 @@ class Write(Phase):
         table = self._tables[task]
         per_shard = events_per_shard(self._order.pileup)
         folder = self._order.work / TABLES
-        with ShardWriter(folder, table, SCHEMAS[table], events_per_shard=per_shard) as writer:
+        with ShardWriter(folder, table, EXTENDED[table], events_per_shard=per_shard) as writer:
             for events in self._chunks(table):
                 writer.write(events)
 

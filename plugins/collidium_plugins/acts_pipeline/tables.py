@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.tables import nested
-from collidium.datasets.schemas import SCHEMAS
+from collidium.datasets.schemas import EXTENDED
 from collidium_plugins.acts_pipeline.detector.truth import perigee
-from collidium_plugins.acts_pipeline.events import ReconstructedEvent, lists
+from collidium_plugins.acts_pipeline.events import COVARIANCE, ReconstructedEvent, lists
 
 #: One array per event.
 Arrays = Sequence[npt.NDArray[Any]]
@@ -35,11 +35,20 @@ def tracker_hits(events: Sequence[ReconstructedEvent]) -> pa.Table:
     return _table("tracker_hits", events, [event.hits for event in events], {})
 
 
+def measurements(events: Sequence[ReconstructedEvent]) -> pa.Table:
+    """Table ``measurements``."""
+    return _table("measurements", events, [event.measurements for event in events], {})
+
+
 def tracks(events: Sequence[ReconstructedEvent]) -> pa.Table:
     """Table ``tracks``; those of an event are numbered from 0."""
     parts = [event.tracks for event in events]
     computed: dict[str, Arrays | pa.Array[Any]] = {
         "track_id": [np.arange(len(part), dtype=np.uint16) for part in parts],
+        "covariance": _lists_of_lists(
+            [np.full(len(part), COVARIANCE, np.int32) for part in parts],
+            [part.covariance for part in parts],
+        ),
         "hit_ids": _lists_of_lists([part.num_hits for part in parts], [part.hit_ids for part in parts]),
     }
     return _table("tracks", events, parts, computed)
@@ -52,7 +61,7 @@ def _table(
     computed: Mapping[str, Arrays | pa.Array[Any]],
 ) -> pa.Table:
     """One row per event; columns that are not computed are attributes of ``parts``."""
-    schema = SCHEMAS[name]
+    schema = EXTENDED[name]
     columns: list[pa.Array[Any]] = [pa.array([event.event_id for event in events], pa.uint32())]
     for field in list(schema)[1:]:
         column = computed.get(field.name)
@@ -65,7 +74,7 @@ def _table(
 def _lists_of_lists(lengths: Arrays, entries: Arrays) -> pa.Array[Any]:
     """Lists of lists: ``lengths`` of the inner lists of each event, ``entries`` of all of them."""
     each = np.concatenate([np.empty(0, np.int32), *lengths])
-    inner = nested(each, np.concatenate([np.empty(0, np.uint32), *entries]))
+    inner = nested(each, np.concatenate(entries) if entries else np.empty(0, np.float32))
     return nested([len(one) for one in lengths], inner)
 
 

@@ -60,7 +60,7 @@ def _collisions(block: Block) -> Array:
 
 
 def _final_charged(block: Block) -> Array:
-    return block.final & (block["particles.charge"] != 0)
+    return np.asarray(block.final & (block["particles.charge"] != 0))
 
 
 _MULTIPLICITIES: Final = (

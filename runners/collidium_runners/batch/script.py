@@ -126,7 +126,7 @@ def script(
     Raises :class:`~collidium.contracts.runner.RunnerRefused` for a job that cannot be written down and
     :class:`~collidium.errors.ConfigurationError` for an allocation that cannot.
     """
-    values = {"channel": job.channel, "pileup": job.pileup, "request_id": job.request_id}
+    values = {"channel": job.channel, "pileup": job.pileup, "vary": job.vary, "request_id": job.request_id}
     options = [
         f"--job-name={job_name(job.request_id)}",
         f"--array=0-{len(parts) - 1}",

@@ -12,6 +12,7 @@ from collidium.contracts.task import (
     Block,
     Card,
     Counts,
+    Curve,
     Draws,
     Problem,
     Reconstruction,
@@ -19,6 +20,7 @@ from collidium.contracts.task import (
     Task,
 )
 from collidium.hookspecs import hookimpl
+from collidium_tasks.tracking import bins
 from collidium_tasks.tracking import tally as tallying
 from collidium_tasks.tracking.baselines import helix, naive
 from collidium_tasks.tracking.card import CARD
@@ -63,6 +65,9 @@ class TrackingTask(Task):
 
     def counts(self, tally: EventTallies) -> dict[str, Counts]:
         return tallying.counts(tally)
+
+    def curves(self, tally: EventTallies) -> list[Curve]:
+        return bins.curves(tally)
 
     def warnings(self, tally: EventTallies) -> list[str]:
         return tallying.warnings(tally)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.task import Block
+from collidium_tasks.tracking.bins import OF_PARTICLES
 
 Integers = npt.NDArray[np.integer[Any]]
 
@@ -22,7 +23,7 @@ class Event:
 
     ``hit_id`` and ``track_id`` have one entry per submitted row; ``true_hit_id``, ``particle`` (0: noise)
     and ``weight`` (None: every hit that is not noise weighs 1) one per hit of the event; ``particle_hits``,
-    ``high_pt`` and ``accepted`` one per particle, at place ``particle - 1``.
+    ``high_pt``, ``accepted`` and ``bins`` one per particle, at place ``particle - 1``.
     """
 
     event_id: int
@@ -34,6 +35,7 @@ class Event:
     particle_hits: npt.NDArray[np.uint32]
     high_pt: npt.NDArray[np.bool_]
     accepted: npt.NDArray[np.bool_]
+    bins: Mapping[str, npt.NDArray[np.uint8]]
 
     @property
     def same_hits(self) -> bool:
@@ -79,6 +81,7 @@ def events_of(block: Block) -> Iterator[Event]:
             particle_hits=particles["hits"].slice(*particle),
             high_pt=particles["high_pt"].slice(*particle),
             accepted=particles["accepted"].slice(*particle),
+            bins={name: particles[name].slice(*particle) for name in OF_PARTICLES},
         )
 
 

@@ -7,11 +7,14 @@ The rule is that of the TrackML challenge (arXiv:1904.06778, section 4) with "at
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from collidium_tasks.tracking import bins
+from collidium_tasks.tracking.bins import BinCounts
 from collidium_tasks.tracking.events import Event, rows_of_hits
 from collidium_tasks.tracking.labels import Buffers, LabelArray, Labels, label_tracks
 
@@ -59,6 +62,8 @@ class EventCounts:
     total_weight: float
     #: Some of the event's track ids: the smallest, the largest, one drawn by a hash; none without tracks.
     track_ids: tuple[int, ...]
+    #: By the name of the curve.
+    bins: Mapping[str, BinCounts]
 
 
 class Matcher:
@@ -77,23 +82,32 @@ class Matcher:
         matched = _dominated(runs, event.particle_hits.astype(np.int64))
         found, total = self._weights(event, rows, particle, labels, matched)
         track_labels = runs.label[runs.last_of_track]
-        counted_tracks = int(np.count_nonzero(runs.track_size[runs.last_of_track] >= COUNTED_HITS))
-        counted = matched.particle[matched.size >= COUNTED_HITS]
+        lengths = runs.track_size[runs.last_of_track]
+        counted_tracks = int(np.count_nonzero(lengths >= COUNTED_HITS))
+        is_counted = matched.size >= COUNTED_HITS
+        counted, counted_size = matched.particle[is_counted], matched.size[is_counted]
         enough = matched.shared >= np.minimum(event.particle_hits[matched.particle - 1], MIN_HITS)
+        in_track = np.zeros(len(event.particle_hits), np.bool_)
+        in_track[matched.particle[matched.correct] - 1] = True
+        tracks_of = np.bincount(counted)
         return EventCounts(
             event_id=event.event_id,
             tracks=len(track_labels),
             counted_tracks=counted_tracks,
             fake_tracks=counted_tracks - len(counted),
             particles=len(event.particle_hits),
-            duplicated_particles=int(np.count_nonzero(np.bincount(counted) > 1)),
+            duplicated_particles=int(np.count_nonzero(tracks_of > 1)),
             high_pt_particles=int(np.count_nonzero(event.high_pt)),
             high_pt_reconstructed=_distinct(matched.particle[enough], event.high_pt),
             accepted_particles=int(np.count_nonzero(event.accepted)),
-            accepted_found=_distinct(matched.particle[matched.correct], event.accepted),
+            accepted_found=int(np.count_nonzero(in_track & event.accepted)),
             found_weight=found,
             total_weight=total,
             track_ids=_sample(labels.track_ids(track_labels.astype(np.uint64))),
+            bins={
+                **bins.of_particles(event.bins, in_track),
+                **bins.of_tracks(lengths, matched.size, counted_size[tracks_of[counted] > 1]),
+            },
         )
 
     def _runs(self, labels: Labels, particle: npt.NDArray[np.uint32], bits: int) -> _Runs:

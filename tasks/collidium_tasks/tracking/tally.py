@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium.contracts.task import Draws
+from collidium_tasks.tracking import bins
 from collidium_tasks.tracking.matching import EventCounts
 
 #: One record per event, so that merging is exact whatever the cut, and events can be resampled.
@@ -28,6 +29,7 @@ EVENT = np.dtype(
         ("found_weight", np.float64),
         ("total_weight", np.float64),
         ("track_ids", np.uint64, (3,)),
+        *((name, np.uint32, (2, binning.bins)) for name, binning in bins.ALL.items()),
     ]
 )
 
@@ -48,7 +50,11 @@ def collect(counts: Iterable[EventCounts]) -> EventTallies:
     """The tally of some events."""
     records = [
         tuple(
-            (count.track_ids or (0, 0, 0)) if name == "track_ids" else getattr(count, name)
+            (count.track_ids or (0, 0, 0))
+            if name == "track_ids"
+            else count.bins[name]
+            if name in bins.ALL
+            else getattr(count, name)
             for name in EVENT.names or ()
         )
         for count in counts

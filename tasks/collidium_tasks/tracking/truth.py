@@ -3,8 +3,9 @@
 Two tables. ``hits``, in the order of the dataset: event_id, hit_id, particle, and weight unless hits are
 uniform. ``particles``, sorted by particle_id within an event, those with at least one hit: event_id,
 particle_id, hits (how many), high_pt (primary, transverse momentum above 1 GeV), accepted (of those, with
-|eta| < 3 and six hits). ``particle`` is the place of the hit's particle among those of its event, from 1; 0
-is noise. A smaller place is a smaller id. Metadata of the tables is for the manifest.
+|eta| < 3 and six hits), and the numbers of its bins (:mod:`.bins`). ``particle`` is the place of the hit's
+particle among those of its event, from 1; 0 is noise. A smaller place is a smaller id. Metadata of the
+tables is for the manifest.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from collidium.contracts.tables import flatten, positions_in_event
 from collidium.contracts.task import NOTE, Tables, UnusableTruth
+from collidium_tasks.tracking.bins import OF_PARTICLES
 from collidium_tasks.tracking.weights import Floats, hit_weights, pt_factors
 
 #: Minimum transverse momentum, in GeV, of the particles that physics_eff_pt1 counts.
@@ -132,7 +134,7 @@ def _particle_columns(table: pa.Table) -> list[str]:
     if "particle_id" not in names:
         raise UnusableTruth("table particles, column particle_id: is missing")
     momentum = ("px", "py", "pz") if {"px", "py"} <= set(names) else ("pt", "eta")
-    return ["particle_id", *(name for name in (*momentum, "vz", "primary") if name in names)]
+    return ["particle_id", *(name for name in (*momentum, "vx", "vy", "vz", "primary") if name in names)]
 
 
 def _places(hits: _Rows) -> npt.NDArray[np.int32]:
@@ -244,18 +246,33 @@ def _of_found(values: Floats, entry: npt.NDArray[np.int64]) -> Floats:
 
 def _particle_table(found: _Particles, particles: _Rows, entry: npt.NDArray[np.int64]) -> pa.Table:
     pt = _pt(particles)
-    high = np.zeros(len(particles.events), np.bool_) if pt is None else pt > HIGH_PT
-    if "primary" in particles.columns:
-        high &= particles.columns["primary"].astype(np.bool_)
-    central = high if pt is None else high & _central(particles, pt)
-    high_pt, central = (np.append(chosen, False)[entry] for chosen in (high, central))
+    fast = np.zeros(len(particles.events), np.bool_) if pt is None else pt > HIGH_PT
+    primary = particles.columns.get("primary", np.ones(len(fast))).astype(np.bool_)
+    high = fast & primary
+    eta, radius = _eta(particles, pt), _radius(particles)
+    central = np.ones(len(high), np.bool_) if eta is None else np.abs(eta) < MAX_ETA
+    accepted = high & central
+    numbers = {
+        # Below 1 GeV, too; and of all particles, wherever they come from.
+        "efficiency_pt": (pt, primary & central),
+        "efficiency_eta": (eta, accepted),
+        "efficiency_radius": (radius, central & fast),
+    }
+    high_pt, accepted = (np.append(chosen, False)[entry] for chosen in (high, accepted))
     return pa.table(
         {
             "event_id": found.events,
             "particle_id": found.ids,
             "hits": found.hits,
             "high_pt": high_pt,
-            "accepted": central & (found.hits >= ACCEPTED_HITS),
+            "accepted": accepted & (found.hits >= ACCEPTED_HITS),
+            **{
+                name: np.zeros(len(entry), np.uint8)
+                if values is None
+                else np.append(OF_PARTICLES[name].numbers(values, counted), np.uint8(0))[entry]
+                * (found.hits >= ACCEPTED_HITS)
+                for name, (values, counted) in numbers.items()
+            },
         }
     )
 
@@ -266,12 +283,19 @@ def _pt(particles: _Rows) -> Floats | None:
     return _floats(particles, "pt") if px is None or py is None else np.hypot(px, py)
 
 
-def _central(particles: _Rows, pt: Floats) -> npt.NDArray[np.bool_]:
-    """Whether particles have |eta| < MAX_ETA; all, where that is unknown."""
-    pz, eta = _floats(particles, "pz"), _floats(particles, "eta")
-    if pz is not None:
-        eta = np.arcsinh(pz / np.where(pt > 0, pt, np.nan))
-    return np.ones(len(pt), np.bool_) if eta is None else np.abs(eta) < MAX_ETA
+def _eta(particles: _Rows, pt: Floats | None) -> Floats | None:
+    """Pseudorapidities; None where particles have none."""
+    pz = _floats(particles, "pz")
+    if pz is None or pt is None:
+        return _floats(particles, "eta")
+    eta: Floats = np.arcsinh(pz / np.where(pt > 0, pt, np.nan))
+    return eta
+
+
+def _radius(particles: _Rows) -> Floats | None:
+    """Distances of production from the beam axis, mm; None where particles have none."""
+    vx, vy = _floats(particles, "vx"), _floats(particles, "vy")
+    return None if vx is None or vy is None else np.hypot(vx, vy)
 
 
 def _floats(rows: _Rows, column: str) -> Floats | None:

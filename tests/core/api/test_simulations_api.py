@@ -114,6 +114,33 @@ def test_an_order_is_charged_followed_and_completed(alice: httpx.Client) -> None
     assert (charge["delta"], charge["reason"]) == (-price, "simulation_charge")
 
 
+def test_what_the_pipeline_cannot_make_is_never_charged(alice: httpx.Client) -> None:
+    """Limits, estimates and orders are those of the pipeline that the command of jobs names."""
+    assert "dihiggs" not in alice.get("/v1/limits").json()["channels"]
+    before = balance(alice)
+    for answer in (
+        order(alice, channel="dihiggs", vary="colour=2"),
+        alice.get("/v1/estimate?channel=dihiggs&events=10&pileup=0&vary=colour=2"),
+    ):
+        assert answer.status_code == 422
+        assert [error["field"] for error in answer.json()["errors"]] == ["channel", "vary"]
+        assert "pipeline acts cannot simulate dihiggs: Pythia has no process" in answer.text
+    assert balance(alice) == before
+    assert alice.get("/v1/requests").json() == []
+
+
+def test_a_variation_is_part_of_the_order(alice: httpx.Client) -> None:
+    first = order(alice, seed=900, vary="field=0.990").json()
+    assert first["vary"] == "field=0.99"
+    assert ended(alice, first["request_id"])["vary"] == "field=0.99"
+    again = order(alice, seed=900, vary=" field=.99").json()
+    assert (again["request_id"], again["cached"], again["vary"]) == (first["request_id"], True, "field=0.99")
+    nominal = order(alice, seed=900, vary="field=1").json()
+    assert (nominal["cached"], nominal["vary"]) == (False, "")
+    preset = alice.post("/v1/simulate", json={"preset": "muons-quick", "seed": 901, "vary": "field=0.99"})
+    assert preset.json()["vary"] == "field=0.99"
+
+
 def test_a_cached_order_is_free_and_readable_by_its_caller(quick: ServerProcess, alice: httpx.Client) -> None:
     first = order(alice, seed=2).json()["request_id"]
     ended(alice, first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,11 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collidium import settings
+from collidium.contracts.pipeline import Pipeline
 from collidium.errors import InvalidInput
-from collidium.simulations import PRESETS, Order, estimate
+from collidium.order import VARIATIONS, Variation
+from collidium.simulations import PRESETS, Order, estimate, limits
 from collidium.simulations.orders import check
 
 SETTINGS = settings.load(data_dir=Path("/nonexistent"))
+#: A pipeline with limits of its own.
+VARIES = Pipeline(
+    name="small",
+    title="",
+    version="small-1",
+    stages=(),
+    channels={"ttbar": "", "unpriced": ""},
+    refused={"dihiggs": "no such process"},
+    max_pileup=100,
+    variations=("field",),
+)
 
 
 @pytest.mark.parametrize(
@@ -59,14 +72,70 @@ def test_all_problems_of_an_order_are_reported_at_once() -> None:
     assert "single_muon" in caught.value.detail
 
 
+def test_variations_are_read_and_written_as_one_text() -> None:
+    order = Order("ttbar", 1, 0, vary=" smear=1.20, field=.99,misalign=10um,noise=1e-6,material=1 ")
+    assert order.vary == "field=0.99,noise=1e-06,misalign=10um,smear=1.2"
+    assert Order("ttbar", 1, 0, vary=order.vary) == order
+    assert Variation.parse(order.vary) == Variation(field=0.99, noise=1e-6, misalign=10, smear=1.2)
+    assert Order("ttbar", 1, 0, vary="field=1,smear=1.0").vary == ""
+    assert {field.name for field in fields(Variation)} == set(VARIATIONS)
+    assert all(limits.nominal == getattr(Variation(), name) for name, limits in VARIATIONS.items())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("field", "field=", "field=x", "field=nan", "field=inf", "field=-1", "field=0.4", "field=1_0"),
+        *("field=1um", "fields=1", "=1", ",", "field=1,field=1", "misalign=10mm", "\0", "x" * 300),
+    ],
+)
+def test_variations_that_make_no_sense_are_rejected(text: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        check(Order("ttbar", 1, 0, vary=text), SETTINGS, VARIES)
+    assert {error["field"] for error in caught.value.errors} == {"vary"}
+
+
+@given(st.text(max_size=300))
+def test_no_text_of_a_variation_crashes(text: str) -> None:
+    order = Order("ttbar", 1, 0, vary=text)
+    try:
+        Variation.parse(text)
+    except InvalidInput:
+        assert order.vary == text
+    else:
+        assert len(order.vary) <= 200
+
+
+def test_orders_keep_the_limits_of_their_pipeline() -> None:
+    check(Order("ttbar", 1, 100, vary="field=0.9"), SETTINGS, VARIES)
+    with pytest.raises(InvalidInput) as caught:
+        check(Order("dihiggs", 0, 101, vary="smear=2"), SETTINGS, VARIES)
+    assert [error["field"] for error in caught.value.errors] == ["channel", "events", "pileup", "vary"]
+    assert "pipeline small cannot simulate dihiggs: no such process" in caught.value.detail
+    assert "does not vary smear; it varies field" in caught.value.detail
+    with pytest.raises(InvalidInput, match="there is no channel 'zee'"):
+        check(Order("zee", 1, 0), SETTINGS, VARIES)
+    with pytest.raises(InvalidInput, match="does not vary field"):
+        check(Order("ttbar", 1, 0, vary="field=0.9"), SETTINGS)
+    allowed = limits(SETTINGS, VARIES)
+    assert (allowed.channels, allowed.pileup.maximum) == (("ttbar",), 100)
+    assert [one.name for one in allowed.variations] == ["field"]
+
+
 def test_orders_of_other_events_have_other_hashes() -> None:
     order = Order("ttbar", 10, 0, 42)
     others = [
         replace(order, **{name: value})
-        for name, value in {"channel": "jets", "events": 11, "pileup": 1, "seed": 43}.items()
+        for name, value in {
+            "channel": "jets",
+            "events": 11,
+            "pileup": 1,
+            "seed": 43,
+            "vary": "field=0.9",
+        }.items()
     ]
     hashes = {one.config_hash("v1") for one in (order, *others)} | {order.config_hash("v2")}
-    assert len(hashes) == 6
+    assert len(hashes) == 7
     assert order.config_hash("v1") == Order("ttbar", 10, 0).config_hash("v1")
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from collidium import settings
+from collidium import plugins, settings
 from collidium.datasets.reading.dataset import Dataset
+from collidium.platform import pipeline_of_command
 from collidium.testing.server import run_command
 from collidium_plugins.acts_pipeline import PIPELINE
 
@@ -18,7 +19,7 @@ pytest.importorskip("fastjet")
 pytest.importorskip("pythia8mc")
 
 MUONS = ("simulate", "--channel", "single_muon", "--pileup", "0", "--runtime", "none", "--json")
-TABLES = ("calo_hits", "jets", "particles", "tracker_hits", "tracks")
+TABLES = ("calo_hits", "jets", "measurements", "particles", "tracker_hits", "tracks")
 
 
 def test_an_event_is_the_same_alone_and_among_others(
@@ -43,7 +44,16 @@ def test_an_event_is_the_same_alone_and_among_others(
         assert pq.read_table(tmp_path / "part" / file).equals(rows), table
 
 
-def test_the_default_pipeline_version_is_the_built_in_ones(tmp_path: Path) -> None:
+def test_a_server_takes_orders_for_the_pipeline_of_its_command(tmp_path: Path) -> None:
     defaults = settings.load(data_dir=tmp_path)
-    assert f"--pipeline {PIPELINE.name} " in defaults.pipeline_command
-    assert defaults.pipeline_version == PIPELINE.version
+    loaded = plugins.load()
+    assert pipeline_of_command(defaults, loaded) == PIPELINE
+    fixed = defaults.pipeline_command.replace("--vary {vary} ", "")
+    for command, name, variations in (
+        (fixed, "acts", ()),
+        (defaults.pipeline_command.replace("acts", "odd"), "odd", ()),
+        ("simulate.sh {output}", None, ()),
+        ("simulate.sh '", None, ()),
+    ):
+        found = pipeline_of_command(settings.load(data_dir=tmp_path, pipeline_command=command), loaded)
+        assert (found and found.name, found.variations if found else ()) == (name, variations)

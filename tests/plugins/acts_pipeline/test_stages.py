@@ -21,7 +21,7 @@ pytest.importorskip("acts")
 pytest.importorskip("fastjet")
 
 from collidium.contracts.pipeline import TABLES
-from collidium.datasets.schemas import SCHEMAS
+from collidium.datasets.schemas import EXTENDED
 from collidium_plugins.acts_pipeline import PIPELINE
 from collidium_plugins.acts_pipeline.__main__ import failure_text
 from collidium_plugins.jet_finder.table import jets
@@ -54,7 +54,7 @@ def simulate(work: Path, events: int, first_event: int, processes: int) -> dict[
         options = {"events": events, "first_event": first_event, "processes": used}
         code, _, errors = run(stage, arguments(work, channel="ttbar", pileup=3, **options))
         assert code == 0, errors
-    return {name: pq.read_table(sorted((work / TABLES).glob(f"{name}-*.parquet"))) for name in SCHEMAS}
+    return {name: pq.read_table(sorted((work / TABLES).glob(f"{name}-*.parquet"))) for name in EXTENDED}
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +67,10 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, pa.
 def test_the_tables_are_those_of_the_hosted_format(three: tuple[Path, dict[str, pa.Table]]) -> None:
     work, tables = three
     for name, table in tables.items():
-        assert table.schema == SCHEMAS[name]
+        assert table.schema == EXTENDED[name]
         assert table.column("event_id").to_pylist() == [0, 1, 2]
     assert sorted(path.name for path in (work / TABLES).iterdir()) == [
-        f"{name}-00000-of-00001.parquet" for name in sorted(SCHEMAS)
+        f"{name}-00000-of-00001.parquet" for name in sorted(EXTENDED)
     ]
 
 

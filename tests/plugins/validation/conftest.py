@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from collidium.contracts import FIELD_TESLA
 from collidium.contracts.pipeline import TABLES
 from collidium.datasets.schemas import SCHEMAS
 
-Gun = Callable[[], Path]
+Gun = Callable[..., Path]
 
 _MASS = {13: 0.10566, 22: 0.0, 211: 0.13957}
 
@@ -22,31 +25,37 @@ def fired(tmp_path_factory: pytest.TempPathFactory) -> Gun:
     pytest.importorskip("acts")
     pytest.importorskip("fastjet")
     from collidium_plugins.acts_pipeline import files
+    from collidium_plugins.acts_pipeline.detector import geometry
     from collidium_plugins.acts_pipeline.events import to_table
     from collidium_plugins.acts_pipeline.order import Order
     from collidium_plugins.acts_pipeline.stages import GENERATED, phases
 
-    def fire() -> Path:
+    build = cache(geometry.build)
+
+    def fire(field: float = FIELD_TESLA) -> Path:
         order = Order("gun", 1, 0, 5, 0, tmp_path_factory.mktemp("gun"))
         order.folder(GENERATED)
         files.write(order.chunk(GENERATED, order.chunks()[0]), to_table([_event()]))
-        for stage in ("simulate", "reconstruct", "write"):
-            for phase in phases(stage, order):
-                for task in range(len(phase.sizes)):
-                    phase.do(task)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(geometry, "build", partial(build, field=field))
+            for stage in ("simulate", "reconstruct", "write"):
+                for phase in phases(stage, order):
+                    for task in range(len(phase.sizes)):
+                        phase.do(task)
         return order.work / TABLES
 
     return fire
 
 
-def _event():
+def _event() -> Any:
     from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
 
     random = np.random.default_rng(3)
-    pdg_id = np.repeat([13, 22, 211], [400, 60, 100])
+    pdg_id = np.repeat([13, 22, 211], [240, 60, 30])
     number = len(pdg_id)
-    pt = np.where(pdg_id == 13, random.uniform(2, 8, number), 10.0)
-    eta, phi = random.uniform(-2.4, 2.4, number), random.uniform(-np.pi, np.pi, number)
+    widest = np.where(pdg_id == 13, 2.4, 0.9)
+    eta, phi = random.uniform(-widest, widest), random.uniform(-np.pi, np.pi, number)
+    pt = np.where(pdg_id == 13, random.uniform(2, 8, number), 10.0 / np.cosh(eta))
     mass = np.array([_MASS[code] for code in pdg_id.tolist()])
     columns = {
         "particle_id": np.arange(1, number + 1),

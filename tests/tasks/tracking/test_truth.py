@@ -54,6 +54,9 @@ def test_particles_with_hits_are_kept_in_the_order_of_their_ids() -> None:
         "hits": [1, 2, 2],
         "high_pt": [False, True, True],
         "accepted": [False, False, False],
+        "efficiency_pt": [0, 0, 0],
+        "efficiency_eta": [0, 0, 0],
+        "efficiency_radius": [0, 0, 0],
     }
     assert table.schema.field("particle_id").type == pa.uint64()
 

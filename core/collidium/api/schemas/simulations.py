@@ -22,6 +22,9 @@ class OrderBody(BaseModel):
         description="The same config with the same seed gives the same events.",
         json_schema_extra={"minimum": 0, "maximum": LARGEST_SEED},
     )
+    vary: str = Field(
+        "", description="Systematic variation, as `field=0.99,material=1.1`: `variations` of GET /v1/limits."
+    )
     private: bool = Field(False, description="Whether the output's repository is to be private.")
     webhook_url: str | None = Field(None, description="Address that is notified of the end; https:// only.")
 
@@ -69,6 +72,7 @@ class EstimateQuery(BaseModel):
     channel: str
     events: int
     pileup: int
+    vary: str = ""
 
 
 class WebhookBody(Body):

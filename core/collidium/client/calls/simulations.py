@@ -18,6 +18,7 @@ class SimulationCalls:
         pileup: int | None = None,
         *,
         seed: int | None = None,
+        vary: str | None = None,
         preset: str | None = None,
         private: bool = False,
         webhook_url: str | None = None,
@@ -31,6 +32,8 @@ class SimulationCalls:
             What is ordered, unless a preset is.
         seed : int, optional
             42 by default.
+        vary : str, optional
+            Systematic variation of the detector, as ``field=0.99,material=1.1``.
         preset : str, optional
             The name of an order, in place of the first three.
         private : bool
@@ -57,7 +60,9 @@ class SimulationCalls:
         Conflict
             If the key was used for another order.
         """
-        order = given(channel=channel, events=events, pileup=pileup, preset=preset, seed=seed)
+        order = given(
+            channel=channel, events=events, pileup=pileup, preset=preset, seed=seed, vary=vary or None
+        )
         body = order | given(private=private or None, webhook_url=webhook_url)
         headers = keyed(idempotency_key)
         return Call("POST", "/v1/simulate", single(SimulationRequest), json=body, headers=headers)
@@ -81,9 +86,9 @@ class SimulationCalls:
         return Call("POST", f"/v1/requests/{segment(request_id)}/cancel", single(SimulationRequest))
 
     @endpoint
-    def estimate(self, channel: str, events: int, pileup: int) -> Call[Estimate]:
+    def estimate(self, channel: str, events: int, pileup: int, *, vary: str | None = None) -> Call[Estimate]:
         """What an order would cost."""
-        query = given(channel=channel, events=events, pileup=pileup)
+        query = given(channel=channel, events=events, pileup=pileup, vary=vary or None)
         return Call("GET", "/v1/estimate", single(Estimate), Credential.NONE, query=query)
 
     @endpoint

@@ -257,6 +257,7 @@ class Migration(migrations.Migration):
                 "events": fields.IntField(),
                 "pileup": fields.IntField(),
                 "seed": fields.IntField(),
+                "vary": fields.CharField(default="", max_length=200),
                 "pipeline_version": fields.CharField(max_length=64),
                 "config_hash": fields.CharField(max_length=64),
                 "private": fields.BooleanField(default=False),

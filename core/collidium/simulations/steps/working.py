@@ -141,6 +141,7 @@ def _job(row: SimulationRequest) -> Job:
         pileup=row.pileup,
         seed=row.seed,
         node_seconds=row.node_seconds,
+        vary=row.vary,
     )
 
 
@@ -186,7 +187,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
 
 
 def _order(row: SimulationRequest) -> Order:
-    return Order(row.channel, row.events, row.pileup, row.seed)
+    return Order(row.channel, row.events, row.pileup, row.seed, row.vary)
 
 
 def _repository(row: SimulationRequest) -> str:

@@ -42,12 +42,18 @@ class Detector:
     modules: npt.NDArray[np.uint64]
     centres: npt.NDArray[np.float64]
     normals: npt.NDArray[np.float64]
+    #: Directions of their first local axis.
+    axes: npt.NDArray[np.float64]
     #: Of each module a plane that is no part of the geometry; see :func:`_copies`.
     planes: Mapping[Any, Any]
     #: ACTS's own objects, by the value of the id.
     ids: Mapping[int, Any]
     #: Of the simulated space, mm: there particles leave it.
     radius: float
+    #: The field, along z.
+    field_tesla: float
+    #: The material, as of :func:`material.slabs`.
+    slabs: Mapping[str, material.Slab | material.Bins]
 
 
 def build(
@@ -62,13 +68,14 @@ def build(
     slabs : mapping of str to slab, optional
         The material; by default that of :func:`material.slabs`.
     """
+    slabs = material.slabs() if slabs is None else slabs
     blueprint = _blueprint()
     context = acts.GeometryContext.dangerouslyDefaultConstruct()
     geometry = blueprint.construct(acts.BlueprintOptions(), context, level=LOG_LEVEL)
     surfaces: list[Any] = []
     geometry.visitSurfaces(surfaces.append)
     surfaces.sort(key=lambda surface: surface.geometryId.value)
-    _give_material(geometry, surfaces, material.slabs() if slabs is None else slabs)
+    _give_material(geometry, surfaces, slabs)
     origin, any_direction = acts.Vector3(0, 0, 0), acts.Vector3(0, 0, 1)
     _, radius, *_ = geometry.highestTrackingVolume.volumeBounds.values()
     return Detector(
@@ -77,9 +84,12 @@ def build(
         modules=np.array([surface.geometryId.value for surface in surfaces], np.uint64),
         centres=np.array([_numbers(surface.center(context)) for surface in surfaces]),
         normals=np.array([_numbers(surface.normal(context, origin, any_direction)) for surface in surfaces]),
+        axes=np.array([_first_axis(surface, context) for surface in surfaces]),
         planes=_copies(surfaces, context),
         ids={surface.geometryId.value: surface.geometryId for surface in surfaces},
         radius=radius - _MARGIN,
+        field_tesla=field,
+        slabs=slabs,
     )
 
 
@@ -92,6 +102,12 @@ def identifier(
     for ids, bits in parts:
         value |= ids.astype(np.uint64) << bits
     return value
+
+
+def parts(identifiers: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], ...]:
+    """Volume, layer and surface ids of modules, from their geometry ids of ACTS."""
+    layout_ = ((_VOLUME_BITS, 8), (_LAYER_BITS, 12), (_SURFACE_BITS, 20))
+    return tuple((identifiers >> shift) & np.uint64(2**bits - 1) for shift, bits in layout_)
 
 
 def _shift(**part: int) -> np.uint64:
@@ -225,6 +241,12 @@ def _give_material(geometry: Any, surfaces: list[Any], slabs: Mapping[str, Any])
     }
     everything.keyedSurfaces = {name: one for name, one in keyed.items() if not name.isdigit()}
     everything.apply(geometry)
+
+
+def _first_axis(surface: Any, context: Any) -> tuple[float, float, float]:
+    centre = surface.center(context)
+    beside = surface.localToGlobal(context, acts.Vector2(1.0, 0.0), centre)
+    return beside[0] - centre[0], beside[1] - centre[1], beside[2] - centre[2]
 
 
 def _numbers(vector: Any) -> tuple[float, float, float]:

@@ -12,14 +12,17 @@ import acts.fatras
 import numpy as np
 import numpy.typing as npt
 
+from collidium.order import NOMINAL, Variation
 from collidium_plugins.acts_pipeline import seeds
-from collidium_plugins.acts_pipeline.detector import geometry
+from collidium_plugins.acts_pipeline.detector import digitisation, geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
-from collidium_plugins.acts_pipeline.detector.digitisation import digitisation
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
 from collidium_plugins.acts_pipeline.detector.truth import majority
+from collidium_plugins.acts_pipeline.detector.variation import Varied
 from collidium_plugins.acts_pipeline.events import (
+    Doubles,
+    Measurements,
     ReconstructedEvent,
     SimulatedEvent,
     SimulatedHits,
@@ -34,11 +37,11 @@ DETECTORS: Final[Mapping[int, int]] = {16: 0, 17: 1, 18: 2, 23: 3, 24: 4, 25: 5,
 class Reconstruction:
     """Digitises and reconstructs simulated events."""
 
-    def __init__(self, detector: Detector) -> None:
-        self._detector = detector
+    def __init__(self, detector: Detector, variation: Variation = NOMINAL) -> None:
+        self._detector, self._varied = detector, Varied(detector, variation)
         self._algorithms = Algorithms(
             [
-                digitisation(
+                digitisation.digitisation(
                     detector,
                     "hits",
                     outputMeasurementSubset="measured",
@@ -62,28 +65,48 @@ class Reconstruction:
                 ),
             ],
             inputs={"hits": acts.examples.SimHitContainer},
-            outputs={"hit_table": acts.arrow.ArrowTable, "track_table": acts.arrow.ArrowTable},
+            outputs={
+                "hit_table": acts.arrow.ArrowTable,
+                "track_table": acts.arrow.ArrowTable,
+                "clusters": acts.examples.ClusterContainer,
+                "tracks": acts.examples.ConstTrackContainer,
+            },
         )
 
     def reconstruct(self, event: SimulatedEvent, seed: int) -> ReconstructedEvent:
         """Digitise and reconstruct. Depends on event, seed and event id; raises StageFailed."""
         random = seeds.for_acts("digitisation", seed, event.event_id)
-        result = self._algorithms.run(event.event_id, random, hits=self._container(event.crossings))
+        crossings, seen = self._varied.crossings(event.crossings, seed, event.event_id)
+        result = self._algorithms.run(event.event_id, random, hits=self._container(crossings, seen))
         measured = columns(result["hit_table"])
         kept = np.isfinite(measured["x"])
-        hits = _hits(event.crossings, measured, kept)
-        tracks = _tracks(columns(result["track_table"]), kept, hits.particle_id)
-        return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, tracks)
+        hits = _hits(crossings, measured, kept)
+        measurements = self._measurements(hits, result["clusters"])
+        tracks = _tracks(columns(result["track_table"]), result["tracks"], kept, hits.particle_id)
+        return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, measurements, tracks)
 
-    def _container(self, crossings: SimulatedHits) -> Any:
-        """The hits as an ACTS container, in their order; smearing does not use particle or direction."""
+    def _measurements(self, hits: TrackerHits, clusters: Any) -> Measurements:
+        """Clusters have the order of hits."""
+        sizes = np.array([(one.sizeLoc0, one.sizeLoc1) for one in clusters], np.uint16).reshape(-1, 2)
+        variances = digitisation.variances(hits.volume_id, sizes)
+        ids = geometry.identifier(hits.volume_id, hits.layer_id, hits.surface_id)
+        module = np.searchsorted(self._detector.modules, ids)
+        first = self._detector.axes[module]
+        second = np.cross(self._detector.normals[module], first)
+        offset = np.stack([hits.x, hits.y, hits.z], axis=1) - self._detector.centres[module]
+        x, y = (np.einsum("ij,ij->i", offset, axis).astype(np.float32) for axis in (first, second))
+        return Measurements(x, y, *variances.T.copy(), *sizes.T.copy())
+
+    def _container(self, crossings: SimulatedHits, seen: Doubles) -> Any:
+        """The hits as an ACTS container, in their order, with unit momenta and of no particle."""
         modules = geometry.identifier(crossings.volume_id, crossings.layer_id, crossings.surface_id)
         ids, hit, vector = self._detector.ids, acts.examples.SimHit, acts.Vector4
-        no_particle, no_momentum = acts.fatras.Barcode(), acts.Vector4(0.0, 0.0, 1.0, 1.0)
+        no_particle = acts.fatras.Barcode()
         container = acts.examples.SimHitContainer()
-        places = (crossings.x, crossings.y, crossings.z)
-        for module, x, y, z in zip(modules.tolist(), *(axis.tolist() for axis in places), strict=True):
-            container.insert(hit(ids[module], no_particle, vector(x, y, z, 0.0), no_momentum, no_momentum))
+        flights = np.stack([crossings.dx, crossings.dy, crossings.dz], axis=1)
+        for module, place, flight in zip(modules.tolist(), seen.tolist(), flights.tolist(), strict=True):
+            along = vector(*flight, 1.0)
+            container.insert(hit(ids[module], no_particle, vector(*place, 0.0), along, along))
         return container
 
 
@@ -110,9 +133,15 @@ def _hits(
 
 
 def _tracks(
-    found: Mapping[str, npt.NDArray[Any]], kept: npt.NDArray[np.bool_], owners: npt.NDArray[np.uint64]
+    found: Mapping[str, npt.NDArray[Any]],
+    fitted: Any,
+    kept: npt.NDArray[np.bool_],
+    owners: npt.NDArray[np.uint64],
 ) -> Tracks:
     """``kept``: whether each crossing became a hit; ``owners``: the particle of each hit."""
+    rows, places = np.tril_indices(5)
+    units = np.array([1.0, 1.0, 1.0, 1.0, GEV])  # of the inverse momentum
+    covariance = fitted.covariance.reshape(-1, 6, 6)[:, rows, places] * (units[rows] * units[places])
     number = np.cumsum(kept, dtype=np.int64) - 1
     hit_ids = number[found["hit_ids"]].astype(np.uint32)
     counts = found["hit_ids.lengths"].astype(np.uint16)
@@ -123,6 +152,10 @@ def _tracks(
         theta=found["theta"],
         qop=(found["qop"] * GEV).astype(np.float32),
         majority_particle_id=majority(owners[hit_ids], counts),
+        chi2=fitted.chi2,
+        num_holes=fitted.nHoles.astype(np.uint8),
+        num_outliers=fitted.nOutliers.astype(np.uint8),
+        covariance=covariance.astype(np.float32).ravel(),
         num_hits=counts,
         hit_ids=hit_ids,
     )

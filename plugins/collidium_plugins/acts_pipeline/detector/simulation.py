@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline import seeds
-from collidium_plugins.acts_pipeline.detector import geometry, layout, secondaries
+from collidium_plugins.acts_pipeline.detector import geometry, interactions, layout, secondaries
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, NANOSECOND, Detector
 from collidium_plugins.acts_pipeline.events import (
@@ -32,6 +32,8 @@ MIN_MOMENTUM: Final = 0.05
 #: Particles beyond it miss the tracker.
 MAX_ABS_ETA: Final = 4.0
 
+#: What comes of interactions and decays is simulated, and so on for so many generations.
+_GENERATIONS: Final = 4
 _NEUTRINOS: Final = (12, 14, 16)
 #: Particles that end this near to the outside of the tracker have left it, mm.
 _TOLERANCE: Final = 1.0
@@ -42,6 +44,8 @@ class Simulation:
 
     def __init__(self, detector: Detector) -> None:
         self._detector = detector
+        self._tracker = interactions.Tracker(interactions.sheets(detector.slabs))
+        self._pool = interactions.Pool()
         fatras = acts.examples.FatrasSimulation(
             level=LOG_LEVEL,
             inputParticles="generated",
@@ -60,25 +64,47 @@ class Simulation:
             inputs={"generated": acts.examples.SimParticleContainer},
             outputs={
                 "particles": acts.examples.SimParticleContainer,
+                "hits": acts.examples.SimHitContainer,
                 "hit_table": acts.arrow.ArrowTable,
             },
         )
 
     def simulate(self, event: GeneratedEvent, seed: int) -> SimulatedEvent:
         """Simulate the event. Depends on event, seed and event id; raises StageFailed."""
-        random = seeds.for_acts("fatras", seed, event.event_id)
-        result = self._algorithms.run(event.event_id, random, generated=_sent(event.particles))
-        simulated = list(result["particles"])
-        ids = secondaries.particle_ids(simulated, len(event.particles))
-        particles = event.particles.followed_by(secondaries.made(simulated, ids))
+        particles, ends = event.particles, Ends.none(0)
+        crossings = []
+        chosen = is_simulated(particles)
+        for generation in range(_GENERATIONS):
+            random = seeds.for_acts("fatras", seed, event.event_id, generation)
+            result = self._algorithms.run(event.event_id, random, generated=_sent(particles, chosen))
+            simulated = list(result["particles"])
+            ids = secondaries.particle_ids(simulated, len(particles))
+            particles = particles.followed_by(secondaries.made(simulated, ids))
+            reached = self._ends(simulated, ids, len(particles))
+            hits = self._crossings(columns(result["hit_table"]), _directions(result["hits"]), ids)
+            numbers = seeds.generator("interactions", seed, event.event_id, generation)
+            fates = interactions.fates(particles, reached, hits, len(event.particles), self._tracker, numbers)
+            reached, hits = interactions.cut(reached, hits, particles, fates)
+            ends = ends.followed_by(reached)
+            crossings.append(hits)
+            if not len(fates.index):
+                break
+            made = interactions.products(particles, fates, self._detector.field_tesla, self._pool, numbers)
+            chosen = np.append(np.zeros(len(particles), np.bool_), is_simulated(made))
+            particles = particles.followed_by(made)
         return SimulatedEvent(
             event.event_id,
             particles,
-            self._ends(simulated, ids, len(particles)),
-            self._crossings(columns(result["hit_table"]), ids),
+            ends.followed_by(Ends.none(len(particles))),
+            SimulatedHits.join(crossings),
         )
 
-    def _crossings(self, hits: dict[str, npt.NDArray[Any]], ids: npt.NDArray[np.uint64]) -> SimulatedHits:
+    def _crossings(
+        self,
+        hits: dict[str, npt.NDArray[Any]],
+        directions: npt.NDArray[np.float32],
+        ids: npt.NDArray[np.uint64],
+    ) -> SimulatedHits:
         """Project hits onto their modules, as digitisation needs them: ACTS gives single precision."""
         module = geometry.identifier(hits["volume_id"], hits["layer_id"], hits["surface_id"])
         place = np.searchsorted(self._detector.modules, module)
@@ -90,6 +116,9 @@ class Simulation:
             x=x,
             y=y,
             z=z,
+            dx=directions[0],
+            dy=directions[1],
+            dz=directions[2],
             time=(hits["time"] / NANOSECOND).astype(np.float32),
             particle_id=ids[hits["particle_id"].astype(np.int64)],
             volume_id=hits["volume_id"],
@@ -125,9 +154,8 @@ def is_simulated(particles: Particles) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def _sent(particles: Particles) -> Any:
-    """The particles to simulate, as ACTS takes them; their ids are a part of its barcodes."""
-    chosen = is_simulated(particles)
+def _sent(particles: Particles, chosen: npt.NDArray[np.bool_]) -> Any:
+    """The chosen particles, as ACTS takes them; their ids are a part of its barcodes."""
     names = ("particle_id", "vertex_primary", "pdg_id", "charge", "mass", "px", "py", "pz", "vx", "vy", "vz")
     lists = [getattr(particles, name)[chosen].tolist() for name in names]
     times = (particles.time[chosen] * NANOSECOND).tolist()
@@ -142,6 +170,14 @@ def _sent(particles: Particles) -> Any:
         particle.absoluteMomentum = momentum * GEV
         container.insert(particle)
     return container
+
+
+def _directions(hits: Any) -> npt.NDArray[np.float32]:
+    """Unit vectors of flight, shape (3, hits)."""
+    momenta = [(vector[0], vector[1], vector[2]) for vector in (hit.momentum4Before for hit in hits)]
+    along = np.array(momenta).reshape(-1, 3)
+    unit: npt.NDArray[np.float32] = (along / np.linalg.norm(along, axis=1, keepdims=True)).astype(np.float32)
+    return np.ascontiguousarray(unit.T)
 
 
 def _row(state: Any) -> tuple[float, ...]:

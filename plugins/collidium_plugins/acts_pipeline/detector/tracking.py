@@ -10,18 +10,19 @@ import acts.examples
 from collidium_plugins.acts_pipeline.detector import layout
 from collidium_plugins.acts_pipeline.detector.geometry import GEV, LOG_LEVEL, NANOSECOND, TESLA, Detector
 
-_PIXELS: Final = (16, 17, 18)
-_STRIPS: Final = (23, 24, 25, 28, 29, 30)
+#: Layers of space points: the pixel barrel and the four inner discs at each end.
+_SEEDING: Final = {17: (2, 4, 6, 8), 18: (2, 4, 6, 8), 16: (16, 14, 12, 10)}
 _DEGREE: Final[float] = acts.UnitConstants.degree
 
 #: Minimum pT of seeds and of tracks, GeV.
 SEED_PT: Final = 0.5
-TRACK_PT: Final = 0.4
-MIN_MEASUREMENTS: Final = 7
-MAX_HOLES: Final = 2
+TRACK_PT: Final = 0.7
+MAX_ABS_ETA: Final = 3.5
+MIN_MEASUREMENTS: Final = 6
+MAX_HOLES_AND_OUTLIERS: Final = 3
 MAX_SHARED_HITS: Final = 3
 #: Maximum |z| of collisions, mm.
-_COLLISIONS: Final = 200.0
+_COLLISIONS: Final = 250.0
 #: χ² up to which a measurement belongs to a track, and up to which it is kept as an outlier.
 _CHI2: Final = (15.0, 25.0)
 
@@ -48,7 +49,11 @@ def _seeding(detector: Detector, measurements: str) -> list[Any]:
         inputMeasurements=measurements,
         outputSpacePoints="space_points",
         trackingGeometry=detector.tracking_geometry,
-        geometrySelection=[acts.GeometryIdentifier(volume=volume) for volume in _PIXELS],
+        geometrySelection=[
+            acts.GeometryIdentifier(volume=volume, layer=layer)
+            for volume, layers in _SEEDING.items()
+            for layer in layers
+        ],
     )
     triplets = acts.examples.GridTripletSeedingAlgorithm(
         level=LOG_LEVEL,
@@ -56,22 +61,22 @@ def _seeding(detector: Detector, measurements: str) -> list[Any]:
         outputSeeds="triplets",
         bFieldInZ=layout.FIELD_TESLA * TESLA,
         minPt=SEED_PT * GEV,
-        cotThetaMax=27.3,  # |η| = 4
+        cotThetaMax=10.02,  # |η| = 3
         impactMax=3.0,
-        rMin=25.0,
+        rMin=33.0,
         rMax=200.0,
         zMin=-2000.0,
         zMax=2000.0,
+        zBinEdges=[-1600.0, -1000.0, -600.0, 0.0, 600.0, 1000.0, 1600.0],
         rMinMiddle=60.0,
-        rMaxMiddle=150.0,
-        deltaRMin=5.0,
-        deltaRMax=90.0,
+        rMaxMiddle=120.0,
+        deltaRMin=1.0,
+        deltaRMax=300.0,
         collisionRegionMin=-_COLLISIONS,
         collisionRegionMax=_COLLISIONS,
         sigmaScattering=5.0,
-        radLengthPerSeed=0.05,
-        maxSeedsPerSpM=1,
-        # Confirmation by a fourth hit loses a tenth of the particles here.
+        radLengthPerSeed=0.1,
+        maxSeedsPerSpM=40,
         seedConfirmation=False,
     )
     parameters = acts.examples.TrackParamsEstimationAlgorithm(
@@ -96,8 +101,8 @@ def _filter(detector: Detector, measurements: str) -> Any:
     selection = acts.TrackSelector.Config()
     selection.ptMin = TRACK_PT * GEV
     selection.minMeasurements = MIN_MEASUREMENTS
-    selection.maxHoles = MAX_HOLES
-    selection.maxOutliers = 2
+    selection.maxHolesAndOutliers = MAX_HOLES_AND_OUTLIERS
+    selection.absEtaMax = MAX_ABS_ETA
     return algorithm(
         level=LOG_LEVEL,
         inputMeasurements=measurements,
@@ -114,8 +119,4 @@ def _filter(detector: Detector, measurements: str) -> Any:
         twoWay=True,
         seedDeduplication=True,
         stayOnSeed=True,
-        pixelVolumeIds=list(_PIXELS),
-        stripVolumeIds=list(_STRIPS),
-        maxPixelHoles=1,
-        maxStripHoles=2,
     )

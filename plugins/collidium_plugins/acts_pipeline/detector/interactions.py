@@ -1,0 +1,453 @@
+"""Hadronic interactions and decays in flight, which FATRAS lacks: where they happen, and what comes of them.
+
+FATRAS first follows a particle as if nothing happened to it; then it is cut off where it interacts or decays,
+and its products are simulated in turn. Where: material lies on cylinders and discs, that of modules averaged
+over their layer, and an exponential number of interaction lengths on the way decides. What: collisions with
+silicon by Pythia's ``PythiaCascade`` from a pool, since its random numbers cannot be seeded for each; slower
+hadrons, which it does not know, knock out nucleons.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pythia8mc
+
+from collidium_plugins.acts_pipeline.detector import layout, material
+from collidium_plugins.acts_pipeline.events import ENDED, NOT_SIMULATED, Ends, Particles, SimulatedHits
+from collidium_plugins.acts_pipeline.generation.record import LIGHT
+from collidium_plugins.acts_pipeline.order import StageFailed
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+#: Cross section over that of nucleons, by Pythia's values for silicon at 10 GeV.
+CROSS_SECTION: Final = {211: 342 / 436, 321: 266 / 436, 130: 266 / 436, 310: 266 / 436}
+#: Lifetimes times c, mm, of Pythia; of what the generator leaves and of what only the detector makes.
+LIFETIMES: Final = {211: 7804.5, 321: 3713.0, 130: 15330.0}
+_SHORT: Final = {310: 26.842, 3122: 78.9, 3112: 44.34, 3222: 24.04, 3322: 87.1, 3312: 49.1, 3334: 24.61}
+#: Hadrons of less kinetic energy, GeV, do not interact.
+_MIN_ENERGY: Final = 0.02
+#: Projectiles of the pool; antiparticles of others count as these.
+_PROJECTILES: Final = (211, -211, 321, -321, 130, 2212, 2112, -2212, 3122)
+_MOMENTA: Final = 10.0 ** (np.arange(12) / 5)
+_ENTRIES: Final = 40
+_ATTEMPTS: Final = 400
+#: Atomic and mass number of silicon.
+_TARGET: Final = (14, 28)
+#: What it takes to free a nucleon, GeV, and its mass.
+_BINDING: Final = 0.008
+_NUCLEON: Final = 0.939
+#: Flatter incidence than 1 in so many counts as that.
+_FLATTEST: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """Material on a cylinder around the beams, or on a disc; lengths in mm."""
+
+    cylinder: bool
+    #: Radius of a cylinder, z of a disc, and the range of z or of the radius.
+    at: float
+    low: float
+    high: float
+    #: Interaction lengths at right angles, in bins of z or of the radius between inner edges.
+    edges: Floats
+    lengths: Floats
+
+
+class Tracker:
+    """All sheets of the tracker, as arrays: first cylinders, then discs."""
+
+    def __init__(self, sheets: Sequence[Sheet]) -> None:
+        """Of these sheets, in any order."""
+        self._kinds = [
+            (cylinder, _Sheets([sheet for sheet in sheets if sheet.cylinder == cylinder]))
+            for cylinder in (True, False)
+        ]
+
+    def crossed(self, begin: Floats, end: Floats) -> tuple[Integers, Floats, Floats]:
+        """Which straight segments cross a sheet, at which part of their length, and the interaction lengths.
+
+        Places have shape (3, segments); there is an entry for each crossing, by segment and part.
+        """
+        radii = [np.hypot(place[0], place[1]) for place in (begin, end)]
+        heights = [begin[2], end[2]]
+        long = np.sqrt(((end - begin) ** 2).sum(axis=0))
+        found = [
+            sheets.crossed(*((radii, heights) if cylinder else (heights, radii)), long)
+            for cylinder, sheets in self._kinds
+        ]
+        segment, part, length = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        order = np.lexsort((part, segment))
+        return segment[order], part[order], length[order]
+
+
+class _Sheets:
+    """Sheets of one kind; bins are padded to the same number."""
+
+    def __init__(self, sheets: Sequence[Sheet]) -> None:
+        self._at, self._low, self._high = np.array([(one.at, one.low, one.high) for one in sheets]).T
+        bins = max(len(one.lengths) for one in sheets)
+        self._edges, self._lengths = np.full((len(sheets), bins), np.inf), np.zeros((len(sheets), bins))
+        for row, one in enumerate(sheets):
+            self._edges[row, : len(one.edges)] = one.edges
+            self._lengths[row, : len(one.lengths)] = one.lengths
+
+    def crossed(
+        self, across: Sequence[Floats], along: Sequence[Floats], long: Floats
+    ) -> tuple[Integers, Floats, Floats]:
+        at = self._at[:, None]
+        sheet, segment = np.nonzero((across[0] < at) != (across[1] < at))
+        first, second = (one[segment] for one in across)
+        part = (self._at[sheet] - first) / (second - first)
+        place = along[0][segment] * (1 - part) + along[1][segment] * part
+        slant = np.minimum(long[segment] / np.abs(second - first), _FLATTEST)
+        inside = (place >= self._low[sheet]) & (place <= self._high[sheet])
+        sheet, place = sheet[inside], place[inside]
+        bins = (self._edges[sheet] < place[:, None]).sum(axis=1)
+        return segment[inside], part[inside], self._lengths[sheet, bins] * slant[inside]
+
+
+def sheets(slabs: Mapping[str, material.Slab | material.Bins]) -> list[Sheet]:
+    """The tracker's material with the interaction lengths of ``slabs``, as of :func:`material.slabs`."""
+    found = []
+    inner = 0.0
+    for system in layout.systems():
+        outer: float = material.MAP["surfaces"][f"{system.name}Outside"]["r"]
+        for volume in system.volumes:
+            _, of_module = _lengths(slabs[str(volume.volume_id)])
+            found += [_layer(layer, of_module) for layer in volume.layers]
+        for name, surface in material.MAP["surfaces"].items():
+            if name.startswith(system.name) and "z" in surface:
+                lengths = _lengths(slabs[f"{name}+"])
+                found += [Sheet(False, side * surface["z"], inner, outer, *lengths) for side in (-1, 1)]
+        inner = outer
+    tubes = {name: one["r"] for name, one in material.MAP["surfaces"].items() if "r" in one}
+    tubes |= {"BeamPipe": layout.BEAM_PIPE_RADIUS, "Solenoid": layout.SOLENOID_RADIUS}
+    half = layout.HALF_LENGTH
+    return found + [
+        Sheet(True, radius, -half, half, *_lengths(slabs[name])) for name, radius in tubes.items()
+    ]
+
+
+def _lengths(slab: material.Slab | material.Bins) -> tuple[Floats, Floats]:
+    """Inner edges and interaction lengths of bins."""
+    if not isinstance(slab, material.Bins):
+        return np.empty(0), np.array([material.interaction_lengths(slab)])
+    return np.array(slab.edges[1:-1]), np.array([material.interaction_lengths(one) for one in slab.slabs])
+
+
+def _layer(layer: layout.Layer, length: Floats) -> Sheet:
+    """The modules of a layer, spread over it."""
+    centres = np.array([module.centre for module in layer.modules])
+    half = np.array([module.half_lengths for module in layer.modules])
+    areas = 2 * half[:, -1] * (half[:, 0] + half[:, -2] if half.shape[1] == 3 else 2 * half[:, 0])
+    radius = np.hypot(centres[:, 0], centres[:, 1])
+    if layer.barrel:
+        at, high = radius.mean(), (np.abs(centres[:, 2]) + half[:, -1]).max()
+        low, whole = -high, 4 * np.pi * at * high
+    else:
+        at, low, high = centres[:, 2].mean(), (radius - half[:, -1]).min(), (radius + half[:, -1]).max()
+        whole = np.pi * (high**2 - low**2)
+    return Sheet(layer.barrel, at, low, high, np.empty(0), length * areas.sum() / whole)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fates:
+    """Particles that interact or decay, one entry each."""
+
+    #: Which of the particles.
+    index: Integers
+    #: mm, shape (3, fates), and ns.
+    place: Floats
+    time: Floats
+    decays: npt.NDArray[np.bool_]
+
+
+def fates(
+    particles: Particles,
+    ends: Ends,
+    hits: SimulatedHits,
+    made_here: int,
+    tracker: Tracker,
+    random: np.random.Generator,
+) -> Fates:
+    """Where the particles that ``ends`` knows interact or decay.
+
+    Particles from number ``made_here`` on were made by the detector: of them, short-lived ones decay too.
+    """
+    pdg = np.abs(particles.pdg_id)
+    energy, mass = particles.energy.astype(np.float64), particles.mass.astype(np.float64)
+    hadron = (ends.fate != NOT_SIMULATED) & (pdg > 100) & (pdg < 10_000) & (energy - mass > _MIN_ENERGY)
+    chosen = np.flatnonzero(hadron)
+    strength = np.ones(len(pdg))
+    for kind, factor in CROSS_SECTION.items():
+        strength[pdg == kind] = factor
+    lifetime = np.full(len(pdg), np.inf)
+    for kind, flight in (LIFETIMES | _SHORT).items():
+        lives = pdg == kind
+        lives[:made_here] &= kind in LIFETIMES
+        lifetime[lives] = flight
+    budget, age = random.exponential(size=(2, len(chosen)))
+    with np.errstate(invalid="ignore"):
+        age = age * lifetime[chosen] / LIGHT * energy[chosen] / mass[chosen]
+
+    owner, place, time = _points(particles, ends, hits, chosen)
+    segments = np.flatnonzero(owner[1:] == owner[:-1])
+    begin, end = place[:, segments], place[:, segments + 1]
+    segment, part, length = tracker.crossed(begin, end)
+    of = owner[segments[segment]]
+    depth = np.cumsum(length * strength[chosen][of])
+    first = np.searchsorted(of, np.arange(len(chosen)))
+    depth -= np.append(0.0, depth)[first][of]
+    beyond = np.flatnonzero(depth > budget[of])
+    interacts, at = np.unique(of[beyond], return_index=True)
+    at = beyond[at]
+
+    when = np.full(len(chosen), np.inf)
+    when[interacts] = _between(time, segments[segment[at]], part[at])
+    birth, death = time[np.searchsorted(owner, np.arange(len(chosen)))], np.zeros(len(chosen))
+    np.maximum.at(death, owner, time)
+    decays = (birth + age < np.minimum(when, death)) & np.isfinite(age)
+    when[decays] = (birth + age)[decays]
+    happens = np.flatnonzero(np.isfinite(when))
+    # The point before: times rise within each particle.
+    before = np.searchsorted(owner, happens) + _earlier(owner, time, when, happens)
+    width = time[before + 1] - time[before]
+    share = np.clip((when[happens] - time[before]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+    where = _between(place, before, share)
+    return Fates(chosen[happens], where, when[happens], decays[happens])
+
+
+def _points(
+    particles: Particles, ends: Ends, hits: SimulatedHits, chosen: Integers
+) -> tuple[Integers, Floats, Floats]:
+    """The ways of the chosen particles: vertex, hits and end of each, with places of shape (3, points)."""
+    number = np.full(len(particles) + 1, -1)
+    number[chosen + 1] = np.arange(len(chosen))
+    of_hits = number[hits.particle_id.astype(np.int64)]
+    seen = of_hits >= 0
+    every = np.arange(len(chosen))
+    owner = np.concatenate([every, of_hits[seen], every])
+    rank = np.repeat([0, 1, 2], [len(every), seen.sum(), len(every)])
+    vertex: list[npt.NDArray[Any]] = [particles.time, particles.vx, particles.vy, particles.vz]
+    crossed: list[npt.NDArray[Any]] = [hits.time, hits.x, hits.y, hits.z]
+    last: list[npt.NDArray[Any]] = [ends.time, ends.x, ends.y, ends.z]
+    ways = np.stack(
+        [
+            np.concatenate([first[chosen], middle[seen], end[chosen]]).astype(np.float64)
+            for first, middle, end in zip(vertex, crossed, last, strict=True)
+        ]
+    )
+    order = np.lexsort((ways[0], rank, owner))
+    return owner[order], ways[1:, order], ways[0, order]
+
+
+def _between(values: Floats, before: Integers, share: Floats) -> Floats:
+    found: Floats = values[..., before] * (1 - share) + values[..., before + 1] * share
+    return found
+
+
+def _earlier(owner: Integers, time: Floats, when: Floats, happens: Integers) -> Integers:
+    """How many points of each particle, but the first and the last, are earlier than what happens to it."""
+    counts = np.bincount(owner[time < when[owner]], minlength=len(when))[happens]
+    points = np.bincount(owner, minlength=len(when))[happens]
+    return np.clip(counts - 1, 0, points - 2)
+
+
+def cut(ends: Ends, hits: SimulatedHits, particles: Particles, found: Fates) -> tuple[Ends, SimulatedHits]:
+    """Ends and hits without what comes after interactions and decays."""
+    until = np.full(len(particles) + 1, np.inf)
+    until[found.index + 1] = found.time
+    changed = {name: getattr(ends, name).copy() for name in ("fate", "x", "y", "z", "time")}
+    for column, value in zip(changed.values(), (ENDED, *found.place, found.time), strict=True):
+        column[found.index] = value
+    return replace(ends, **changed), hits.chosen(hits.time <= until[hits.particle_id.astype(np.int64)])
+
+
+class Pool:
+    """Products of collisions and decays by Pythia, the same in every process.
+
+    Each is used after turning it around the flight of its parent; momenta of collisions scale with that of
+    the parent, which differs by less than 26% from the pool's.
+    """
+
+    def __init__(self) -> None:
+        """Make the pool: two seconds; raises StageFailed."""
+        with _silent():
+            self._fill()
+
+    def _fill(self) -> None:
+        self._cascade = pythia8mc.PythiaCascade()
+        setup = next(
+            (
+                path
+                for parent in Path(pythia8mc.__file__).parents
+                if (path := parent / "share/Pythia8/setups/InitDefaultMPI.cmnd").exists()
+            ),
+            "",
+        )
+        if not self._cascade.init(0.2, 0.5, str(setup), True, 1e-3, True, True):
+            raise StageFailed("PythiaCascade cannot be set up")
+        self._collisions = [[self._collide(kind, p) for p in _MOMENTA] for kind in _PROJECTILES]
+        self._decays = {
+            sign * kind: [self._decay(sign * kind) for _ in range(_ENTRIES)]
+            for kind in LIFETIMES | _SHORT
+            for sign in ((1,) if kind in (130, 310) else (1, -1))
+        }
+
+    def products(
+        self, pdg_id: int, momentum: Floats, mass: float, decays: bool, random: np.random.Generator
+    ) -> Floats:
+        """PDG id, momentum, energy, mass and charge of what a particle makes, GeV; shape (products, 7)."""
+        p = float(np.linalg.norm(momentum))
+        energy = math.hypot(p, mass)
+        if decays:
+            made = self._decays[pdg_id][random.integers(_ENTRIES)].copy()
+            gamma, boost = energy / mass, p / mass
+            made[:, 3], made[:, 4] = (
+                gamma * made[:, 3] + boost * made[:, 4],
+                gamma * made[:, 4] + boost * made[:, 3],
+            )
+        else:
+            number = int(np.clip(np.rint(5 * math.log10(p)), 0, len(_MOMENTA) - 1)) if p else 0
+            entries = self._collisions[_PROJECTILES.index(_like(pdg_id))][number] if p > 0.9 else []
+            if entries:
+                made = entries[random.integers(len(entries))].copy()
+                made[:, 1:4] *= p / _MOMENTA[number]
+                made[:, 4] = np.sqrt((made[:, 1:4] ** 2).sum(axis=1) + made[:, 5] ** 2)
+            else:
+                made = _knock_out(pdg_id, energy, mass, random)
+        made[:, 1:4] = made[:, 1:4] @ _frame(momentum / p, random.uniform(-np.pi, np.pi))
+        return made
+
+    def _collide(self, kind: int, momentum: float) -> list[Floats]:
+        """Collisions of a projectile along z; none where Pythia has no cross section."""
+        mass = self._cascade.particleData().m0(kind)
+        flight = pythia8mc.Vec4(0, 0, momentum, math.hypot(momentum, mass))
+        found: list[Floats] = []
+        for _ in range(_ATTEMPTS):
+            if len(found) == _ENTRIES or not self._cascade.sigmaSetuphN(kind, flight, mass):
+                break
+            self._cascade.sigmahA(_TARGET[1])
+            made = _final(self._cascade.nextColl(*_TARGET, pythia8mc.Vec4(0, 0, 0, 0)))
+            if len(made):  # slow ones come back empty now and then
+                found.append(made)
+        return found
+
+    def _decay(self, kind: int) -> Floats:
+        mass = self._cascade.particleData().m0(kind)
+        return _final(self._cascade.nextDecay(kind, pythia8mc.Vec4(0, 0, 0, mass), mass))
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep Pythia's banners, which no setting prevents here, from the standard output."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _final(record: Any) -> Floats:
+    """The final particles of a record but nuclei."""
+    rows = [
+        (one.id(), one.px(), one.py(), one.pz(), one.e(), one.m(), one.charge())
+        for one in record
+        if one.isFinal() and one.idAbs() < 1_000_000
+    ]
+    return np.array(rows).reshape(-1, 7)
+
+
+def _like(pdg_id: int) -> int:
+    """The projectile of the pool that stands for a hadron."""
+    if pdg_id in _PROJECTILES:
+        return pdg_id
+    if abs(pdg_id) in (130, 310, 311):
+        return 130
+    return (3122 if abs(pdg_id) > 3000 else 2112) if pdg_id > 0 else -2212
+
+
+def _knock_out(pdg_id: int, energy: float, mass: float, random: np.random.Generator) -> Floats:
+    """A slow hadron frees nucleons and goes on with a part of its energy; half of the pions are absorbed.
+
+    What is left of the energy after binding is shared evenly at random, mostly forward.
+    """
+    absorbed = abs(pdg_id) == 211 and random.random() < 0.5
+    free = energy if absorbed else energy - mass
+    number = 1 + random.poisson(1.0)
+    shares = random.dirichlet(np.ones(number + (not absorbed))) * max(free - number * _BINDING, 0.0)
+    protons = random.random(number) < 0.5
+    kinds, masses = np.where(protons, 2212, 2112), np.full(number, _NUCLEON)
+    charges = protons.astype(np.float64)
+    if not absorbed:
+        charge = {211: 1, 321: 1, 2212: 1, 3222: 1, 3112: -1, 3312: -1, 3334: -1}.get(abs(pdg_id), 0)
+        kinds, masses = np.append(kinds, pdg_id), np.append(masses, mass)
+        charges = np.append(charges, math.copysign(charge, charge * pdg_id))
+    towards = random.standard_normal((len(kinds), 3))
+    towards /= np.linalg.norm(towards, axis=1, keepdims=True)
+    towards[:, 2] += 0.5
+    towards /= np.linalg.norm(towards, axis=1, keepdims=True)
+    momenta = np.sqrt(shares * (shares + 2 * masses))[:, None] * towards
+    return np.column_stack([kinds, momenta, shares + masses, masses, charges])
+
+
+def _frame(direction: Floats, angle: float) -> Floats:
+    """Rows are three axes, of which the last is the direction and the others are turned around it."""
+    x, y, z = direction
+    across = math.hypot(x, y)
+    sine, cosine = (y / across, x / across) if across else (0.0, 1.0)
+    first, second = np.array([cosine * z, sine * z, -across]), np.array([-sine, cosine, 0.0])
+    c, s = math.cos(angle), math.sin(angle)
+    return np.stack([c * first + s * second, c * second - s * first, direction])
+
+
+def products(
+    particles: Particles, found: Fates, field: float, pool: Pool, random: np.random.Generator
+) -> Particles:
+    """What the particles make; ids follow those of ``particles``. ``field`` in tesla."""
+    momentum = np.stack([getattr(particles, name)[found.index] for name in ("px", "py", "pz")]).astype(
+        np.float64
+    )
+    energy = particles.energy[found.index]
+    passed = found.time - particles.time[found.index]
+    turn = -particles.charge[found.index] * field * 1e-6 * LIGHT**2 * passed / energy
+    momentum[0], momentum[1] = (
+        momentum[0] * np.cos(turn) - momentum[1] * np.sin(turn),
+        momentum[0] * np.sin(turn) + momentum[1] * np.cos(turn),
+    )
+    made = [
+        pool.products(
+            int(particles.pdg_id[one]), momentum[:, row], float(particles.mass[one]), bool(decays), random
+        )
+        for row, (one, decays) in enumerate(zip(found.index, found.decays, strict=True))
+    ]
+    of = np.repeat(np.arange(len(made)), [len(one) for one in made])
+    pdg_id, px, py, pz, e, mass, charge = np.concatenate([np.empty((0, 7)), *made]).T
+    parents = found.index[of]
+    vx, vy, vz = found.place[:, of]
+    columns = {"mass": mass, "energy": e, "charge": charge, "px": px, "py": py, "pz": pz}
+    columns |= {"vx": vx, "vy": vy, "vz": vz, "time": found.time[of]}
+    return Particles(
+        particle_id=len(particles) + np.arange(1, len(of) + 1, dtype=np.uint64),
+        pdg_id=pdg_id.astype(np.int64),
+        primary=np.zeros(len(of), np.bool_),
+        vertex_primary=particles.vertex_primary[parents],
+        parent_id=particles.particle_id[parents].astype(np.int64),
+        **{name: column.astype(np.float32) for name, column in columns.items()},
+    )

@@ -1,0 +1,158 @@
+"""Systematic variations of what the tracker measures: lost hits, noise, misplaced modules, worse resolution.
+
+Field and material are varied by :func:`geometry.build`. Tracks are fitted as if nothing was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Final
+
+import acts
+import numpy as np
+import numpy.typing as npt
+
+from collidium.order import Variation
+from collidium_plugins.acts_pipeline import seeds
+from collidium_plugins.acts_pipeline.detector import geometry
+from collidium_plugins.acts_pipeline.detector.digitisation import READOUTS
+from collidium_plugins.acts_pipeline.detector.geometry import Detector
+from collidium_plugins.acts_pipeline.events import Doubles, SimulatedHits
+
+#: Noise is spread over a bunch crossing, ns.
+_CROSSING: Final = 25.0
+
+
+class Varied:
+    """Applies a variation to the hits of events."""
+
+    def __init__(self, detector: Detector, variation: Variation) -> None:
+        self._detector, self._variation = detector, variation
+
+    def crossings(self, true: SimulatedHits, seed: int, event_id: int) -> tuple[SimulatedHits, Doubles]:
+        """Return the crossings that are measured, and where they seem to be.
+
+        Parameters
+        ----------
+        true : SimulatedHits
+            The crossings of the event.
+        seed, event_id : int
+            Random numbers depend on them; positions of modules on the seed alone.
+
+        Returns
+        -------
+        tuple of SimulatedHits and ndarray of float, shape (hits, 3)
+            Hits without the lost ones and with noise, whose ``particle_id`` is 0, in the order of modules;
+            and positions to digitise, mm.
+        """
+        vary = self._variation
+        if vary.inefficiency:
+            random = seeds.generator("inefficiency", seed, event_id)
+            true = _taken(true, random.random(len(true)) >= vary.inefficiency)
+        if vary.noise:
+            true = self._with_noise(true, seeds.generator("noise", seed, event_id))
+        seen = np.stack([true.x, true.y, true.z], axis=1)
+        modules = self._modules(true) if vary.misalign or vary.smear > 1 else np.empty(0, np.int64)
+        if vary.misalign:
+            seen -= self._displacements(seed)[modules]
+        if vary.smear > 1:
+            random = seeds.generator("smear", seed, event_id)
+            widths = self._plane.resolution[modules] * np.sqrt(vary.smear**2 - 1)
+            seen += self._plane.shifted(modules, random.normal(size=widths.shape) * widths)
+        return true, seen
+
+    def _with_noise(self, true: SimulatedHits, random: np.random.Generator) -> SimulatedHits:
+        plane, detector = self._plane, self._detector
+        module = np.repeat(
+            np.arange(len(detector.modules)), random.poisson(self._variation.noise * plane.channels)
+        )
+        x, y, z = (detector.centres[module] + plane.shifted(module, plane.random(module, random))).T
+        flight = detector.normals[module].T.astype(np.float32)
+        volume, layer, surface = geometry.parts(detector.modules[module])
+        noise = SimulatedHits(
+            x=x,
+            y=y,
+            z=z,
+            dx=flight[0],
+            dy=flight[1],
+            dz=flight[2],
+            time=random.uniform(0, _CROSSING, len(module)).astype(np.float32),
+            particle_id=np.zeros(len(module), np.uint64),
+            volume_id=volume.astype(np.uint8),
+            layer_id=layer.astype(np.uint16),
+            surface_id=surface.astype(np.uint32),
+        )
+        both = SimulatedHits(
+            *(np.concatenate([getattr(hits, f.name) for hits in (true, noise)]) for f in fields(noise))
+        )
+        order = np.lexsort((both.surface_id, both.layer_id, both.volume_id))  # stable
+        return _taken(both, order)
+
+    def _modules(self, hits: SimulatedHits) -> npt.NDArray[np.int64]:
+        return np.searchsorted(
+            self._detector.modules, geometry.identifier(hits.volume_id, hits.layer_id, hits.surface_id)
+        )
+
+    @cached_property
+    def _plane(self) -> _Planes:
+        return _Planes.of(self._detector)
+
+    def _displacements(self, seed: int) -> Doubles:
+        """Of each module within its plane, mm; the same in all events."""
+        random = seeds.generator("misalign", seed)
+        offsets = random.normal(0, self._variation.misalign / 1000, (len(self._detector.modules), 2))
+        return self._plane.shifted(np.arange(len(offsets)), offsets)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Planes:
+    """Modules in the order of the detector: their axes, size, channels and resolution."""
+
+    #: Unit vectors in the plane, shape (modules, 2, 3).
+    axes: Doubles
+    #: Half lengths along the first axis at both ends of the second, and along the second, mm.
+    lower: Doubles
+    upper: Doubles
+    height: Doubles
+    channels: Doubles
+    #: Along both axes, mm, shape (modules, 2).
+    resolution: Doubles
+
+    @classmethod
+    def of(cls, detector: Detector) -> _Planes:
+        planes = [detector.planes[detector.ids[value]] for value in detector.modules.tolist()]
+        shapes = np.array(
+            [
+                (b[0], b[1], b[2]) if isinstance(plane.bounds, acts.TrapezoidBounds) else (b[2], b[2], b[3])
+                for plane in planes
+                for b in [plane.bounds.values()]
+            ]
+        )
+        lower, upper, height = shapes.T
+        made = [READOUTS[volume] for volume in geometry.parts(detector.modules)[0].tolist()]
+        sizes = [(lower + upper), 2 * height]
+        channels = np.ones(len(planes))
+        for axis, size in enumerate(sizes):
+            pitch = np.array([(*readout.pitches, np.inf)[axis] for readout in made])
+            channels *= np.where(np.isinf(pitch), 1, size / pitch)
+        # That of clusters of one channel; long strips measure across alone.
+        resolution = np.array([[*(rms[0] for rms in readout.resolutions), 0.0][:2] for readout in made])
+        axes = np.stack([detector.axes, np.cross(detector.normals, detector.axes)], axis=1)
+        return cls(axes, lower, upper, height, channels, resolution)
+
+    def shifted(self, modules: npt.NDArray[np.int64], offsets: Doubles) -> Doubles:
+        """Offsets in the planes of modules as vectors in space."""
+        moved: Doubles = np.einsum("ij,ijk->ik", offsets, self.axes[modules])
+        return moved
+
+    def random(self, modules: npt.NDArray[np.int64], random: np.random.Generator) -> Doubles:
+        """Points spread over the modules, as offsets from their centres."""
+        across, along = random.uniform(-1, 1, (2, len(modules)))
+        lower, upper = self.lower[modules], self.upper[modules]
+        half = lower + (upper - lower) * (along + 1) / 2
+        return np.stack([across * half, along * self.height[modules]], axis=1)
+
+
+def _taken(hits: SimulatedHits, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> SimulatedHits:
+    return SimulatedHits(*(getattr(hits, field.name)[chosen] for field in fields(hits)))

@@ -1,0 +1,109 @@
+"""Systematic variations: each does what it promises, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("acts")
+
+from tests.plugins.acts_pipeline.test_detector import SEED, gun
+
+from collidium.order import VARIATIONS, Variation
+from collidium_plugins.acts_pipeline import PIPELINE
+from collidium_plugins.acts_pipeline.detector import geometry, layout
+from collidium_plugins.acts_pipeline.detector.geometry import Detector
+from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
+from collidium_plugins.acts_pipeline.detector.simulation import Simulation
+from collidium_plugins.acts_pipeline.detector.variation import Varied
+from collidium_plugins.acts_pipeline.events import ReconstructedEvent, SimulatedEvent, SimulatedHits
+
+
+@pytest.fixture(scope="module")
+def detector() -> Detector:
+    return geometry.build()
+
+
+@pytest.fixture(scope="module")
+def muons(detector: Detector) -> SimulatedEvent:
+    return Simulation(detector).simulate(gun(13, 20.0, number=100), SEED)
+
+
+@pytest.fixture(scope="module")
+def hits(detector: Detector) -> SimulatedHits:
+    """One in the middle of each module."""
+    volume, layer, surface = geometry.parts(detector.modules)
+    x, y, z = detector.centres.T
+    time, owner = np.zeros(len(x), np.float32), np.ones(len(x), np.uint64)
+    dx, dy, dz = detector.normals.T.astype(np.float32)
+    return SimulatedHits(x, y, z, dx, dy, dz, time, owner, volume, layer, surface)
+
+
+def test_the_pipeline_varies_what_can_be_varied() -> None:
+    assert set(PIPELINE.variations) <= set(VARIATIONS)
+
+
+def test_without_a_variation_hits_stay_as_they_are(detector: Detector, hits: SimulatedHits) -> None:
+    measured, seen = Varied(detector, Variation(field=0.9)).crossings(hits, SEED, 0)
+    assert measured is hits
+    assert np.array_equal(seen.T, [hits.x, hits.y, hits.z])
+
+
+def test_hits_are_lost_at_random(detector: Detector, hits: SimulatedHits) -> None:
+    varied = Varied(detector, Variation(inefficiency=0.1))
+    left, _ = varied.crossings(hits, SEED, 0)
+    assert len(left) == pytest.approx(0.9 * len(hits), abs=200)  # 41 is one standard deviation
+    assert not np.array_equal(left.x[:50], varied.crossings(hits, SEED, 1)[0].x[:50])
+    assert np.array_equal(left.x, varied.crossings(hits, SEED, 0)[0].x)
+
+
+def test_noise_is_spread_over_the_channels(detector: Detector, hits: SimulatedHits) -> None:
+    noisy, _ = Varied(detector, Variation(noise=1e-6)).crossings(hits, SEED, 0)
+    noise = noisy.particle_id == 0
+    pixels = np.isin(noisy.volume_id, (16, 17, 18))
+    assert noise.sum() == pytest.approx(2982, abs=220)  # four standard deviations
+    assert (noise & pixels).sum() == pytest.approx(1786, abs=170)
+    identifiers = geometry.identifier(noisy.volume_id, noisy.layer_id, noisy.surface_id)
+    assert (np.diff(identifiers.astype(np.int64)) >= 0).all()
+    module = np.searchsorted(detector.modules, identifiers[noise])
+    offset = np.stack([noisy.x, noisy.y, noisy.z], axis=1)[noise] - detector.centres[module]
+    assert np.abs(np.einsum("ij,ij->i", offset, detector.normals[module])).max() < 1e-9
+    assert 30 < np.linalg.norm(offset, axis=1).max() < 110
+
+
+def test_modules_stay_where_they_are_in_all_events(detector: Detector, hits: SimulatedHits) -> None:
+    varied = Varied(detector, Variation(misalign=10))
+    measured, seen = varied.crossings(hits, SEED, 0)
+    offsets = seen - np.stack([hits.x, hits.y, hits.z], axis=1)
+    assert measured is hits
+    assert np.sqrt((offsets**2).sum(axis=1).mean()) == pytest.approx(0.010 * 2**0.5, rel=0.02)
+    assert np.array_equal(seen, varied.crossings(hits, SEED, 1)[1])
+    assert not np.array_equal(seen, varied.crossings(hits, SEED + 1, 0)[1])
+
+
+def residuals(event: ReconstructedEvent) -> float:
+    """Root mean square of pixel hits across the beams, µm."""
+    pixels = (event.hits.volume_id == 17) & (event.hits.particle_id > 0)
+    away = np.hypot(event.hits.x - event.hits.true_x, event.hits.y - event.hits.true_y)[pixels]
+    return float(np.sqrt((away.astype(float) ** 2).mean()) * 1000)
+
+
+def test_varied_events_are_reconstructed(detector: Detector, muons: SimulatedEvent) -> None:
+    nominal = Reconstruction(detector).reconstruct(muons, SEED)
+    smeared = Reconstruction(detector, Variation(smear=3)).reconstruct(muons, SEED)
+    assert residuals(smeared) / residuals(nominal) == pytest.approx(3, rel=0.35)
+    noisy = Reconstruction(detector, Variation(noise=1e-7, inefficiency=0.1)).reconstruct(muons, SEED)
+    owned = noisy.hits.particle_id > 0
+    assert 200 < (~owned).sum() < 400
+    assert owned.sum() / len(nominal.hits) == pytest.approx(0.9, abs=0.05)
+    assert len(noisy.tracks) > 80
+
+
+def test_tracks_in_another_field_look_stiffer(detector: Detector, muons: SimulatedEvent) -> None:
+    """Simulated in half of the field, reconstructed in all of it: twice the momentum."""
+    half = Simulation(geometry.build(field=layout.FIELD_TESLA / 2)).simulate(gun(13, 20.0, number=100), SEED)
+    reconstruction = Reconstruction(detector)
+    curvature = [
+        np.median(np.abs(reconstruction.reconstruct(event, SEED).tracks.qop)) for event in (half, muons)
+    ]
+    assert curvature[0] / curvature[1] == pytest.approx(0.5, rel=0.05)
