@@ -42,6 +42,18 @@ Reconstruction = Callable[[Tables], pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
+class Baseline:
+    """A further baseline of a task, from a plugin that is not the task's.
+
+    ``reconstruct`` makes predictions from the card's inputs, as those of :meth:`Task.baselines`.
+    """
+
+    task: str
+    name: str
+    reconstruct: Reconstruction
+
+
+@dataclass(frozen=True, slots=True)
 class EventRange:
     """The half-open range of event ids ``start <= event_id < stop``, written ``start:stop``.
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 pytest.importorskip("acts")
@@ -16,8 +18,8 @@ pytest.importorskip("pythia8mc")
 from perf import muon_gun
 
 from collidium.datasets.schemas import EXTENDED, SCHEMAS
+from collidium_plugins.acts_pipeline import collidium_baselines, tables
 from collidium_plugins.acts_pipeline import events as codec
-from collidium_plugins.acts_pipeline import tables
 from collidium_plugins.acts_pipeline.detector import digitisation, geometry, layout, tracking
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
@@ -36,6 +38,7 @@ from collidium_plugins.acts_pipeline.events import (
 )
 from collidium_plugins.acts_pipeline.generation.events import Generator
 from collidium_plugins.acts_pipeline.order import StageFailed
+from collidium_tasks.tracking.baselines import ckf
 
 SEED = 11
 EVENTS = 12
@@ -380,6 +383,23 @@ def test_the_tables_are_the_hosted_ones(ttbar: Run) -> None:
     assert row["tracks"]["track_id"] == list(range(len(event.tracks)))
     assert all(len(one) == len(set(one)) for one in row["tracks"]["hit_ids"])
     assert event.tracks.hit_ids.max() < len(hits)
+
+
+def test_the_kalman_filter_on_hits_finds_the_tracks_of_the_table(ttbar: Run) -> None:
+    """The baseline ``ckf`` of the plugin, for events without tracks, and that of the table ``tracks``."""
+    hits = tables.tracker_hits(ttbar.reconstructed)
+    (baseline,) = collidium_baselines()
+    found = baseline.reconstruct({"tracker_hits": hits}).column("track_id").to_numpy()
+    stored = ckf({"tracker_hits": hits, "tracks": tables.tracks(ttbar.reconstructed)})
+    kept = stored.column("track_id").to_numpy()
+    # Hits are rounded to float32, and their errors are those of the pitch.
+    assert np.mean((found >= 0) == (kept >= 0)) > 0.97
+    assert len(np.unique(found)) == pytest.approx(len(np.unique(kept)), rel=0.05)
+    surfaces = hits.column("surface_id").combine_chunks()
+    unknown = pa.ListArray.from_arrays(surfaces.offsets, pc.add(surfaces.values, 100_000))
+    elsewhere = hits.set_column(hits.column_names.index("surface_id"), "surface_id", unknown)
+    with pytest.raises(ValueError, match="modules that the pipeline acts does not have"):
+        baseline.reconstruct({"tracker_hits": elsewhere})
 
 
 def test_a_failure_of_acts_names_the_event(detector: Detector) -> None:
