@@ -121,7 +121,8 @@ def anomaly(events: int, metric: str, separation: float) -> Case:
             tallies.append(AnomalyTally.of([background, signal, *[NO_SCORES] * 3]))
         return (efficiency if counted else auroc), tallies
 
-    return Case(AnomalyTask(), metric, events, 0.01 * events * efficiency if counted else None, draw)
+    expected = 0.01 * events * (efficiency if counted else 1)
+    return Case(AnomalyTask(), metric, events, expected, draw)
 
 
 def cases(many: int) -> Iterator[tuple[Case, int]]:
