@@ -60,7 +60,8 @@ def test_the_loop(alone: httpx.Client, oracle: pa.Table) -> None:
     }
     errors = receipt["uncertainties"]
     assert errors.pop("trackml_weighted_efficiency") == 0
-    assert len(errors) == 4 and all(0 < error < 0.2 for error in errors.values()), errors
+    assert len(errors) == 4
+    assert all(0 < error < 0.2 for error in errors.values()), errors
     assert receipt["credits_earned"] == 100
     assert receipt["deduplicated"] is False
     assert len(receipt["sha256"]) == 64
