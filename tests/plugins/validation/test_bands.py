@@ -28,9 +28,12 @@ def verdict(report: Report, name: str) -> str:
     return found
 
 
-def test_field_is_measured_from_hits(events: Path, fired: Gun) -> None:
-    assert verdict(validate(events), "field") == "agrees"
-    assert verdict(validate(fired(field=2.85)), "field") == "disagrees"
+@pytest.mark.parametrize(("quantity", "varied"), [("field", {"field": 0.95}), ("hit_chi2", {"smear": 1.5})])
+def test_field_and_resolution_are_seen(
+    quantity: str, varied: dict[str, float], events: Path, fired: Gun
+) -> None:
+    assert verdict(validate(events), quantity) == "agrees"
+    assert verdict(validate(fired(**varied)), quantity) == "disagrees"
 
 
 @pytest.mark.parametrize(("factor", "quantity"), [(0.5, "below"), (2.5, "near")])
