@@ -23,6 +23,8 @@ TASKS: Final = ("tracking", "jets", "anomaly", "tracking_latency", "tracking_sma
 
 #: Baselines that are only there with the extra `baselines`.
 LEARNING: Final = frozenset({"forest", "trees"})
+#: What stands behind a task's name for its scores with 200 pileup collisions.
+PU200: Final = "_pu200"
 #: Events of the piece of code that runs a baseline.
 _SOME_EVENTS: Final = 10
 #: Tasks whose one row a command measures: that command, and the file that it writes.
@@ -36,7 +38,13 @@ def task_pages() -> dict[str, str]:
     installed = plugins.load().tasks().things
     scores = json.loads(SCORES.read_text())
     tasks = [installed[name] for name in TASKS]
-    pages = {f"{task.card.name}.md": _page(task, scores[task.card.name]) for task in tasks}
+    pages = {
+        f"{task.card.name}.md": _page(
+            task,
+            {name: found for name, found in scores.items() if name.removesuffix(PU200) == task.card.name},
+        )
+        for task in tasks
+    }
     return {"README.md": _contents(tasks)} | pages
 
 
@@ -54,7 +62,8 @@ def _contents(tasks: list[Task]) -> str:
     )
 
 
-def _page(task: Task, scores: Mapping[str, Any]) -> str:
+def _page(task: Task, scores: Mapping[str, Mapping[str, Any]]) -> str:
+    """The page of a task, with its scores by name: that of the task, or with what stands behind it."""
     card = task.card
     sections = {
         "Data": _data(task),
@@ -62,7 +71,7 @@ def _page(task: Task, scores: Mapping[str, Any]) -> str:
         + f"\n{card.left_out}\n",
         "Metrics": _metrics(task),
         **({"Run a baseline": _running(task)} if task.baselines() else {}),
-        "What the baselines score": _baselines(task, scores),
+        "What the baselines score": "\n".join(_baselines(task, *found) for found in scores.items()),
     }
     text = "".join(f"\n## {title}\n\n{section}" for title, section in sections.items())
     return f"# {card.title}\n\n{_WRITTEN}\n{card.description}\n{text}"
@@ -147,7 +156,7 @@ def _running(task: Task) -> str:
     )
 
 
-def _baselines(task: Task, scores: Mapping[str, Any]) -> str:
+def _baselines(task: Task, scored: str, scores: Mapping[str, Any]) -> str:
     names = [metric.name for metric in task.card.metrics]
     rows = [
         (f"`{baseline}`", *(_score(found.get(name)) for name in names))
@@ -159,7 +168,7 @@ def _baselines(task: Task, scores: Mapping[str, Any]) -> str:
         + f"\nEvents {scores['events']} of `{scores['dataset']}`, made by the built-in pipeline "
         f"({scores['pipeline']}) and scored by version {scores['scorer_version']} of the task on "
         f"{scores['date']}, with {made}. Behind ± is the standard error. {_machine(task, scores)}"
-        f"`python docs/score_baselines.py --tasks {task.card.name}` does it again.\n"
+        f"`python docs/score_baselines.py --tasks {scored}` does it again.\n"
     )
 
 

@@ -3,6 +3,7 @@
     python docs/score_baselines.py                          makes its events first: an hour on one core
     python docs/score_baselines.py --events 50              a smaller try
     python docs/score_baselines.py --work DIR --tasks jets  some tasks, events kept in DIR for the next time
+    python docs/score_baselines.py --tasks tracking_pu200   tracking with 200 pileup collisions
 
 Events lie in DIR/<channel>; what is there already is used as it is. Figures go to
 docs/tasks/baseline_scores.json, where those of other tasks stay; `python docs/make_task_pages.py` writes the
@@ -39,6 +40,7 @@ from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
 from collidium.testing.server import ServerProcess, run_command
 from collidium_plugins.executor_processes import Processes
+from collidium_tasks.tracking.baselines import ckf
 
 SCORES: Final = Path(__file__).parent / "tasks" / "baseline_scores.json"
 
@@ -46,10 +48,14 @@ SCORES: Final = Path(__file__).parent / "tasks" / "baseline_scores.json"
 SEED: Final = 61803
 TTBAR: Final = "ttbar"
 SIGNALS: Final = ("higgs_portal", "susy_gmsb", "hidden_valley", "zprime")
-CHANNELS: Final = (TTBAR, "zmumu", "zee", *SIGNALS)
-#: Events of ttbar that are made, and of each channel of the anomaly mix; those that tracking is scored on, as
-#: the helix takes ten seconds for each; those that are loaded.
-TTBAR_EVENTS, CHANNEL_EVENTS, TRACKING_EVENTS, SLICE = 2000, 200, 10, 1000
+CHANNELS: Final = (TTBAR, "zmumu", "zee", "jets", *SIGNALS)
+#: Signals in the mix; far more than in one of release size, whose 1% would be ten events here.
+SIGNAL_PERCENT: Final = 20
+#: Events of ttbar that are made, and of each channel of the anomaly mix; those that tracking is scored on,
+#: without pileup and with; those that are loaded.
+TTBAR_EVENTS, CHANNEL_EVENTS, TRACKING_EVENTS, PILEUP_EVENTS, SLICE = 2000, 200, 100, 2, 1000
+#: What stands behind a task's name for its scores with 200 pileup collisions.
+PU200: Final = "_pu200"
 MIX: Final = "anomaly_pu0"
 READINGS: Final = 9
 
@@ -76,21 +82,29 @@ class Events:
     def ttbar(self, events: int) -> Sample:
         return Sample(self._channel(TTBAR, TTBAR_EVENTS), "ttbar_pu0", EventRange(0, self._limited(events)))
 
+    def ttbar_pu200(self, events: int) -> Sample:
+        made = self._channel(TTBAR, PILEUP_EVENTS, pileup=200)
+        return Sample(made, "ttbar_pu200", EventRange(0, self._limited(events)))
+
     def mix(self) -> Sample:
         channels = [self._channel(channel, CHANNEL_EVENTS) for channel in CHANNELS]
         directory = self.work / "mix"
         if not directory.is_dir():
             with tempfile.TemporaryDirectory(dir=self.work) as scratch:
                 shares = [self._first(source, Path(scratch) / source.name) for source in channels]
-                _collidium("datasets", "mix", *map(str, shares), "--config", MIX, "--output", str(directory))
+                signals = [option for signal in SIGNALS for option in ("--signal", signal)]
+                _collidium(
+                    *("datasets", "mix", *map(str, shares), "--config", MIX, "--output", str(directory)),
+                    *(*signals, "--signal-percent", str(SIGNAL_PERCENT)),
+                )
         return Sample(directory, MIX, EventRange(0, len(Dataset(directory, MIX).table("channels").event_ids)))
 
-    def _channel(self, channel: str, events: int) -> Path:
-        directory = self.work / channel
+    def _channel(self, channel: str, events: int, pileup: int = 0) -> Path:
+        directory = self.work / f"{channel}{PU200 if pileup else ''}"
         if not (directory / "README.md").exists():
             _collidium(
                 *("simulate", "--pipeline", "acts", "--runtime", "none", "--channel", channel),
-                *("--events", str(self._limited(events)), "--pileup", "0", "--seed", str(SEED)),
+                *("--events", str(self._limited(events)), "--pileup", str(pileup), "--seed", str(SEED)),
                 *("--output", str(directory)),
             )
         return directory
@@ -113,11 +127,16 @@ async def scores_of(task: Task, sample: Sample, scratch: Path) -> dict[str, Any]
     """What each baseline of a task scores on the events, as a server would score it."""
     truth = await _truth(task, sample, scratch)
     found = {}
-    for name, reconstruct in task.baselines().items():
+    for name, reconstruct in _reconstructions(task).items():
         file = scratch / f"{name}.parquet"
         pq.write_table(_predictions(task, reconstruct, sample), file)
         found[name] = _scores(await _evaluated(task, truth, file))
     return found
+
+
+def _reconstructions(task: Task) -> dict[str, Reconstruction]:
+    """The task's baselines and, for tracking, the Kalman filter's tracks of the table ``tracks``."""
+    return {**task.baselines(), **({"ckf": ckf} if task.card.name == "tracking" else {})}
 
 
 async def data_loading(task: Task, sample: Sample, scratch: Path) -> dict[str, Any]:
@@ -169,7 +188,8 @@ async def _executor() -> AsyncIterator[Processes]:
 
 
 def _predictions(task: Task, reconstruct: Reconstruction, sample: Sample) -> pa.Table:
-    blocks = Dataset(sample.directory, sample.config).read(task.card.inputs, sample.events)
+    names = (*task.card.inputs, *(["tracks"] if reconstruct is ckf else []))
+    blocks = Dataset(sample.directory, sample.config).read(names, sample.events)
     return pa.concat_tables([reconstruct(tables) for _, tables in blocks])
 
 
@@ -186,6 +206,8 @@ def _collidium(*arguments: str) -> None:
 
 
 def _sample(task: str, events: Events) -> Sample:
+    if task.endswith(PU200):
+        return events.ttbar_pu200(PILEUP_EVENTS)
     if task == "anomaly":
         return events.mix()
     if task == "data_loading":
@@ -193,8 +215,7 @@ def _sample(task: str, events: Events) -> Sample:
     return events.ttbar(TRACKING_EVENTS if task.startswith("tracking") else TTBAR_EVENTS)
 
 
-async def _section(task: Task, events: Events) -> dict[str, Any]:
-    sample = _sample(task.card.name, events)
+async def _section(task: Task, sample: Sample) -> dict[str, Any]:
     score = data_loading if task.card.name == "data_loading" else scores_of
     with tempfile.TemporaryDirectory(prefix="collidium-") as scratch:
         baselines = await score(task, sample, Path(scratch))
@@ -233,8 +254,9 @@ def main() -> None:
     installed = plugins.load().tasks().things
     with tempfile.TemporaryDirectory(prefix="collidium-events-") as scratch:
         events = Events(options.work or Path(scratch), options.events)
-        for name in options.tasks.split(",") if options.tasks else sorted(installed):
-            section = asyncio.run(_section(installed[name], events))
+        for name in options.tasks.split(",") if options.tasks else sorted([*installed, f"tracking{PU200}"]):
+            task = installed[name.removesuffix(PU200)]
+            section = asyncio.run(_section(task, _sample(name, events)))
             _keep(name, section)
             sys.stdout.write(f"{name}: {json.dumps(section['baselines'])}\n")
 

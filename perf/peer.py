@@ -189,7 +189,7 @@ def differences(python: str, directory: Path) -> Iterator[str]:
 
 async def ours(directory: Path, events: list[scoring.Event], paths: list[Path]) -> list[str]:
     """Our scores of each file, or why it is rejected."""
-    truth, executor = await scoring.prepare(directory, events, len(events)), Processes(1)
+    truth, executor = await scoring.prepare(directory, events, len(events), "uniform"), Processes(1)
     shown = []
     try:
         for path in paths:
@@ -202,7 +202,9 @@ async def ours(directory: Path, events: list[scoring.Event], paths: list[Path]) 
                     limits=scoring.LIMITS,
                     extra_columns="ignore",
                 )
-                shown.append(" / ".join(f"{score:.3g}" for score in found.metrics.values()))
+                # Those that the peer has, too.
+                compared = list(found.metrics.values())[:4]
+                shown.append(" / ".join(f"{score:.3g}" for score in compared))
             except InvalidInput as error:
                 shown.append(f"rejected: {error.errors[0]['code']}")
     finally:
@@ -242,7 +244,7 @@ async def rates_of_ours(
     directory: Path, events: list[scoring.Event], count: int, rounds: int
 ) -> dict[str, float]:
     """The same, by the way the file was written."""
-    truth = await scoring.prepare(directory, events, count)
+    truth = await scoring.prepare(directory, events, count, "uniform")
     predictions = directory / "ours.parquet"
     rates = {}
     for writer in ("pyarrow default", "recommended"):

@@ -2,6 +2,7 @@
 
     python perf/scoring.py            a minute or two: 100 events, memory at 100 and 400
     python perf/scoring.py --quick    a smoke: 8 and 16 events
+    python perf/scoring.py --uniform  truth of which all hits weigh the same
     python perf/scoring.py --hits 1.5e9     one large submission on two workers, its events all different;
                                             half an hour to make them, 5 bytes a hit in --directory
 
@@ -69,7 +70,8 @@ def make_event(rng: np.random.Generator) -> Event:
     track[rng.random(HITS) < UNASSIGNED] = -1
     momentum = rng.exponential(1.0, PARTICLES)
     particle_id = np.where(noise, np.uint64(0), ids[of])
-    return {"particle_id": particle_id, "ids": ids, "pt": momentum, "track_id": track}
+    z = rng.uniform(-3000, 3000, HITS).astype(np.float32)
+    return {"particle_id": particle_id, "ids": ids, "pt": momentum, "track_id": track, "z": z}
 
 
 def hit_ids(event: Event) -> npt.NDArray[np.uint32]:
@@ -97,9 +99,11 @@ def dataset_rows(event_id: int, event: Event) -> dict[str, pa.Table]:
         lists = {name: nested([len(values)], values) for name, values in columns.items()}
         return pa.table({"event_id": pa.array([event_id], pa.uint32()), **lists})
 
+    z = event.get("z")
+    positions = {} if z is None else {"x": z, "y": z, "z": z}
     return {
-        "tracker_hits": row(hit_id=hit_ids(event), particle_id=event["particle_id"]),
-        "particles": row(particle_id=event["ids"], pt=event["pt"]),
+        "tracker_hits": row(hit_id=hit_ids(event), particle_id=event["particle_id"], **positions),
+        "particles": row(particle_id=event["ids"], pt=event["pt"], vz=np.zeros(len(event["ids"]))),
     }
 
 
@@ -258,7 +262,7 @@ async def score_once(directory: Path, hits: float, workers: int) -> None:
     print(f"largest anonymous memory of a worker: {memory / 2**20:.0f} MiB; scores: {made.metrics}")
 
 
-async def prepare(directory: Path, events: list[Event], count: int) -> Truth:
+async def prepare(directory: Path, events: list[Event], count: int, hits: str = "weighted") -> Truth:
     executor = Processes(1)
     source = directory / f"dataset-{count}"
     source.mkdir()
@@ -272,6 +276,7 @@ async def prepare(directory: Path, events: list[Event], count: int) -> Truth:
             executor=executor,
             limits=LIMITS,
             events=EventRange(FIRST_EVENT, FIRST_EVENT + count),
+            options={"hits": hits},
         )
     finally:
         await executor.close()
@@ -299,23 +304,25 @@ async def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="a smoke of some seconds")
+    parser.add_argument("--uniform", action="store_true", help="all hits weigh the same")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--hits", type=float, help="score one large submission instead")
     parser.add_argument("--directory", type=Path, help="where its files are made, and removed")
     options = parser.parse_args()
+    hits = "uniform" if options.uniform else "weighted"
     with tempfile.TemporaryDirectory(prefix="perf-scoring-", dir=options.directory) as name:
         if options.hits:
             await score_once(Path(name), options.hits, workers=2)
         elif options.quick:
-            await compare_writers(Path(name), few=8, many=16, rounds=1)
+            await compare_writers(Path(name), few=8, many=16, rounds=options.rounds, hits=hits)
         else:
-            await compare_writers(Path(name), few=100, many=400, rounds=options.rounds)
+            await compare_writers(Path(name), few=100, many=400, rounds=options.rounds, hits=hits)
 
 
-async def compare_writers(directory: Path, few: int, many: int, rounds: int) -> None:
+async def compare_writers(directory: Path, few: int, many: int, rounds: int, hits: str) -> None:
     """Print a table: rates with ``few`` events, memory with ``many`` too."""
     events = make_events()
-    truths = {count: await prepare(directory, events, count) for count in (few, many)}
+    truths = {count: await prepare(directory, events, count, hits) for count in (few, many)}
     print(f"{'writer':16} {'bytes/hit':>9} {'Mhits/s/core':>13} {'decode alone':>13} {'ratio':>6} ", end="")
     print(f"{'errors':>7} {f'MiB at {few}':>11} {f'MiB at {many}':>11} {'wall, 2 workers':>16}")
     for writer, write in WRITERS.items():
@@ -324,14 +331,14 @@ async def compare_writers(directory: Path, few: int, many: int, rounds: int) -> 
         write(large, events, many)
         measured = await measure(truths[few], path, rounds)
         more = (await measure(truths[many], large, 0)).memory
-        hits = few * HITS / 1e6
+        scored = few * HITS / 1e6
         scoring, decoding = statistics.median(measured.scoring), statistics.median(measured.decoding)
         errors = scoring / statistics.median(measured.without_errors) - 1
         seconds = await wall(truths[few], path, 2)
         print(
-            f"{writer:16} {path.stat().st_size / hits / 1e6:9.2f} {hits / scoring:13.1f} "
-            f"{hits / decoding:13.1f} {decoding / scoring:6.0%} {errors:+7.0%} "
-            f"{measured.memory / 2**20:11.0f} {more / 2**20:11.0f} {hits / seconds:10.1f} Mh/s"
+            f"{writer:16} {path.stat().st_size / scored / 1e6:9.2f} {scored / scoring:13.1f} "
+            f"{scored / decoding:13.1f} {decoding / scoring:6.0%} {errors:+7.0%} "
+            f"{measured.memory / 2**20:11.0f} {more / 2**20:11.0f} {scored / seconds:10.1f} Mh/s"
         )
 
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from collidium.contracts.task import Block, EventRange
 from collidium_tasks.tracking import TrackingTask
+from collidium_tasks.tracking.bins import OF_PARTICLES
 
 HITS = 150_000
 PARTICLES = 14_700
@@ -68,6 +69,11 @@ def truth_tables(
         "particle_id": np.tile(np.arange(1, PARTICLES + 1, dtype=np.uint64) << np.uint64(44), events),
         "hits": owned.astype(np.uint32),
         "high_pt": rng.random(len(owned)) < 0.05,
+        "accepted": rng.random(len(owned)) < 0.04,
+        **{
+            name: rng.integers(0, binning.bins + 1, len(owned), np.uint8)
+            for name, binning in OF_PARTICLES.items()
+        },
     }
     return {"hits": pa.table(hits), "particles": pa.table(particles)}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collidium.contracts.pipeline import Pipeline
     from collidium.contracts.runner import Runner
     from collidium.contracts.storage import Storage
-    from collidium.contracts.task import Task
+    from collidium.contracts.task import Baseline, Task
     from collidium.settings import Settings
 
 PROJECT = "collidium"
@@ -47,6 +47,14 @@ def collidium_tasks() -> Sequence[Task]:  # type: ignore[empty-body]  # a specif
 
     Called when the server, a command or a scoring process loads its plugins. A task becomes *installed*;
     it takes submissions once an operator lists it (``collidium task add NAME``).
+    """
+
+
+@hookspec
+def collidium_baselines() -> Sequence[Baseline]:  # type: ignore[empty-body]  # a specification
+    """Return baselines of tasks of other plugins, such as those that need software that a task does without.
+
+    Called by ``collidium.plugins.load().baselines()``. Import what is heavy when a baseline is called.
     """
 
 

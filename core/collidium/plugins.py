@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collidium.contracts.pipeline import Pipeline
     from collidium.contracts.runner import Runner
     from collidium.contracts.storage import Storage
-    from collidium.contracts.task import Task
+    from collidium.contracts.task import Baseline, Task
     from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -197,6 +197,11 @@ class Plugins:
 
     def tasks(self) -> Provided[Task]:
         return self._provided(Provided("task"), "collidium_tasks", lambda task: task.card.name)
+
+    def baselines(self) -> Provided[Baseline]:
+        """By task and name: ``tracking/ckf``."""
+        kind = Provided[Any]("baseline")
+        return self._provided(kind, "collidium_baselines", lambda one: f"{one.task}/{one.name}")
 
     def runners(self, settings: Settings) -> Provided[Runner]:
         return self._provided(_chosen("runner"), "collidium_runners", _name, settings=settings)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from collidium.contracts.task import Draws
 
-__all__ = ["Roc", "Scores", "resampled"]
+__all__ = ["Numbers", "Roc", "Scores", "merged_scores", "resampled"]
 
 
 class Roc(ABC):
@@ -51,6 +51,12 @@ class Roc(ABC):
     @abstractmethod
     def background_passing(self, signal: Fraction) -> float:
         """The minimum background efficiency at that signal efficiency."""
+
+    @abstractmethod
+    def significance_improvement(self, passing: int) -> float:
+        """The maximum of signal efficiency over the root of background efficiency, over all thresholds that
+        at least ``passing`` rows of background pass; there must be as many, and signal.
+        """
 
     def auc(self) -> float:
         """The area under the curve: the part of all pairs that is won.
@@ -120,8 +126,8 @@ class Scores(Roc):
     def merged(cls, parts: Sequence[Scores]) -> Scores:
         """All rows of the parts: the same to the last bit however they are grouped and ordered."""
         return cls(
-            _merged(part.signal for part in parts),
-            _merged(part.background for part in parts),
+            merged_scores(part.signal for part in parts),
+            merged_scores(part.background for part in parts),
             sum(part.unscored_signal for part in parts),
             sum(part.unscored_background for part in parts),
         )
@@ -150,6 +156,24 @@ class Scores(Roc):
         threshold = self.background[len(self.background) - 1 - floor(wanted)]
         return _interpolated(wanted, _passing(self.background, threshold), _passing(self.signal, threshold))
 
+    def significance_improvement(self, passing: int) -> float:
+        scored = passing - self.unscored_background
+        if scored > len(self.background) or not len(self.signal):
+            return 0.0
+        # Between two rows of signal the highest threshold has the least background. The first is that of
+        # the wanted background, or above everything where background without a score suffices.
+        thresholds = self.signal
+        if scored > 0:
+            first = self.background[len(self.background) - scored]
+            thresholds = np.append(thresholds[thresholds < first], first)
+        signal, background = (
+            len(scores) - np.searchsorted(scores, thresholds, "left")
+            for scores in (self.signal, self.background)
+        )
+        return _best_significance(
+            signal / self.signal_rows, (background + self.unscored_background) / self.background_rows
+        )
+
     def background_passing(self, signal: Fraction) -> float:
         if signal <= 0:
             return 0.0
@@ -160,7 +184,12 @@ class Scores(Roc):
         return self.unscored_background + scored
 
 
-def _merged(arrays: Iterable[Numbers]) -> Numbers:
+def _best_significance(signal: npt.NDArray[np.float64], background: npt.NDArray[np.float64]) -> float:
+    return float((signal / np.sqrt(background)).max())
+
+
+def merged_scores(arrays: Iterable[Numbers]) -> Numbers:
+    """The scores of several ascending arrays, ascending; the same whatever their order."""
     filled = [array for array in arrays if len(array)]
     if len(filled) < 2:
         return filled[0] if filled else _none()
@@ -224,6 +253,11 @@ class BinnedRoc(Roc):
 
     def signal_passing(self, background: Fraction) -> float:
         return float(np.interp(float(background), self.background, self.signal))
+
+    def significance_improvement(self, passing: int) -> float:
+        allowed = self.background >= passing
+        signal, background = self.signal[allowed], self.background[allowed]
+        return _best_significance(signal / self.signal_rows, background / self.background_rows)
 
     def background_passing(self, signal: Fraction) -> float:
         # Backwards: of several points with as much signal, the first on the curve is meant.

@@ -168,10 +168,14 @@ class TrackingLatencyTask(Task):
     """Scores tracks as the tracking task does; the engine checks that each event has one time."""
 
     card: ClassVar[Card] = CARD
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
+    truth_options: ClassVar[Mapping[str, Sequence[str]]] = TrackingTask.truth_options
 
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         return _TRACKING.prepare(tables)
+
+    def prepare_with(self, tables: Tables, options: Mapping[str, str]) -> dict[str, pa.Table]:
+        return _TRACKING.prepare_with(tables, options)
 
     def check(self, block: Block) -> list[Problem]:
         return _TRACKING.check(block)

@@ -74,8 +74,9 @@ CARD: Final = replace(
 
 #: Numbers of bins, their range, and the minimum number of hits of a track.
 NAIVE: Final = 4
-#: Cuts and reaches (20), where parts of the detector begin (4), resolutions (19), the magnetic field (1).
-HELIX: Final = 44
+#: Where layers are (29), their depths, limits and resolutions (30), searches (10), cuts (9), scattering (2)
+#: and the magnetic field (1).
+HELIX: Final = 81
 
 
 def naive(tables: Tables) -> pa.Table:
@@ -108,10 +109,14 @@ class TrackingSmallTask(Task):
     """Scores tracks as the tracking task does; the engine checks that n_params is the same in all rows."""
 
     card: ClassVar[Card] = CARD
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
+    truth_options: ClassVar[Mapping[str, Sequence[str]]] = TrackingTask.truth_options
 
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         return _TRACKING.prepare(tables)
+
+    def prepare_with(self, tables: Tables, options: Mapping[str, str]) -> dict[str, pa.Table]:
+        return _TRACKING.prepare_with(tables, options)
 
     def check(self, block: Block) -> list[Problem]:
         return _TRACKING.check(block)

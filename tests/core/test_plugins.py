@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.distributions import install
@@ -333,6 +334,12 @@ def test_hook_collidium_blueprints(documented: Documented, site: Path, tmp_path:
     with ServerProcess(tmp_path / "server", env={"PYTHONPATH": str(site)}) as server:
         answer = httpx.get(f"{server.base_url}/greeting/", trust_env=False)
     assert answer.json() == {"greeting": "Welcome to the experiment."}
+
+
+def test_hook_collidium_baselines(documented: Documented) -> None:
+    baseline = documented("collidium_baselines").baselines().get("tracking/one_track")
+    hits = pa.table({"event_id": [3, 4], "hit_id": [[0, 1], [0]]})
+    assert baseline.reconstruct({"tracker_hits": hits}).column("track_id").to_pylist() == [3, 3, 4]
 
 
 def test_hook_collidium_pipelines(documented: Documented, tmp_path: Path) -> None:

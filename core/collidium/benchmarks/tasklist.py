@@ -146,6 +146,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
         public_percent=status.public_percent,
         accepts_submissions=status.reason is None,
         largest_file_bytes=truth_versions.largest_file(task, truth, platform.settings) if truth else None,
+        truth_notes=truth.notes if truth else {},
     )
 
 

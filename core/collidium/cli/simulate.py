@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import DIRECTORY, DURATION, json_option, key_option, preset_option, vary_option
+from collidium.cli.options import (
+    DIRECTORY,
+    DURATION,
+    EXISTING_FILE,
+    json_option,
+    key_option,
+    preset_option,
+    vary_option,
+)
 from collidium.cli.output import cell, note, print_json, print_record
 from collidium.cli.progress import duration_text, stage_progress, status_line
 from collidium.cli.requests import show, state_text
@@ -36,6 +44,7 @@ _REMOTE = {
 }
 _LOCAL = {
     "first_event": "--first-event",
+    "lhe": "--lhe",
     "pipeline": "--pipeline",
     "runtime": "--runtime",
     "processes": "--processes",
@@ -63,6 +72,12 @@ _LOCAL = {
 @click.option("--processes", type=click.IntRange(1, 256), help="Processes; default: one per CPU, at most 8.")
 @click.option("--time-limit", type=DURATION, metavar="TIME", help="Stop after, for example, 90s, 30m or 2h.")
 @click.option("--first-event", type=int, metavar="ID", help="Id of the first event; default: 0.")
+@click.option(
+    "--lhe",
+    type=EXISTING_FILE,
+    metavar="FILE",
+    help="Hard processes from a Les Houches file, plain or gzipped; --channel names the dataset.",
+)
 @click.option("--flat", is_flag=True, help="Put the tables directly into DIR, without a card.")
 @click.option("--remote", "at_server", is_flag=True, help="Order from the server, and pay with credits.")
 @click.option("--private", is_flag=True, help="With --remote: make the output's repository private.")
@@ -87,6 +102,7 @@ def simulate(
     processes: int | None,
     time_limit: float | None,
     first_event: int | None,
+    lhe: Path | None,
     flat: bool,
     at_server: bool,
     private: bool,
@@ -118,7 +134,7 @@ def simulate(
 
     local_order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed, vary)
     options = RunOptions(pipeline or "auto", runtime or "auto", processes, time_limit, flat)
-    _simulate(local_order, output or Path(local_order.config), options, first_event or 0, as_json)
+    _simulate(local_order, output or Path(local_order.config), options, first_event or 0, lhe, as_json)
 
 
 def _reject_options_of_other_mode(ctx: click.Context, at_server: bool) -> None:
@@ -142,7 +158,9 @@ def _check_usage(preset: str | None, channel: str | None, events: int | None, pi
 # -- on this machine ----------------------------------------------------------------------------------
 
 
-def _simulate(order: Order, directory: Path, options: RunOptions, first_event: int, as_json: bool) -> None:
+def _simulate(
+    order: Order, directory: Path, options: RunOptions, first_event: int, lhe: Path | None, as_json: bool
+) -> None:
     """Simulate events into a directory and show the result."""
     from collidium import settings
     from collidium.pipelines import simulating
@@ -151,7 +169,7 @@ def _simulate(order: Order, directory: Path, options: RunOptions, first_event: i
     get = installed(settings.load().plugins_blocked).get
     with _ended_by_signals(directory), stage_progress() as progress:
         made = simulating.simulate(
-            order, directory, options, get=get, report=progress, note=note, first_event=first_event
+            order, directory, options, get=get, report=progress, note=note, first_event=first_event, lhe=lhe
         )
     print_json(made) if as_json else _show_dataset(made, directory)
 

@@ -25,6 +25,7 @@ COLUMNS: Final = {
     "revision": "revision",
     "events": "events",
     "imported": "imported_at",
+    "made with": "notes",
 }
 
 
@@ -40,8 +41,22 @@ def truth() -> None:
 @click.option(
     "--events", type=EVENTS, metavar="START:STOP", help="Events to score; default: those of the task."
 )
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A choice that the task offers, for example hits=uniform.",
+)
 @json_option
-def import_(task: str, source: str, config: str | None, events: EventRange | None, as_json: bool) -> None:
+def import_(
+    task: str,
+    source: str,
+    config: str | None,
+    events: EventRange | None,
+    options: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Prepare truth for TASK from a dataset and make it the current version.
 
     A private repository is read with your token: HF_TOKEN, or that of `collidium login`.
@@ -49,7 +64,9 @@ def import_(task: str, source: str, config: str | None, events: EventRange | Non
     \b
     collidium truth import tracking --from ./ttbar --events 90000:100000
     collidium truth import tracking --from alice/odd-ttbar --config ttbar_pu200
+    collidium truth import tracking --from ./ttbar --option hits=uniform
     """
+    chosen = dict(option.partition("=")[::2] for option in options)
 
     async def run(platform: Platform) -> TruthRecord:
         from collidium.benchmarks.truth.truth_versions import import_truth
@@ -58,7 +75,12 @@ def import_(task: str, source: str, config: str | None, events: EventRange | Non
         token = find_hub(platform.settings.hub).token
         with progress_bar("Preparing truth (events)") as progress:
             return await import_truth(
-                platform, task, source, config=config, events=events, token=token, progress=progress
+                *(platform, task, source),
+                config=config,
+                events=events,
+                options=chosen,
+                token=token,
+                progress=progress,
             )
 
     record = on_platform(run)

@@ -24,6 +24,7 @@ def simulate(
     seed: int | None = None,
     vary: str = "",
     first_event: int = 0,
+    lhe: str | Path | None = None,
     output: str | Path | None = None,
     pipeline: str = "auto",
     runtime: str = "auto",
@@ -37,9 +38,9 @@ def simulate(
 
     Give ``channel``, ``events`` and ``pileup``, or a ``preset`` that stands for them. Events get the ids from
     ``first_event`` on. ``vary`` is a systematic variation of the detector, as ``field=0.99,material=1.1``.
-    ``time_limit`` is in seconds. ``progress`` is called with the
-    progress of each stage, ``note`` with messages. The same call again resumes where an earlier one stopped.
-    Blocks until all is done, and stops what runs when it is interrupted.
+    ``lhe`` is a Les Houches file whose hard processes are taken. ``time_limit`` is in seconds. ``progress``
+    is called with the progress of each stage, ``note`` with messages. The same call again resumes where an
+    earlier one stopped. Blocks until all is done, and stops what runs when it is interrupted.
 
     Raises UnknownOrder with all that is wrong with the order, CannotSimulate, StageFailed, and
     ConfigurationError for a pipeline that is not installed.
@@ -53,4 +54,5 @@ def simulate(
         report=progress or (lambda _: None),
         note=note or (lambda _: None),
         first_event=first_event,
+        lhe=None if lhe is None else Path(lhe),
     )

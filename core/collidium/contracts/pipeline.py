@@ -5,9 +5,9 @@ run (in a container, or on this machine), their order, and what is repeated afte
 
 The words of a command may contain these placeholders: ``{python}`` (an interpreter; on this machine the one
 of the platform), ``{channel}``, ``{events}``, ``{pileup}``, ``{seed}``, ``{vary}`` (a systematic variation,
-empty without one), ``{first_event}``, ``{processes}`` and ``{work}`` (the working directory). Other braces
-are unchanged. Standard output and error are logged, except for lines ``collidium-progress DONE TOTAL``,
-which report progress.
+empty without one), ``{lhe}`` (the sha256 of :data:`LES_HOUCHES`, empty without it), ``{first_event}``,
+``{processes}`` and ``{work}`` (the working directory). Other braces are unchanged. Standard output and error
+are logged, except for lines ``collidium-progress DONE TOTAL``, which report progress.
 
 Events get the ids ``first_event`` to ``first_event + events - 1``. An event must depend only on the
 pipeline's version, channel, pileup, seed, variation and its id: not on the number of events or processes.
@@ -22,8 +22,22 @@ from dataclasses import dataclass, field
 #: ``<table>-00000-of-00004.parquet``.
 TABLES = "tables"
 
+#: The Les Houches event file of ``--lhe`` below the working directory: event 7 is made of its event 7.
+LES_HOUCHES = "input.lhe"
+
 #: Placeholders of commands.
-PLACEHOLDERS = ("python", "channel", "events", "pileup", "seed", "vary", "first_event", "processes", "work")
+PLACEHOLDERS = (
+    "python",
+    "channel",
+    "events",
+    "pileup",
+    "seed",
+    "vary",
+    "lhe",
+    "first_event",
+    "processes",
+    "work",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +78,8 @@ class Pipeline:
     max_pileup: int | None = None
     #: Systematic variations that it supports, of those in ``collidium.order.VARIATIONS``.
     variations: tuple[str, ...] = ()
+    #: Whether it takes the hard processes of a Les Houches file in place of those of a channel.
+    takes_lhe: bool = False
     #: Python modules that it needs on this machine, and the extra that installs them; None if it runs in
     #: containers only.
     native: tuple[str, ...] | None = None

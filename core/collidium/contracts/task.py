@@ -27,11 +27,30 @@ Tally = Any
 #: Tables of a block by name, for example ``{"tracker_hits": ..., "particles": ...}``.
 Tables = Mapping[str, pa.Table]
 
+#: Prefix of metadata of prepared tables that is a note on how the truth was made, kept in its manifest:
+#: ``{NOTE + "hit_weights": "uniform"}``.
+NOTE: Final = "truth."
+
 #: For each replicate the sorted indices of the groups of events drawn with replacement.
 Draws = Sequence[Sequence[int]]
 
+#: Of a metric that is a fraction of things counted: how many there are, and of how many.
+Counts = tuple[float, float]
+
 #: Makes predictions for a block of events from tables of the dataset, one row per event.
 Reconstruction = Callable[[Tables], pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A further baseline of a task, from a plugin that is not the task's.
+
+    ``reconstruct`` makes predictions from the card's inputs, as those of :meth:`Task.baselines`.
+    """
+
+    task: str
+    name: str
+    reconstruct: Reconstruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +144,8 @@ class Metric:
     #: When :meth:`Task.metrics` may omit it, as text: ``"the efficiency is below 0.5"``. Other metrics are
     #: required. A submission without the primary metric is not on the leaderboard.
     missing_when: str = ""
+    #: Whether errors are those of its logarithm, as for one over a small fraction.
+    log_error: bool = False
     #: How it is computed, in plain text: ``"jets of light flavour that pass / all of them"``.
     formula: str = ""
     #: The publication that defines it; empty where the task does.
@@ -265,6 +286,8 @@ class Task(ABC):
     card: ClassVar[Card]
     #: Version of the scoring code, stored with every score. Increase it when the value of a metric changes.
     version: ClassVar[str]
+    #: What an operator may choose when truth is imported: names and their values, the default first.
+    truth_options: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     @abstractmethod
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
@@ -279,13 +302,26 @@ class Task(ABC):
         Returns
         -------
         dict of str to pyarrow.Table
-            Each with a sorted column ``event_id`` (uint32), and the same schema for every block.
+            Each with a sorted column ``event_id`` (uint32), and the same schema for every block. Metadata of
+            the schema with the prefix ``NOTE`` is kept in the truth's manifest.
 
         Raises
         ------
         UnusableTruth
             If the dataset lacks something that the task needs.
         """
+
+    def prepare_with(self, tables: Tables, options: Mapping[str, str]) -> dict[str, pa.Table]:
+        """Prepare truth as :meth:`prepare` does, by an operator's choices; override it for ``truth_options``.
+
+        Parameters
+        ----------
+        tables : mapping of str to pyarrow.Table
+            As for :meth:`prepare`.
+        options : mapping of str to str
+            Choices among ``truth_options``; those that are missing have their default.
+        """
+        return self.prepare(tables)
 
     @abstractmethod
     def check(self, block: Block) -> list[Problem]:
@@ -372,6 +408,24 @@ class Task(ABC):
             The metrics of each replicate.
         """
         return [self.metrics(self.merge([tallies[group] for group in draw])) for draw in draws]
+
+    def counts(self, tally: Tally) -> Mapping[str, Counts]:
+        """Return the counts behind metrics that are fractions.
+
+        Where less than ten were counted, events drawn with replacement scatter too little, and not at all
+        where there was none: the error is then at least that of Poisson statistics.
+
+        Parameters
+        ----------
+        tally : Tally
+            The merged tally of all events.
+
+        Returns
+        -------
+        mapping of str to (float, float)
+            ``{"fake_rate": (fake_tracks, tracks)}``.
+        """
+        return {}
 
     def check_whole(self, tally: Tally) -> list[Problem]:
         """Return problems across blocks, such as a wrong sum.

@@ -94,10 +94,10 @@ def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
         "systematic variation": order.vary or "none",
         "pipeline": f"{pipeline.name}, version {pipeline.version}",
         **{name: fact for name, fact in pipeline.facts.items() if name.lower() != "pipeline"},
-        **pipeline.channel_facts.get(order.channel, {}),
+        **(production.lhe.facts if production.lhe else pipeline.channel_facts.get(order.channel, {})),
         "made with": f"Collidium {__version__}",
     }
-    generated = (pipeline.channels or {}).get(order.channel)
+    generated = None if production.lhe else (pipeline.channels or {}).get(order.channel)
     number = "one event" if order.events == 1 else f"{order.events:,} events"
     title = f"{order.channel}: {number} at pileup {order.pileup}"
     tags = ["collidium", "particle-physics", "simulation", order.channel]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from collidium.contracts.pipeline import PLACEHOLDERS, Pipeline, Stage
 from collidium.contracts.task import EventRange
 from collidium.errors import CollidiumError, InvalidInput
 from collidium.order import Order, UnknownOrder, check
+from collidium.pipelines.les_houches import LesHouches
 
 #: Event ids have 32 bits in the hosted format.
 _EVENT_IDS: Final = 2**32
@@ -26,6 +27,8 @@ class Production:
     first_event: int = 0
     #: Whether the tables lie directly in the output directory, without a card.
     flat: bool = False
+    #: Where the hard processes come from a file.
+    lhe: LesHouches | None = None
 
     @property
     def events(self) -> EventRange:
@@ -39,6 +42,7 @@ class Production:
             "pipeline": self.pipeline.name,
             "pipeline_version": self.pipeline.version,
             "flat": self.flat,
+            "lhe": self.lhe.sha256 if self.lhe else "",
         }
 
     def words(self, stage: Stage, *, python: str, work: str, processes: int) -> list[str]:
@@ -48,6 +52,7 @@ class Production:
             "python": python,
             "work": work,
             "processes": processes,
+            "lhe": self.lhe.sha256 if self.lhe else "",
         }
         return [_PLACEHOLDER.sub(lambda found: str(values[found[1]]), word) for word in stage.command]
 
@@ -64,8 +69,13 @@ def check_numbers(order: Order, first_event: int) -> None:
     _refuse(errors)
 
 
-def check_channel(order: Order, pipeline: Pipeline) -> None:
-    """Raise UnknownOrder for a channel or a variation that the pipeline cannot simulate."""
+def check_channel(order: Order, pipeline: Pipeline, lhe: LesHouches | None = None) -> None:
+    """Raise UnknownOrder for a channel, a variation or a file that the pipeline cannot simulate."""
+    if lhe is not None:
+        if not pipeline.takes_lhe:
+            detail = f"pipeline {pipeline.name} takes no Les Houches file"
+            _refuse([{"field": "lhe", "detail": detail}])
+        pipeline = replace(pipeline, channels=None, refused={})
     try:
         check(order, pipeline.channels, pipeline)
     except InvalidInput as error:

@@ -13,7 +13,8 @@ from collidium.datasets.cards import DatasetFile
 from collidium.files.durable import is_full
 from collidium.order import Order
 from collidium.pipelines import processes
-from collidium.pipelines.choice import AUTO, Choice, Get, Note, choose
+from collidium.pipelines.choice import AUTO, BUILT_IN, Choice, Get, Note, choose
+from collidium.pipelines.les_houches import LesHouches
 from collidium.pipelines.output import place
 from collidium.pipelines.production import (
     CannotSimulate,
@@ -80,8 +81,11 @@ def simulate(
     report: ReportProgress,
     note: Note,
     first_event: int = 0,
+    lhe: Path | None = None,
 ) -> Simulated:
     """Simulate events into ``directory``, or go on with what an earlier run began there. Blocks.
+
+    Hard processes are those of the Les Houches file ``lhe``, if there is one.
 
     Raises UnknownOrder, CannotSimulate and StageFailed; ends whatever runs when it is interrupted, and what
     is finished stays for the next run.
@@ -90,16 +94,25 @@ def simulate(
     limit = options.time_limit_seconds
     deadline = None if limit is None else began + limit
     check_numbers(order, first_event)
+    given = None
+    if lhe is not None:
+        try:
+            given = LesHouches.read(lhe)
+        except OSError as error:
+            raise CannotSimulate(f"{lhe} cannot be read: {error.strerror}") from error
+        given.check(order, first_event)
     work = Work(directory.expanduser().absolute())
     try:
-        choice = _choose(order, first_event, options, work, get, note)
-        production = Production(order, choice.pipeline, first_event, options.flat)
+        choice = _choose(order, first_event, options, work, get, note, given)
+        production = Production(order, choice.pipeline, first_event, options.flat, given)
         with work.held():
             work.refuse_anything_else(production)
             if (finished := work.finished) is not None:
                 return _found(finished, work)
             fetch(choice, work, note, deadline)
             work.begin(production)
+            if given is not None:
+                given.place(work.place)
             cores = options.processes or min(len(os.sched_getaffinity(0)), _MAX_PROCESSES)
             Stages(production, work, choice.runtime, cores, report, deadline).run()
             files = place(production, work)
@@ -114,15 +127,24 @@ def simulate(
         raise
 
 
-def _choose(order: Order, first_event: int, options: RunOptions, work: Work, get: Get, note: Note) -> Choice:
+def _choose(
+    order: Order,
+    first_event: int,
+    options: RunOptions,
+    work: Work,
+    get: Get,
+    note: Note,
+    lhe: LesHouches | None,
+) -> Choice:
     started = work.started or {}
     ours = asdict(order) | {"first_event": first_event, "flat": options.flat}
     same = all(started.get(name) == value for name, value in ours.items())
     name = started.get("pipeline") if same else None
-    if options.pipeline != AUTO:
-        check_channel(order, get(options.pipeline))
-    choice = choose(options.pipeline, options.runtime, order, get, note, started=name)
-    check_channel(order, choice.pipeline)
+    wanted = BUILT_IN if lhe is not None and options.pipeline == AUTO else options.pipeline
+    if wanted != AUTO:
+        check_channel(order, get(wanted), lhe)
+    choice = choose(wanted, options.runtime, order, get, note, started=name)
+    check_channel(order, choice.pipeline, lhe)
     return choice
 
 

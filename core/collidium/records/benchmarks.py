@@ -120,6 +120,9 @@ class TaskCard(Record, frozen=True):
         int | None,
         Meta(description="Bytes that a file of predictions may have; null while there is no truth."),
     ] = None
+    truth_notes: Annotated[
+        Mapping[str, str], Meta(description="How the truth was made, such as what hits weigh; may be empty.")
+    ] = field(default_factory=dict)
 
 
 class Closed(Record, frozen=True):

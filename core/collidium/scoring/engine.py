@@ -24,7 +24,7 @@ from collidium.scoring.parts import Part
 from collidium.scoring.predictions import ExtraColumns, Unreadable
 from collidium.scoring.reading import Disordered
 from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult
-from collidium.scoring.uncertainty import Replicates, groups_of, standard_errors
+from collidium.scoring.uncertainty import Replicates, groups_of
 from collidium.scoring.workers import Progress, Workers
 
 if TYPE_CHECKING:
@@ -43,16 +43,13 @@ class Evaluation:
     rows: int
     #: The metrics of resampled events, never to be shown; empty where there is one event alone.
     replicates: Replicates
+    #: The standard error of each metric; empty where it is unknown.
+    uncertainties: dict[str, float]
     #: What they are worth on the events that are held back, never to be shown before these count.
     held_back: Evaluation | None = None
     #: Which metrics are missing and why: not part of a dry run, as it reveals scores.
     missing: list[str] = field(default_factory=list)
     curves: tuple[BinnedScore, ...] = ()
-
-    @property
-    def uncertainties(self) -> dict[str, float]:
-        """The standard error of each metric; empty where it is unknown."""
-        return standard_errors(self.replicates)
 
 
 async def evaluate(
@@ -151,7 +148,13 @@ class _Evaluation:
         warnings = [*self._left_out(rows), *made.warnings]
         missing = self._missing(made.metrics)
         return Evaluation(
-            dict(made.metrics), warnings, rows, made.replicates, missing=missing, curves=made.curves
+            dict(made.metrics),
+            warnings,
+            rows,
+            made.replicates,
+            dict(made.uncertainties),
+            missing=missing,
+            curves=made.curves,
         )
 
     def _sets_of_groups(self) -> list[frozenset[int] | None]:

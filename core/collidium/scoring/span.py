@@ -21,7 +21,15 @@ from collidium.scoring.problems import merge
 from collidium.scoring.reading import PredictionsReader
 from collidium.scoring.streaming import Findings, by_block, from_partitions, from_row_groups
 from collidium.scoring.truth.tables import TableReader
-from collidium.scoring.uncertainty import GroupTally, Replicates, by_group, groups_of, merged, resampled
+from collidium.scoring.uncertainty import (
+    GroupTally,
+    Replicates,
+    by_group,
+    groups_of,
+    merged,
+    resampled,
+    standard_errors,
+)
 
 BlockPredictions = tuple[TruthBlock, pa.Table]
 
@@ -64,6 +72,7 @@ class Conclusion:
     metrics: Mapping[str, float]
     warnings: Sequence[str]
     replicates: Replicates
+    uncertainties: Mapping[str, float]
     curves: tuple[BinnedScore, ...] = ()
 
 
@@ -130,7 +139,8 @@ def _conclude(
     tally = whole if numbers is None else task.merge(tallies)
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
     replicates = {name: values for name, values in resampled(task, tallies).items() if name in metrics}
-    return Conclusion(metrics, warnings, replicates, shown(task.curves(tally)))
+    uncertainties = standard_errors(replicates, task.counts(tally))
+    return Conclusion(metrics, warnings, replicates, uncertainties, shown(task.curves(tally)))
 
 
 @contextmanager

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+
 from collidium import hookspecs
 from collidium.contracts.pipeline import TABLES, Pipeline, Stage
+from collidium.contracts.task import Baseline, Tables
 from collidium_plugins.acts_pipeline.detector.layout import FIELD_TESLA
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
 from collidium_plugins.jet_finder import FASTJET, RADIUS
@@ -25,11 +28,11 @@ ACTS: Final = "48.1.0"
 IMAGE: Final = f"collidium-acts:{VERSION}"
 
 #: What the stages apply, of ``collidium.order.VARIATIONS``.
-VARIATIONS: Final = ("field", "inefficiency", "noise", "misalign", "smear")
+VARIATIONS: Final = ("field", "material", "inefficiency", "noise", "misalign", "smear")
 
 _ARGUMENTS: Final = (
     *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}", "--seed", "{seed}"),
-    *("--vary", "{vary}"),
+    *("--vary", "{vary}", "--lhe", "{lhe}"),
     *("--first-event", "{first_event}", "--processes", "{processes}", "--work", "{work}"),
 )
 
@@ -70,6 +73,7 @@ PIPELINE: Final = Pipeline(
     refused=REFUSED,
     max_pileup=1_000,  # vertices are numbered in 16 bits, and memory has an end
     variations=VARIATIONS,
+    takes_lhe=True,
     native=("acts", "fastjet", "pythia8mc"),
     extra="sim",
     containerfile=str(Path(__file__).parent),
@@ -85,6 +89,19 @@ PIPELINE: Final = Pipeline(
         "Documentation": "docs/acts-pipeline.md of Collidium says what is modelled and what is not",
     },
 )
+
+
+def _ckf(tables: Tables) -> pa.Table:
+    """Tracks of the pipeline's Kalman filter: :func:`detector.kalman.reconstruct`."""
+    from collidium_plugins.acts_pipeline.detector import kalman  # needs ACTS
+
+    return kalman.reconstruct(tables)
+
+
+@hookspecs.hookimpl
+def collidium_baselines() -> Sequence[Baseline]:
+    """The pipeline's Kalman filter, for hits on its modules."""
+    return [Baseline("tracking", "ckf", _ckf)]
 
 
 @hookspecs.hookimpl

@@ -29,12 +29,11 @@ _MAX_SEED: Final = 2**31 - 1
 _MAX_PROCESSES: Final = 256
 
 
-def _check_channel(_ctx: click.Context, _option: click.Parameter, channel: str) -> str:
+def _check_channel(channel: str) -> None:
     if channel in REFUSED:
         raise click.BadParameter(f"{channel} cannot be generated here. {REFUSED[channel]}")
     if channel not in CHANNELS:
         raise click.BadParameter(f"{channel!r} is not a channel; there are {', '.join(CHANNELS)}")
-    return channel
 
 
 def _check_variation(_ctx: click.Context, _option: click.Parameter, text: str) -> Variation:
@@ -46,11 +45,12 @@ def _check_variation(_ctx: click.Context, _option: click.Parameter, text: str) -
 
 @click.command()
 @click.argument("stage", type=click.Choice([stage.name for stage in PIPELINE.stages]))
-@click.option("--channel", required=True, callback=_check_channel)
+@click.option("--channel", required=True)
 @click.option("--events", required=True, type=click.IntRange(1, _MAX_EVENTS))
 @click.option("--pileup", default=0, type=click.IntRange(0, PIPELINE.max_pileup))
 @click.option("--seed", default=42, type=click.IntRange(0, _MAX_SEED))
 @click.option("--vary", default="", callback=_check_variation)
+@click.option("--lhe", default="")
 @click.option("--first-event", default=0, type=click.IntRange(0, _MAX_EVENTS - 1))
 @click.option("--processes", default=1, type=click.IntRange(1, _MAX_PROCESSES))
 @click.option("--work", required=True, type=click.Path(path_type=Path))
@@ -62,15 +62,18 @@ def main(
     pileup: int,
     seed: int,
     vary: Variation,
+    lhe: str,
     first_event: int,
     processes: int,
     work: Path,
     worker: str | None,
 ) -> None:
     """Run a stage of the built-in pipeline."""
+    if not lhe:
+        _check_channel(channel)
     if first_event + events > _MAX_EVENTS:
         raise click.UsageError(f"event ids end at {_MAX_EVENTS - 1}")
-    order = Order(channel, events, pileup, seed, first_event, work, vary)
+    order = Order(channel, events, pileup, seed, first_event, work, vary, lhe)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL if worker else _terminated)
     try:

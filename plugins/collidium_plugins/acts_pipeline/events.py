@@ -94,8 +94,7 @@ class Ends:
     @classmethod
     def none(cls, number: int) -> Self:
         """Of particles that were not simulated."""
-        zero = np.zeros(number, np.float32)
-        return cls(np.full(number, NOT_SIMULATED, np.uint8), *[zero] * 8)
+        return cls(np.full(number, NOT_SIMULATED, np.uint8), *np.zeros((8, number), np.float32))
 
     def followed_by(self, later: Ends) -> Ends:
         """These, as far as particles were simulated, and otherwise the later ones, of as many or more."""

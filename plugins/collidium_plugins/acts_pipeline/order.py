@@ -37,6 +37,8 @@ class Order:
     work: Path
     #: Of the detector; random numbers do not depend on it, so that varied events are compared one by one.
     variation: Variation = NOMINAL
+    #: The sha256 of the file that hard processes come from, empty without one.
+    lhe: str = ""
 
     def chunks(self) -> list[range]:
         """The event ids of each chunk. Events do not depend on chunks; finished work is kept by chunk."""

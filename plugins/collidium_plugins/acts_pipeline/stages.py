@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collidium.contracts.pipeline import TABLES
+from collidium.contracts.pipeline import LES_HOUCHES, TABLES
 from collidium.datasets.schemas import EXTENDED, events_per_shard
 from collidium.datasets.writing import ShardWriter
 from collidium_plugins.acts_pipeline import calorimeter, files, seeds, tables
@@ -88,7 +88,8 @@ class Generate(ChunkPhase):
     def _generator(self) -> Generator:
         order = self.order
         pool = Pool(sorted(order.folder(_POOL).glob("*.arrow"))) if order.pileup else None
-        return Generator(order.channel, order.pileup, order.seed, pool)
+        lhe = order.work / LES_HOUCHES if order.lhe else None
+        return Generator(order.channel, order.pileup, order.seed, pool, lhe)
 
 
 #: Crossings of the tracker's modules, and the hosted table of the calorimeters.
@@ -118,12 +119,10 @@ class Simulate(ChunkPhase):
     @cached_property
     def _simulation(self) -> Simulation:
         # ACTS is loaded by the processes that use it only.
-        from collidium_plugins.acts_pipeline.detector import geometry, material
+        from collidium_plugins.acts_pipeline.detector import variation
         from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
-        vary = self.order.variation
-        slabs = material.slabs(vary.material)
-        return Simulation(geometry.build(field=FIELD_TESLA * vary.field, slabs=slabs))
+        return Simulation(variation.simulated(self.order.variation))
 
 
 #: The folder of each table; that of the calorimeters is made before.

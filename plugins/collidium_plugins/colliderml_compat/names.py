@@ -21,7 +21,11 @@ NAMES: Final = {
 }
 
 #: The metrics of a task there, by their names here, where they are not all of ours.
-METRICS: Final = {"tracking_latency": ("wallclock_s", "events_per_second")}
+METRICS: Final = {
+    "tracking": ("trackml_weighted_efficiency", "fake_rate", "duplicate_rate", "physics_eff_pt1"),
+    "tracking_latency": ("wallclock_s", "events_per_second"),
+    "anomaly": ("auroc", "signal_efficiency_fpr1"),
+}
 
 #: Maximum of each number in a query. What is above it is not rejected there.
 MAXIMA: Final = {"limit": 1000, "days": 3660}

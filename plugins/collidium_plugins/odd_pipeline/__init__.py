@@ -2,8 +2,8 @@
 
 Image and scripts are those of the public ColliderML production, both pinned. The image has the programs; the
 Containerfile next to this module adds to it what they fetch from the network on first use: the scripts at
-their tag, the detector's geometry, Geant4's data, Python packages. So stages run without network and as any
-user. docs/local-simulation.md says what of this was verified.
+their tag, MadGraph's interface to Pythia, Geant4's data, Python packages. So stages run without network and
+as any user. docs/local-simulation.md says what of this was verified.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from collidium import hookspecs
 from collidium.contracts.pipeline import TABLES, Pipeline, Stage
 
 #: The tag of the scripts, and the image that they are made for.
-SCRIPTS: Final = "pipeline-v0.1.0"
-BASE_IMAGE: Final = "ghcr.io/opendatadetector/sw:0.2.2_linux-ubuntu24.04_gcc-13.3.0"
+SCRIPTS: Final = "pipeline-v0.2.1"
+BASE_IMAGE: Final = (
+    "ghcr.io/opendatadetector/sw@sha256:20e4df7b0d6befd70ce0113d852350b25cbd9aac659d1bc530036a2c85a68f89"
+)
 #: What the Containerfile is built as.
 IMAGE: Final = f"localhost/collidium-odd:{SCRIPTS}"
 
@@ -60,7 +62,6 @@ def _stage(
 
 _GENERATED: Final = "runs/0/merged_events.hepmc3"
 _SIMULATED: Final = "runs/0/edm4hep.root"
-_RECONSTRUCTED: Final = "runs/0/measurements.root"
 
 PIPELINE: Final = Pipeline(
     name="odd",
@@ -69,15 +70,19 @@ PIPELINE: Final = Pipeline(
     stages=(
         _stage("generate", "hard scatter and parton shower", (), (_GENERATED,), 120.0, 2.0),
         _stage("simulate", "detector simulation by Geant4", (_GENERATED,), (_SIMULATED,), 60.0, 15.0),
-        _stage("reconstruct", "digitisation and reconstruction", (_SIMULATED,), (_RECONSTRUCTED,), 60.0, 3.0),
-        _stage("write", "tables of the hosted format", (_SIMULATED, _RECONSTRUCTED), (TABLES,), 20.0, 1.0),
+        _stage(
+            "reconstruct",
+            "digitisation, reconstruction, tables of the hosted format",
+            *((_SIMULATED,), (TABLES,), 60.0, 4.0),
+        ),
     ),
     channels=_CHANNELS,
     refused=dict.fromkeys(_OTHERS, _REASON),
     containerfile=str(Path(__file__).parent),
     facts={
         "Generator": "MadGraph5_aMC@NLO and Pythia 8, proton-proton at 14 TeV",
-        "Detector": "Open Data Detector, Geant4 through DD4hep",
+        "Detector": "Open Data Detector v5.0.0, Geant4 through DD4hep",
+        "Pileup": "Poisson distributed around the pileup: Pythia's SoftQCD:all, elastic collisions included",
         "Reconstruction": "ACTS",
         "Scripts": f"OpenDataDetector/ColliderML-Production, {SCRIPTS}",
         "Image": BASE_IMAGE,

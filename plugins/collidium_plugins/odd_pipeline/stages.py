@@ -7,6 +7,7 @@ Each script reads a settings file of its channel. As the public client does, ``e
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import shutil
 import subprocess
@@ -26,13 +27,12 @@ SCRIPTS: Final = {
     ),
     "simulate": (("simulation/ddsim_run.py", "simulation_config.yaml"),),
     "reconstruct": (("simulation/digi_and_reco.py", "digitization_config.yaml"),),
-    "write": (("postprocessing/convert_all.py", "convert_all.yaml"),),
 }
 SETTINGS: Final = "configs_development/docker_test"
 TABLES: Final = ("particles", "tracker_hits", "calo_hits", "tracks")
 _RUN: Final = "0"
-#: Converted files are called ``<dataset>.reco.tracker_hits.events0-9.parquet``, or simply by their table.
-_CONVERTED: Final = re.compile(rf"(?:.*\.)?({'|'.join(TABLES)})(?:\.events(\d+)-\d+)?\.parquet")
+#: ACTS writes a file for each event, ``tracker_hits/7.parquet``, or one for all, ``tracker_hits.parquet``.
+_WRITTEN: Final = re.compile(rf"(?:.*/)?({'|'.join(TABLES)})(?:/\D*(\d+))?\.parquet")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{script} ended with exit code {code}", file=sys.stderr)  # noqa: T201  # a command
                 return code
             _hand_on(script, options.work)
-    if options.stage == "write":
+    if options.stage == "reconstruct":
         return _collect(options.work, options.first_event)
     return 0
 
@@ -79,24 +79,29 @@ def _hand_on(script: str, work: Path) -> None:
 
 
 def _collect(work: Path, first_event: int) -> int:
-    """Put the converted tables where the platform looks, their events numbered from ``first_event``."""
+    """Put the tables that ACTS wrote where the platform looks, their events numbered from ``first_event``."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     found: dict[str, list[tuple[int, Path]]] = {}
     for path in sorted((work / "runs").rglob("*.parquet")):
-        if match := _CONVERTED.fullmatch(path.name):
+        if match := _WRITTEN.fullmatch(path.as_posix()):
             found.setdefault(match[1], []).append((int(match[2] or 0), path))
     (work / "tables").mkdir(exist_ok=True)
     for table, files in found.items():
-        for number, (_, path) in enumerate(sorted(files)):
-            events = pq.read_table(path)
-            ids = pc.add(events.column("event_id"), first_event).cast(pa.uint32())
-            events = events.set_column(events.column_names.index("event_id"), "event_id", ids)
-            pq.write_table(events, work / "tables" / f"{table}-{number:05}-of-{len(files):05}.parquet")
+        with contextlib.ExitStack() as stack:
+            writer = None
+            for _, path in sorted(files):
+                events = pq.read_table(path)
+                ids = pc.add(events.column("event_id"), first_event).cast(pa.uint32())
+                events = events.set_column(events.column_names.index("event_id"), "event_id", ids)
+                if writer is None:
+                    file = work / "tables" / f"{table}.parquet"
+                    writer = stack.enter_context(pq.ParquetWriter(file, events.schema))
+                writer.write_table(events)
     if not found:
-        print("convert_all.py left no tables", file=sys.stderr)  # noqa: T201  # a command
+        print("digi_and_reco.py left no tables", file=sys.stderr)  # noqa: T201  # a command
         return 1
     return 0
 

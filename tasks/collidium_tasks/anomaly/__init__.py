@@ -11,19 +11,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium.contracts.tables import list_lengths
-from collidium.contracts.task import Block, Card, Draws, Problem, Reconstruction, Tables, Task, UnusableTruth
+from collidium.contracts.task import (
+    Block,
+    Card,
+    Counts,
+    Draws,
+    Problem,
+    Reconstruction,
+    Tables,
+    Task,
+    UnusableTruth,
+)
 from collidium.hookspecs import hookimpl
+from collidium_tasks.anomaly import tally as tallying
 from collidium_tasks.anomaly.baselines import energy, forest
-from collidium_tasks.anomaly.card import CARD, FALSE_POSITIVE_RATE
+from collidium_tasks.anomaly.card import CARD, SIGNALS
+from collidium_tasks.anomaly.tally import Tally
 from collidium_tasks.common import can_learn, rows_problem
-from collidium_tasks.ranking import Roc, Scores, resampled
 
 STANDARD_MODEL: Final = frozenset({"ttbar", "ggf", "dihiggs", "diphoton", "jets", "zmumu", "zee"})
-BEYOND: Final = frozenset({"higgs_portal", "susy_gmsb", "hidden_valley", "zprime"})
+BEYOND: Final = frozenset(SIGNALS)
 
 
 def prepare(tables: Tables) -> dict[str, pa.Table]:
-    """One row per event: ``event_id``, and ``signal``, true for events beyond the Standard Model.
+    """One row per event: ``event_id``, and ``signal``, 0 for the Standard Model, else the place in SIGNALS,
+    from 1.
 
     ``channels`` needs ``channel``, a list with one name for each event, as a mix of channels writes it.
     Raises :class:`~collidium.contracts.task.UnusableTruth` otherwise, for an unknown channel and for a
@@ -43,7 +55,8 @@ def prepare(tables: Tables) -> dict[str, pa.Table]:
     if unknown := names - STANDARD_MODEL - BEYOND:
         listed = ", ".join(sorted(map(str, unknown)))
         raise UnusableTruth(f"table channels: {listed}: unknown whether Standard Model or signal")
-    signal = pc.is_in(channel, pa.array(sorted(BEYOND), channel.type))
+    places = pc.index_in(channel, pa.array(SIGNALS, channel.type))
+    signal = np.asarray(pc.add(places.fill_null(-1), 1)).astype(np.uint8)
     return {"channels": pa.table({"event_id": pa.array(events, pa.uint32()), "signal": signal})}
 
 
@@ -51,7 +64,7 @@ class AnomalyTask(Task):
     """Scores one number per event."""
 
     card: ClassVar[Card] = CARD
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         return prepare(tables)
@@ -71,44 +84,36 @@ class AnomalyTask(Task):
             if rows.any()
         ]
 
-    def score(self, block: Block) -> Scores:
-        """The ranking of the block's events; those that were not submitted have no score."""
+    def score(self, block: Block) -> Tally:
+        """The scores of the block's events; those that were not submitted have none."""
         channels = block.truth["channels"]
         signal = np.asarray(channels.column("signal"))
-        scored = signal[np.searchsorted(_events(channels), _events(block.predictions))]
-        signals = int(np.count_nonzero(scored))
-        missing = int(np.count_nonzero(signal)) - signals
-        return Scores.of(
-            np.asarray(block.predictions.column("anomaly_score")),
-            scored,
-            unscored_signal=missing,
-            unscored_background=len(signal) - len(scored) - missing,
-        )
+        kind = signal[np.searchsorted(_events(channels), _events(block.predictions))]
+        scores = np.asarray(block.predictions.column("anomaly_score"))
+        kinds = range(len(SIGNALS) + 1)
+        missing = np.bincount(signal, minlength=len(kinds)) - np.bincount(kind, minlength=len(kinds))
+        return Tally.of([scores[kind == one] for one in kinds], missing.tolist())
 
-    def merge(self, tallies: Sequence[Scores]) -> Scores:
-        return Scores.merged(tallies)
+    def merge(self, tallies: Sequence[Tally]) -> Tally:
+        return tallying.merge(tallies)
 
-    def metrics(self, tally: Scores) -> dict[str, float]:
-        return _metrics(tally)
+    def metrics(self, tally: Tally) -> dict[str, float]:
+        return tallying.metrics(tally)
 
-    def resample(self, tallies: Sequence[Scores], draws: Draws) -> list[dict[str, float]]:
-        return [_metrics(curve) for curve in resampled(tallies, draws)]
+    def counts(self, tally: Tally) -> dict[str, Counts]:
+        return tallying.counts(tally)
+
+    def resample(self, tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
+        return tallying.resample(tallies, draws)
 
     def oracle(self, truth: Tables) -> pa.Table:
         channels = truth["channels"]
-        score = np.asarray(channels.column("signal")).astype(np.float32)
+        score = (np.asarray(channels.column("signal")) > 0).astype(np.float32)
         return channels.select(["event_id"]).append_column("anomaly_score", pa.array(score))
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         plain: dict[str, Reconstruction] = {"energy": energy}
         return plain | {"forest": forest} if can_learn() else plain
-
-
-def _metrics(curve: Roc) -> dict[str, float]:
-    return {
-        "auroc": curve.auc(),
-        "signal_efficiency_fpr1": curve.signal_efficiency(FALSE_POSITIVE_RATE),
-    }
 
 
 def _events(table: pa.Table) -> npt.NDArray[np.int64]:

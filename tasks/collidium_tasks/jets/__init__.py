@@ -23,7 +23,7 @@ class JetsTask(Task):
     """Scores three probabilities per jet."""
 
     card: ClassVar[Card] = CARD
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         return prepare(tables)

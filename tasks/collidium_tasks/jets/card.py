@@ -10,6 +10,8 @@ from collidium.contracts.task import Card, Column, EventRange, Metric
 
 #: The b efficiency at which rejections are computed.
 WORKING_POINT: Final = Fraction(7, 10)
+#: Background jets that must pass for a rejection; its error is a fifth with as many.
+MIN_PASSING: Final = 25
 #: Maximum deviation of the sum of a jet's probabilities from 1.
 TOLERANCE: Final = 0.02
 
@@ -21,10 +23,12 @@ def _rejection(name: str, others: str, against: str) -> Metric:
         description=f"Rejection of {others} jets at 70% b efficiency: {others} jets per {others} jet "
         "tagged as b.",
         formula=f"{others} jets / {others} jets that pass where 70% of b jets do, by prob_b / (prob_b + "
-        f"{against}), 1/2 where both are 0; fewer than one that passes count as one, and the ROC curve is "
-        "straight within jets of equal discriminant",
+        f"{against}), 1/2 where both are 0; the ROC curve is straight within jets of equal discriminant; the "
+        "error is that of the logarithm",
         source="after the ATLAS Collaboration, Eur. Phys. J. C 79 (2019) 970, arXiv:1907.05120",
         bounds=(0, inf),
+        log_error=True,
+        missing_when=f"fewer than {MIN_PASSING} {others} jets pass",
     )
 
 

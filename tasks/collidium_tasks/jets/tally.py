@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.task import Block, Draws
-from collidium_tasks.jets.card import WORKING_POINT
+from collidium_tasks.jets.card import MIN_PASSING, WORKING_POINT
 from collidium_tasks.jets.checks import PROBABILITIES, Places, places_of
 from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
 from collidium_tasks.ranking import Roc, Scores, resampled
@@ -62,12 +62,16 @@ def merge(tallies: Sequence[Tally]) -> Tally:
 
 
 def metrics(tally: Tally) -> dict[str, float]:
-    """The card's metrics."""
-    return _metrics(tally.others, tally.light, tally.charm)
+    """The card's metrics; no rejection where fewer than MIN_PASSING jets of its flavour pass."""
+    found = _metrics(tally.others, tally.light, tally.charm)
+    for name, curve in (("light_rejection_70", tally.light), ("c_rejection_70", tally.charm)):
+        if curve.background_efficiency(WORKING_POINT) * curve.background_rows < MIN_PASSING:
+            del found[name]
+    return found
 
 
 def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
-    """The metrics of each draw of groups of events, from bins of neighbouring scores."""
+    """The metrics of each draw of groups of events, from bins of neighbouring scores; all of them, always."""
     curves = zip(
         resampled([tally.others for tally in tallies], draws),
         resampled([tally.light for tally in tallies], draws),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,8 @@ import pyarrow as pa
 from collidium.contracts.task import (
     Block,
     Card,
+    Counts,
+    Curve,
     Draws,
     Problem,
     Reconstruction,
@@ -18,6 +20,7 @@ from collidium.contracts.task import (
     Task,
 )
 from collidium.hookspecs import hookimpl
+from collidium_tasks.tracking import bins
 from collidium_tasks.tracking import tally as tallying
 from collidium_tasks.tracking.baselines import helix, naive
 from collidium_tasks.tracking.card import CARD
@@ -25,17 +28,24 @@ from collidium_tasks.tracking.checks import problems_of
 from collidium_tasks.tracking.events import events_of
 from collidium_tasks.tracking.matching import Matcher
 from collidium_tasks.tracking.tally import EventTallies
-from collidium_tasks.tracking.truth import prepare
+from collidium_tasks.tracking.truth import HitWeights, prepare
+
+if TYPE_CHECKING:
+    import click
 
 
 class TrackingTask(Task):
     """Scores the assignment of hits to tracks by the double-majority rule."""
 
     card: ClassVar[Card] = CARD
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
+    truth_options: ClassVar[Mapping[str, Sequence[str]]] = {"hits": get_args(HitWeights)}
 
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         return prepare(tables)
+
+    def prepare_with(self, tables: Tables, options: Mapping[str, str]) -> dict[str, pa.Table]:
+        return prepare(tables, "uniform" if options.get("hits") == "uniform" else "weighted")
 
     def check(self, block: Block) -> list[Problem]:
         return problems_of(events_of(block))
@@ -53,6 +63,12 @@ class TrackingTask(Task):
     def resample(self, tallies: Sequence[EventTallies], draws: Draws) -> list[dict[str, float]]:
         return tallying.resample(tallies, draws)
 
+    def counts(self, tally: EventTallies) -> dict[str, Counts]:
+        return tallying.counts(tally)
+
+    def curves(self, tally: EventTallies) -> list[Curve]:
+        return bins.curves(tally)
+
     def warnings(self, tally: EventTallies) -> list[str]:
         return tallying.warnings(tally)
 
@@ -65,10 +81,18 @@ class TrackingTask(Task):
         return {"naive": naive, "helix": helix.reconstruct}
 
 
-__all__ = ["TrackingTask", "collidium_tasks"]
+__all__ = ["TrackingTask", "collidium_commands", "collidium_tasks"]
 
 
 @hookimpl
 def collidium_tasks() -> Sequence[Task]:
     """Return the task of this plugin."""
     return [TrackingTask()]
+
+
+@hookimpl
+def collidium_commands() -> Sequence[click.Command]:
+    """Return the command that adds hit weights to a dataset."""
+    from collidium_tasks.tracking.adding_weights import hit_weights
+
+    return [hit_weights]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.task import Block
+from collidium_tasks.tracking.bins import OF_PARTICLES
 
 Integers = npt.NDArray[np.integer[Any]]
 
@@ -21,8 +22,8 @@ class Event:
     """Predictions and truth of one event.
 
     ``hit_id`` and ``track_id`` have one entry per submitted row; ``true_hit_id``, ``particle`` (0: noise)
-    and ``weight`` (None: every hit that is not noise weighs 1) one per hit of the event; ``particle_hits``
-    and ``high_pt`` one per particle, at place ``particle - 1``.
+    and ``weight`` (None: every hit that is not noise weighs 1) one per hit of the event; ``particle_hits``,
+    ``high_pt``, ``accepted`` and ``bins`` one per particle, at place ``particle - 1``.
     """
 
     event_id: int
@@ -33,6 +34,8 @@ class Event:
     weight: npt.NDArray[np.float64] | None
     particle_hits: npt.NDArray[np.uint32]
     high_pt: npt.NDArray[np.bool_]
+    accepted: npt.NDArray[np.bool_]
+    bins: Mapping[str, npt.NDArray[np.uint8]]
 
     @property
     def same_hits(self) -> bool:
@@ -77,6 +80,8 @@ def events_of(block: Block) -> Iterator[Event]:
             weight=hits["weight"].slice(*hit) if "weight" in hits else None,
             particle_hits=particles["hits"].slice(*particle),
             high_pt=particles["high_pt"].slice(*particle),
+            accepted=particles["accepted"].slice(*particle),
+            bins={name: particles[name].slice(*particle) for name in OF_PARTICLES},
         )
 
 

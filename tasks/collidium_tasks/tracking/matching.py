@@ -7,11 +7,14 @@ The rule is that of the TrackML challenge (arXiv:1904.06778, section 4) with "at
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from collidium_tasks.tracking import bins
+from collidium_tasks.tracking.bins import BinCounts
 from collidium_tasks.tracking.events import Event, rows_of_hits
 from collidium_tasks.tracking.labels import Buffers, LabelArray, Labels, label_tracks
 
@@ -20,18 +23,22 @@ Lengths = npt.NDArray[np.int32]
 
 #: Hits of a particle that a track needs to have reconstructed it; all of them, if it has fewer.
 MIN_HITS = 3
+#: Hits of the tracks that rates of fakes and duplicates count.
+COUNTED_HITS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
     """The tracks that a particle dominates; one entry for each such track, in the order of labels.
 
-    ``particle`` counts from 1, ``shared`` is the number of the track's hits that the particle owns.
+    ``particle`` counts from 1, ``shared`` is the number of the track's hits that the particle owns, ``size``
+    that of all its hits.
     """
 
     label: LabelArray
     particle: Integers
     shared: Lengths
+    size: Lengths
     correct: npt.NDArray[np.bool_]
 
 
@@ -41,15 +48,22 @@ class EventCounts:
 
     event_id: int
     tracks: int
+    #: Those of at least COUNTED_HITS hits, as are fakes and duplicates.
+    counted_tracks: int
     fake_tracks: int
     particles: int
     duplicated_particles: int
     high_pt_particles: int
     high_pt_reconstructed: int
+    accepted_particles: int
+    #: Of those with a correct track.
+    accepted_found: int
     found_weight: float
     total_weight: float
     #: Some of the event's track ids: the smallest, the largest, one drawn by a hash; none without tracks.
     track_ids: tuple[int, ...]
+    #: By the name of the curve.
+    bins: Mapping[str, BinCounts]
 
 
 class Matcher:
@@ -68,17 +82,32 @@ class Matcher:
         matched = _dominated(runs, event.particle_hits.astype(np.int64))
         found, total = self._weights(event, rows, particle, labels, matched)
         track_labels = runs.label[runs.last_of_track]
+        lengths = runs.track_size[runs.last_of_track]
+        counted_tracks = int(np.count_nonzero(lengths >= COUNTED_HITS))
+        is_counted = matched.size >= COUNTED_HITS
+        counted, counted_size = matched.particle[is_counted], matched.size[is_counted]
+        enough = matched.shared >= np.minimum(event.particle_hits[matched.particle - 1], MIN_HITS)
+        in_track = np.zeros(len(event.particle_hits), np.bool_)
+        in_track[matched.particle[matched.correct] - 1] = True
+        tracks_of = np.bincount(counted)
         return EventCounts(
             event_id=event.event_id,
             tracks=len(track_labels),
-            fake_tracks=len(track_labels) - len(matched.label),
+            counted_tracks=counted_tracks,
+            fake_tracks=counted_tracks - len(counted),
             particles=len(event.particle_hits),
-            duplicated_particles=int(np.count_nonzero(np.bincount(matched.particle) > 1)),
+            duplicated_particles=int(np.count_nonzero(tracks_of > 1)),
             high_pt_particles=int(np.count_nonzero(event.high_pt)),
-            high_pt_reconstructed=_reconstructed(event, matched),
+            high_pt_reconstructed=_distinct(matched.particle[enough], event.high_pt),
+            accepted_particles=int(np.count_nonzero(event.accepted)),
+            accepted_found=int(np.count_nonzero(in_track & event.accepted)),
             found_weight=found,
             total_weight=total,
             track_ids=_sample(labels.track_ids(track_labels.astype(np.uint64))),
+            bins={
+                **bins.of_particles(event.bins, in_track),
+                **bins.of_tracks(lengths, matched.size, counted_size[tracks_of[counted] > 1]),
+            },
         )
 
     def _runs(self, labels: Labels, particle: npt.NDArray[np.uint32], bits: int) -> _Runs:
@@ -187,6 +216,7 @@ def _dominated(runs: _Runs, particle_hits: Integers) -> Matched:
         label=runs.label[candidates],
         particle=runs.particle[candidates].astype(np.int64),
         shared=runs.shared[candidates],
+        size=runs.track_size[candidates],
         correct=_correct(runs, candidates, particle_hits),
     )
 
@@ -198,13 +228,11 @@ def _correct(runs: _Runs, candidates: Integers, particle_hits: Integers) -> npt.
     return correct
 
 
-def _reconstructed(event: Event, matched: Matched) -> int:
-    """Particles of high pT that dominate a track with at least MIN_HITS of their hits, or all of them."""
-    places = matched.particle - 1
-    enough = matched.shared >= np.minimum(event.particle_hits[places], MIN_HITS)
-    has_track = np.zeros(len(event.high_pt), np.bool_)
-    has_track[places[enough]] = True
-    return int(np.count_nonzero(has_track & event.high_pt))
+def _distinct(particles: Integers, wanted: npt.NDArray[np.bool_]) -> int:
+    """How many of the wanted particles are among those given, each counted once."""
+    found = np.zeros(len(wanted), np.bool_)
+    found[particles - 1] = True
+    return int(np.count_nonzero(found & wanted))
 
 
 def _sample(track_ids: npt.NDArray[np.uint64]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium.contracts.task import Draws
+from collidium_tasks.tracking import bins
 from collidium_tasks.tracking.matching import EventCounts
 
 #: One record per event, so that merging is exact whatever the cut, and events can be resampled.
@@ -17,23 +18,28 @@ EVENT = np.dtype(
     [
         ("event_id", np.int64),
         ("tracks", np.int64),
+        ("counted_tracks", np.int64),
         ("fake_tracks", np.int64),
         ("particles", np.int64),
         ("duplicated_particles", np.int64),
         ("high_pt_particles", np.int64),
         ("high_pt_reconstructed", np.int64),
+        ("accepted_particles", np.int64),
+        ("accepted_found", np.int64),
         ("found_weight", np.float64),
         ("total_weight", np.float64),
         ("track_ids", np.uint64, (3,)),
+        *((name, np.uint32, (2, binning.bins)) for name, binning in bins.ALL.items()),
     ]
 )
 
 #: Metric -> the two numbers of events whose sums it is the ratio of.
 RATIOS = {
     "trackml_weighted_efficiency": ("found_weight", "total_weight"),
-    "fake_rate": ("fake_tracks", "tracks"),
+    "fake_rate": ("fake_tracks", "counted_tracks"),
     "duplicate_rate": ("duplicated_particles", "particles"),
     "physics_eff_pt1": ("high_pt_reconstructed", "high_pt_particles"),
+    "double_majority_eff_pt1": ("accepted_found", "accepted_particles"),
 }
 
 #: A structured array of type EVENT, one record per event, in order of events.
@@ -44,7 +50,11 @@ def collect(counts: Iterable[EventCounts]) -> EventTallies:
     """The tally of some events."""
     records = [
         tuple(
-            (count.track_ids or (0, 0, 0)) if name == "track_ids" else getattr(count, name)
+            (count.track_ids or (0, 0, 0))
+            if name == "track_ids"
+            else count.bins[name]
+            if name in bins.ALL
+            else getattr(count, name)
             for name in EVENT.names or ()
         )
         for count in counts
@@ -60,6 +70,15 @@ def merge(tallies: Sequence[EventTallies]) -> EventTallies:
 def metrics(tallies: EventTallies) -> dict[str, float]:
     """Every metric of RATIOS; weights are added without rounding, so the order of events does not matter."""
     return {name: _ratio(_sum(tallies[part]), _sum(tallies[whole])) for name, (part, whole) in RATIOS.items()}
+
+
+def counts(tallies: EventTallies) -> dict[str, tuple[float, float]]:
+    """How many were counted of how many; weights are not."""
+    return {
+        name: (_sum(tallies[part]), _sum(tallies[whole]))
+        for name, (part, whole) in RATIOS.items()
+        if EVENT[part].kind != "f"
+    }
 
 
 def resample(tallies: Sequence[EventTallies], draws: Draws) -> list[dict[str, float]]:

@@ -1,54 +1,77 @@
 """Truth as it is kept on the server, made once from the dataset's own tables.
 
-Two tables. ``hits``, in the order of the dataset: event_id, hit_id, particle, and weight where the dataset
-has one. ``particles``, sorted by particle_id within an event, those with at least one hit: event_id,
-particle_id, hits (how many), high_pt (primary, transverse momentum above 1 GeV). ``particle`` is the place
-of the hit's particle among those of its event, from 1; 0 is noise. A smaller place is a smaller id.
+Two tables. ``hits``, in the order of the dataset: event_id, hit_id, particle, and weight unless hits are
+uniform. ``particles``, sorted by particle_id within an event, those with at least one hit: event_id,
+particle_id, hits (how many), high_pt (primary, transverse momentum above 1 GeV), accepted (of those, with
+|eta| < 3 and six hits), and the numbers of its bins (:mod:`.bins`). ``particle`` is the place of the hit's
+particle among those of its event, from 1; 0 is noise. A smaller place is a smaller id. Metadata of the
+tables is for the manifest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.tables import flatten, positions_in_event
-from collidium.contracts.task import Tables, UnusableTruth
+from collidium.contracts.task import NOTE, Tables, UnusableTruth
+from collidium_tasks.tracking.bins import OF_PARTICLES
+from collidium_tasks.tracking.weights import Floats, hit_weights, pt_factors
 
-#: Least transverse momentum, in GeV, of the particles that physics_eff_pt1 asks for.
-HIGH_PT = 1.0
+#: Minimum transverse momentum, in GeV, of the particles that physics_eff_pt1 counts.
+HIGH_PT: Final = 1.0
+#: Maximum |eta| and minimum number of hits of those that double_majority_eff_pt1 counts.
+MAX_ETA, ACCEPTED_HITS = 3.0, 6
 
 NOISE_ID = 0
 
+#: How hits weigh: as in TrackML or as the dataset says, or all the same.
+HitWeights = Literal["weighted", "uniform"]
 
-def prepare(tables: Tables) -> dict[str, pa.Table]:
+
+def prepare(tables: Tables, hits: HitWeights = "weighted") -> dict[str, pa.Table]:
     """The truth tables of a block of events.
 
-    ``tracker_hits`` needs particle_id (0 is noise); without hit_id a hit's id is its place in the list,
-    without weight every hit weighs 1, and noise always weighs 0. ``particles`` needs particle_id and either
-    px and py or pt, in GeV; without the flag ``primary`` all particles count as primary. A particle that
-    has hits but no entry in ``particles`` counts as a particle without momentum.
+    ``tracker_hits`` needs particle_id (0 is noise); without hit_id a hit's id is its place in the list.
+    Its column weight is kept; without one, weights are those of TrackML (:mod:`.weights`), unless all are to
+    be ``uniform``. They order a particle's hits by true_z, or z, from the particle's vz; without vz by the
+    distance from the origin. Without px and py, or pt, in GeV, all particles have the same factor. A particle
+    that has hits but no entry in ``particles`` counts as a particle without momentum and its hits weigh
+    nothing, as noise always does. Without the flag ``primary`` all particles count as primary.
 
     Raises :class:`~collidium.contracts.task.UnusableTruth` for missing columns, nulls, repeated events,
     repeated hit or particle ids within an event, negative ids and weights that are no weights.
     """
-    hits = _Rows.of(tables, "tracker_hits", _hit_columns(tables["tracker_hits"]))
-    particles = _Rows.of(tables, "particles", _particle_columns(tables["particles"]))
-    hit_ids = hits.integers("hit_id") if "hit_id" in hits.columns else _places(hits)
-    _refuse_repeated(hits, hit_ids, "hit_id")
+    tracker_hits, listed = tables["tracker_hits"], tables["particles"]
+    rows = _Rows.of(tables, "tracker_hits", _hit_columns(tracker_hits, weighted=hits == "weighted"))
+    particles = _Rows.of(tables, "particles", _particle_columns(listed))
+    hit_ids = rows.integers("hit_id") if "hit_id" in rows.columns else _places(rows)
+    _refuse_repeated(rows, hit_ids, "hit_id")
     _refuse_repeated(particles, particles.integers("particle_id"), "particle_id")
-    place, found = _number_particles(hits)
+    place, found = _number_particles(rows)
+    entry = _entries(found, particles)
     hit_table = {
-        "event_id": pa.array(hits.events, pa.uint32()),
+        "event_id": pa.array(rows.events, pa.uint32()),
         "hit_id": pa.array(hit_ids),
         "particle": pa.array(place, pa.uint32()),
     }
-    if "weight" in hits.columns:
-        hit_table["weight"] = pa.array(_weights(hits, place))
-    return {"hits": pa.table(hit_table), "particles": _particle_table(found, particles)}
+    notes = {"hit_weights": "uniform"}
+    if "weight" in rows.columns:
+        hit_table["weight"] = pa.array(_given_weights(rows, place))
+        notes = {"hit_weights": "column weight of tracker_hits"}
+    elif hits == "weighted":
+        weights, notes = _trackml_weights(rows, place, found, particles, entry)
+        hit_table["weight"] = pa.array(weights)
+    metadata = {f"{NOTE}{name}": note for name, note in notes.items()}
+    return {
+        "hits": pa.table(hit_table).replace_schema_metadata(metadata),
+        "particles": _particle_table(found, particles, entry),
+    }
 
 
 # -- the dataset's tables, one row per hit or particle --------------------------------------------------
@@ -89,23 +112,29 @@ class _Rows:
         return integers
 
 
-def _hit_columns(table: pa.Table) -> list[str]:
-    if "particle_id" not in table.column_names:
+def _hit_columns(table: pa.Table, *, weighted: bool) -> list[str]:
+    names = table.column_names
+    if "particle_id" not in names:
         raise UnusableTruth("table tracker_hits, column particle_id: is missing")
-    return ["particle_id", *(name for name in ("hit_id", "weight") if name in table.column_names)]
+    needed = ["particle_id", *(["hit_id"] if "hit_id" in names else [])]
+    if not weighted:
+        return needed
+    if "weight" in names:
+        return [*needed, "weight"]
+    if not {"x", "y", "z"} <= set(names):
+        raise UnusableTruth(
+            "table tracker_hits: has neither weight nor x, y and z to make weights from; hits weigh the same "
+            "with --option hits=uniform"
+        )
+    return [*needed, "x", "y", "z", *(["true_z"] if "true_z" in names else [])]
 
 
 def _particle_columns(table: pa.Table) -> list[str]:
     names = table.column_names
     if "particle_id" not in names:
         raise UnusableTruth("table particles, column particle_id: is missing")
-    if {"px", "py"} <= set(names):
-        momentum = ["px", "py"]
-    elif "pt" in names:
-        momentum = ["pt"]
-    else:
-        raise UnusableTruth("table particles: has neither the columns px and py nor pt")
-    return ["particle_id", *momentum, *(["primary"] if "primary" in names else [])]
+    momentum = ("px", "py", "pz") if {"px", "py"} <= set(names) else ("pt", "eta")
+    return ["particle_id", *(name for name in (*momentum, "vx", "vy", "vz", "primary") if name in names)]
 
 
 def _places(hits: _Rows) -> npt.NDArray[np.int32]:
@@ -161,7 +190,21 @@ def _slices(events: npt.NDArray[np.uint32]) -> Iterator[tuple[int, slice]]:
         yield int(event), slice(int(start), int(stop))
 
 
-def _weights(hits: _Rows, place: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+def _entries(found: _Particles, particles: _Rows) -> npt.NDArray[np.int64]:
+    """Each particle's row in the table of particles; -1 where it has none."""
+    entry = np.full(len(found.ids), -1)
+    ids = particles.integers("particle_id").astype(np.uint64)
+    order = np.lexsort((ids, particles.events))
+    ids, events = ids[order], particles.events[order]
+    for event, rows in _slices(found.events):
+        first, last = np.searchsorted(events, [event, event + 1])
+        if first < last:
+            at = first + np.minimum(np.searchsorted(ids[first:last], found.ids[rows]), last - first - 1)
+            entry[rows] = np.where(ids[at] == found.ids[rows], order[at], -1)
+    return entry
+
+
+def _given_weights(hits: _Rows, place: npt.NDArray[np.uint32]) -> Floats:
     weights = hits.columns["weight"].astype(np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise UnusableTruth("table tracker_hits, column weight: has values that are negative or not finite")
@@ -169,24 +212,92 @@ def _weights(hits: _Rows, place: npt.NDArray[np.uint32]) -> npt.NDArray[np.float
     return weights
 
 
-def _particle_table(found: _Particles, particles: _Rows) -> pa.Table:
-    wanted = _high_pt(particles)
-    high_ids = particles.integers("particle_id").astype(np.uint64)[wanted]
-    high_pt = np.zeros(len(found.ids), np.bool_)
-    high_events = particles.events[wanted]
-    for event, rows in _slices(found.events):
-        first, last = np.searchsorted(high_events, [event, event + 1])
-        high_pt[rows] = np.isin(found.ids[rows], high_ids[first:last])
+def _trackml_weights(
+    hits: _Rows,
+    place: npt.NDArray[np.uint32],
+    found: _Particles,
+    particles: _Rows,
+    entry: npt.NDArray[np.int64],
+) -> tuple[Floats, dict[str, str]]:
+    """The weight of each hit, and how it was made."""
+    pt, vz = _pt(particles), _floats(particles, "vz")
+    particle = np.where(
+        place > 0, np.searchsorted(found.events, hits.events) + place.astype(np.int64) - 1, -1
+    )
+    if vz is None:
+        x, y, z = (hits.columns[name].astype(np.float64) for name in ("x", "y", "z"))
+        distance = np.sqrt(x * x + y * y + z * z)
+    else:
+        z = hits.columns["true_z" if "true_z" in hits.columns else "z"].astype(np.float64)
+        distance = np.abs(z - np.append(_of_found(vz, entry), 0.0)[particle])
+    factor = _of_found(np.ones(len(particles.events)) if pt is None else pt_factors(pt), entry)
+    notes = {
+        "hit_weights": "TrackML",
+        "hit_order": "distance from the origin" if vz is None else "distance in z from the particle's vertex",
+        "pt_factor": "1, as particles have no momentum" if pt is None else "TrackML",
+    }
+    return hit_weights(hits.events.astype(np.int64), particle, distance, factor), notes
+
+
+def _of_found(values: Floats, entry: npt.NDArray[np.int64]) -> Floats:
+    """The value of each particle with hits; 0 without an entry."""
+    return np.append(values, 0.0)[entry]
+
+
+def _particle_table(found: _Particles, particles: _Rows, entry: npt.NDArray[np.int64]) -> pa.Table:
+    pt = _pt(particles)
+    fast = np.zeros(len(particles.events), np.bool_) if pt is None else pt > HIGH_PT
+    primary = particles.columns.get("primary", np.ones(len(fast))).astype(np.bool_)
+    high = fast & primary
+    eta, radius = _eta(particles, pt), _radius(particles)
+    central = np.ones(len(high), np.bool_) if eta is None else np.abs(eta) < MAX_ETA
+    accepted = high & central
+    numbers = {
+        # Below 1 GeV, too; and of all particles, wherever they come from.
+        "efficiency_pt": (pt, primary & central),
+        "efficiency_eta": (eta, accepted),
+        "efficiency_radius": (radius, central & fast),
+    }
+    high_pt, accepted = (np.append(chosen, False)[entry] for chosen in (high, accepted))
     return pa.table(
-        {"event_id": found.events, "particle_id": found.ids, "hits": found.hits, "high_pt": high_pt}
+        {
+            "event_id": found.events,
+            "particle_id": found.ids,
+            "hits": found.hits,
+            "high_pt": high_pt,
+            "accepted": accepted & (found.hits >= ACCEPTED_HITS),
+            **{
+                name: np.zeros(len(entry), np.uint8)
+                if values is None
+                else np.append(OF_PARTICLES[name].numbers(values, counted), np.uint8(0))[entry]
+                * (found.hits >= ACCEPTED_HITS)
+                for name, (values, counted) in numbers.items()
+            },
+        }
     )
 
 
-def _high_pt(particles: _Rows) -> npt.NDArray[np.bool_]:
-    columns = particles.columns
-    if "pt" in columns:
-        pt = columns["pt"].astype(np.float64)
-    else:
-        pt = np.hypot(columns["px"].astype(np.float64), columns["py"].astype(np.float64))
-    high: npt.NDArray[np.bool_] = pt > HIGH_PT
-    return high & columns["primary"].astype(np.bool_) if "primary" in columns else high
+def _pt(particles: _Rows) -> Floats | None:
+    """Transverse momenta in GeV; None where particles have none."""
+    px, py = _floats(particles, "px"), _floats(particles, "py")
+    return _floats(particles, "pt") if px is None or py is None else np.hypot(px, py)
+
+
+def _eta(particles: _Rows, pt: Floats | None) -> Floats | None:
+    """Pseudorapidities; None where particles have none."""
+    pz = _floats(particles, "pz")
+    if pz is None or pt is None:
+        return _floats(particles, "eta")
+    eta: Floats = np.arcsinh(pz / np.where(pt > 0, pt, np.nan))
+    return eta
+
+
+def _radius(particles: _Rows) -> Floats | None:
+    """Distances of production from the beam axis, mm; None where particles have none."""
+    vx, vy = _floats(particles, "vx"), _floats(particles, "vy")
+    return None if vx is None or vy is None else np.hypot(vx, vy)
+
+
+def _floats(rows: _Rows, column: str) -> Floats | None:
+    values = rows.columns.get(column)
+    return None if values is None else values.astype(np.float64)

@@ -14,6 +14,7 @@ import pytest
 from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
+from collidium_tasks.tracking import TrackingTask
 
 from .conftest import name_of, parquet
 
@@ -55,6 +56,7 @@ def test_the_loop(alone: httpx.Client, oracle: pa.Table) -> None:
         "fake_rate": 0.0,
         "duplicate_rate": 0.0,
         "physics_eff_pt1": 1.0,
+        "double_majority_eff_pt1": 1.0,
     }
     assert receipt["uncertainties"] == dict.fromkeys(receipt["scores"], 0.0)
     assert receipt["credits_earned"] == 100
@@ -86,7 +88,7 @@ def test_the_card_shows_the_truths_events_and_floors(alice: httpx.Client) -> Non
     assert card["accepts_submissions"] is True
     assert 0 < card["largest_file_bytes"] < 256 * 1024**2
     metrics = {metric["name"]: metric for metric in card["metrics"]}
-    assert list(metrics) == ["trackml_weighted_efficiency", "fake_rate", "duplicate_rate", "physics_eff_pt1"]
+    assert list(metrics) == [metric.name for metric in TrackingTask.card.metrics]
     assert 0 < metrics["trackml_weighted_efficiency"]["floor"] < 1
     assert metrics["fake_rate"]["reward"] == 0
 

@@ -113,7 +113,7 @@ def evaluation(accuracy: float | None, speed: float) -> Evaluation:
     """Scores that scatter by one."""
     metrics = {"speed": speed, "missing": 0.5} | ({} if accuracy is None else {"accuracy": accuracy})
     replicates = {name: [score - 1, score + 1] * 100 for name, score in metrics.items()}
-    return Evaluation(metrics, [], 1, replicates)
+    return Evaluation(metrics, [], 1, replicates, {})
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

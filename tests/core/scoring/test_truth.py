@@ -193,7 +193,7 @@ async def test_truth_in_another_form_is_not_read(
 ) -> None:
     truth = await make(executor, dataset, tmp_path, task=NoBaseline())
     replace(truth, form="parquet").save()
-    with pytest.raises(ConfigurationError, match="form is parquet, not arrow-1: import it again"):
+    with pytest.raises(ConfigurationError, match="form is parquet, not arrow-2: import it again"):
         Truth.open(truth.directory)
 
 

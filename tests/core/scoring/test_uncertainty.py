@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
@@ -122,6 +123,42 @@ def test_what_both_owe_to_the_events_cancels_in_a_gain() -> None:
     assert uncertainty.standard_error_of_gain(*replicates) == pytest.approx(0, abs=1e-12)
     alone = uncertainty.standard_error_of_gain(replicates[0], ())
     assert alone == uncertainty.standard_errors({"mean": replicates[0]})["mean"] > 0.1
+
+
+def test_few_events_have_the_error_of_students_interval() -> None:
+    """Of five values, 68% intervals are 1.14 standard errors wide on either side."""
+    values = [1.0, 2.0, 4.0, 7.0, 11.0]
+    error = uncertainty.standard_errors(uncertainty.resampled(Mean(), [(v, 1) for v in values]))["mean"]
+    assert error == pytest.approx(1.1416 * np.std(values, ddof=1) / sqrt(5), rel=0.15)
+    assert error > 1.05 * np.std(values, ddof=1) / sqrt(5)
+
+
+def test_few_counts_have_the_error_of_poisson_statistics() -> None:
+    def error(counted: int, of: int, scatter: float = 0.0) -> float:
+        replicates = {"rate": [0.5 - scatter, 0.5, 0.5 + scatter]}
+        return uncertainty.standard_errors(replicates, {"rate": (counted, of)})["rate"]
+
+    assert error(0, 1000) == error(1000, 1000) == pytest.approx(1.148 / 1000)
+    assert error(4, 1000) == pytest.approx((2 + 0.6 * 1.148) / 1000)
+    assert error(4, 1000, 0.1) == pytest.approx(0.1), "the larger of both"
+    assert error(10, 1000) == error(0, 0) == 0
+    assert error(0, 1) == 1
+
+
+class Inverse(Mean):
+    """One over the mean, of which the error is that of the logarithm."""
+
+    card = replace(Mean.card, metrics=(replace(Mean.card.metrics[0], log_error=True),))
+
+    def metrics(self, tally: tuple[float, int]) -> dict[str, float]:
+        return {"mean": tally[1] / tally[0]}
+
+
+def test_the_error_of_a_logarithm_is_relative() -> None:
+    tallies = [(float(value), 1) for value in np.random.default_rng(8).gamma(0.2, 1, 100)]
+    direct, inverse = (uncertainty.resampled(task, tallies)["mean"] for task in (Mean(), Inverse()))
+    relative = [np.std(values) / np.mean(values) for values in (direct, inverse)]
+    assert relative[1] == pytest.approx(relative[0], rel=0.1)
 
 
 def test_one_event_alone_has_no_error() -> None:

@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 pytest.importorskip("acts")
 pytest.importorskip("pythia8mc")
 
+from perf import muon_gun
+
 from collidium.datasets.schemas import EXTENDED, SCHEMAS
+from collidium_plugins.acts_pipeline import collidium_baselines, tables
 from collidium_plugins.acts_pipeline import events as codec
-from collidium_plugins.acts_pipeline import tables
 from collidium_plugins.acts_pipeline.detector import digitisation, geometry, layout, tracking
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
@@ -34,6 +38,7 @@ from collidium_plugins.acts_pipeline.events import (
 )
 from collidium_plugins.acts_pipeline.generation.events import Generator
 from collidium_plugins.acts_pipeline.order import StageFailed
+from collidium_tasks.tracking.baselines import ckf
 
 SEED = 11
 EVENTS = 12
@@ -223,11 +228,19 @@ def test_secondaries_have_parents_and_begin_in_the_detector(ttbar: Run) -> None:
         made += len(new)
         assert (parents >= 0).all()
         assert not event.particles.primary[new].any()
+        electromagnetic = np.isin(np.abs(event.particles.pdg_id[parents]), (11, 22))
+        # What hadrons make begins where they end.
+        hadronic, of = new[~electromagnetic], parents[~electromagnetic]
+        assert (np.abs(event.particles.pdg_id[of]) > 100).all()
+        assert (event.ends.fate[of] == ENDED).all()
+        for start, end in zip(("vx", "vy", "vz", "time"), ("x", "y", "z", "time"), strict=True):
+            begun = getattr(event.particles, start)[hadronic]
+            assert begun == pytest.approx(getattr(event.ends, end)[of], abs=0.01)
+        new, parents = new[electromagnetic], parents[electromagnetic]
         assert set(event.particles.pdg_id[new].tolist()) <= {11, -11, 22}
         kinds = np.where(event.particles.pdg_id[new] == 22, 11, 22)
         assert (np.abs(event.particles.pdg_id[parents]) == kinds).all()
         assert (event.particles.energy[new] < event.particles.energy[parents]).all()
-        assert (np.hypot(event.particles.vx[new], event.particles.vy[new]) > 23.0).all()
         # A photon ends where its pair begins.
         pairs = np.abs(event.particles.pdg_id[new]) == 11
         assert (event.ends.fate[parents[pairs]] == ENDED).all()
@@ -270,15 +283,13 @@ def test_tracks_measure_the_particles(ttbar: Run) -> None:
     assert np.mean(np.concatenate(sign)) > 0.99
 
 
-def test_muons_keep_the_resolution_that_silicon_gives(ttbar: Run) -> None:
-    event = gun(13, 10.0)
-    found = ttbar.again(event)
-    at = owner(found)
-    residual = found.tracks.qop * momentum(event.particles)[at] / event.particles.charge[at] - 1.0
-    assert len(np.unique(at)) / len(event.particles) > 0.97
-    assert 0.005 < np.quantile(np.abs(residual), 0.68) < 0.02
-    lost = event.particles.energy - ttbar.simulation.simulate(event, SEED).ends.energy
-    assert 0.003 < np.median(lost) < 0.05  # GeV: silicon and carbon of a fifth of a radiation length or more
+def test_muons_are_found_and_measured_as_silicon_lets_them(detector: Detector) -> None:
+    """Resolutions of pT are 1.3% in 2 T, and pulls wide where the fit assumes other material or variances."""
+    found = muon_gun.run(detector, 400, (1.0, 10.0))
+    assert found.found.mean() > 0.985
+    assert 0.006 < muon_gun.width(found.pt_error[np.abs(found.eta) < 2.5]) < 0.009
+    pulls = [muon_gun.width(pull) for pull in found.pulls]
+    assert pulls == pytest.approx([1.0] * 5, abs=0.15)
 
 
 def test_material_turns_photons_into_pairs(ttbar: Run) -> None:
@@ -372,6 +383,23 @@ def test_the_tables_are_the_hosted_ones(ttbar: Run) -> None:
     assert row["tracks"]["track_id"] == list(range(len(event.tracks)))
     assert all(len(one) == len(set(one)) for one in row["tracks"]["hit_ids"])
     assert event.tracks.hit_ids.max() < len(hits)
+
+
+def test_the_kalman_filter_on_hits_finds_the_tracks_of_the_table(ttbar: Run) -> None:
+    """The baseline ``ckf`` of the plugin, for events without tracks, and that of the table ``tracks``."""
+    hits = tables.tracker_hits(ttbar.reconstructed)
+    (baseline,) = collidium_baselines()
+    found = baseline.reconstruct({"tracker_hits": hits}).column("track_id").to_numpy()
+    stored = ckf({"tracker_hits": hits, "tracks": tables.tracks(ttbar.reconstructed)})
+    kept = stored.column("track_id").to_numpy()
+    # Hits are rounded to float32, and their errors are those of the pitch.
+    assert np.mean((found >= 0) == (kept >= 0)) > 0.97
+    assert len(np.unique(found)) == pytest.approx(len(np.unique(kept)), rel=0.05)
+    surfaces = hits.column("surface_id").combine_chunks()
+    unknown = pa.ListArray.from_arrays(surfaces.offsets, pc.add(surfaces.values, 100_000))
+    elsewhere = hits.set_column(hits.column_names.index("surface_id"), "surface_id", unknown)
+    with pytest.raises(ValueError, match="modules that the pipeline acts does not have"):
+        baseline.reconstruct({"tracker_hits": elsewhere})
 
 
 def test_a_failure_of_acts_names_the_event(detector: Detector) -> None:

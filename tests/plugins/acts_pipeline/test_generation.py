@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("pythia8mc")
+
+from tests.core.pipelines.les_houches import muon_pairs
 
 from collidium.settings import Settings
 from collidium_plugins.acts_pipeline import PIPELINE
@@ -207,6 +210,25 @@ def test_events_of_other_seeds_and_ids_differ() -> None:
 )
 def test_flavour_of_hadrons(pdg: int, flavour: int) -> None:
     assert heavy_flavour(pdg) == flavour
+
+
+def test_hard_processes_of_a_file_are_taken_by_event_id(tmp_path: Path) -> None:
+    """In any order, and again; the shower moves muons of 50 + k GeV a little."""
+    file = tmp_path / "with blanks" / "input.lhe"
+    file.parent.mkdir()
+    file.write_text(muon_pairs(8))
+    reader, other = (Generator("dihiggs", 0, 42, None, file) for _ in range(2))
+    made = {event_id: reader.generate(event_id).particles for event_id in (0, 1, 5, 7, 2)}
+    for event_id, particles in made.items():
+        muons = np.flatnonzero(np.abs(particles.pdg_id) == 13)[:2]
+        squared = [particles_sum(particles, muons, name) ** 2 for name in ("energy", "px", "py", "pz")]
+        mass = np.sqrt(squared[0] - sum(squared[1:]))
+        assert mass == pytest.approx(100 + 2 * event_id, rel=0.2)
+        assert other.generate(event_id).particles.px.tobytes() == particles.px.tobytes()
+
+
+def particles_sum(particles: Particles, chosen: np.ndarray, name: str) -> float:
+    return float(getattr(particles, name)[chosen].sum(dtype=float))
 
 
 def test_settings_that_pythia_does_not_know_are_refused() -> None:

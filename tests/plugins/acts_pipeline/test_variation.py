@@ -11,11 +11,11 @@ from tests.plugins.acts_pipeline.test_detector import SEED, gun
 
 from collidium.order import VARIATIONS, Variation
 from collidium_plugins.acts_pipeline import PIPELINE
-from collidium_plugins.acts_pipeline.detector import geometry, layout
+from collidium_plugins.acts_pipeline.detector import geometry
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
 from collidium_plugins.acts_pipeline.detector.simulation import Simulation
-from collidium_plugins.acts_pipeline.detector.variation import Varied
+from collidium_plugins.acts_pipeline.detector.variation import Varied, simulated
 from collidium_plugins.acts_pipeline.events import ReconstructedEvent, SimulatedEvent, SimulatedHits
 
 
@@ -99,9 +99,15 @@ def test_varied_events_are_reconstructed(detector: Detector, muons: SimulatedEve
     assert len(noisy.tracks) > 80
 
 
-def test_tracks_in_another_field_look_stiffer(detector: Detector, muons: SimulatedEvent) -> None:
+def test_field_and_material_are_those_that_particles_cross(detector: Detector, muons: SimulatedEvent) -> None:
     """Simulated in half of the field, reconstructed in all of it: twice the momentum."""
-    half = Simulation(geometry.build(field=layout.FIELD_TESLA / 2)).simulate(gun(13, 20.0, number=100), SEED)
+    other = Simulation(simulated(Variation(field=0.5, material=3)))
+    half, photons = other.simulate(gun(13, 20.0, number=100), SEED), gun(22, 10.0, charge=0.0)
+    electrons = []
+    for made in (other.simulate(photons, SEED), Simulation(detector).simulate(photons, SEED)):
+        radius = np.hypot(made.particles.vx, made.particles.vy)[len(photons.particles) :]
+        electrons.append((radius < 1000).sum())  # within the solenoid
+    assert electrons[0] > 1.5 * electrons[1] > 30
     reconstruction = Reconstruction(detector)
     curvature = [
         np.median(np.abs(reconstruction.reconstruct(event, SEED).tracks.qop)) for event in (half, muons)

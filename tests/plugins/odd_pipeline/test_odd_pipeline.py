@@ -41,20 +41,19 @@ if name == "madgraph_gen":
     left.write_text("from MadGraph")
 if name == "pythia_gen":
     (run / "merged_events.hepmc3").write_text((run / "events.hepmc.gz").read_text())
-if name == "convert_all":
+if name == "digi_and_reco" and settings["output_parquet_arrow"]:
     import pyarrow as pa, pyarrow.parquet as pq
-    for table in ("truth.particles", "reco.tracker_hits"):
-        for first in (0, 2):
-            ids = pa.array([first, first + 1])
-            pq.write_table(pa.table({"x": [1.0, 2.0], "event_id": ids}),
-                           run / f"docker_test.ttbar.v1.{table}.events{first}-{first + 1}.parquet")
+    for table in ("particles", "tracker_hits"):
+        (run / table).mkdir()
+        for event in (0, 2, 10):
+            pq.write_table(pa.table({"x": [1.0], "event_id": [event]}), run / table / f"{event}.parquet")
 """
 SETTINGS = {
     "madgraph_init_config.yaml": {"stage": "madgraph_init"},
     "madgraph_generation_config.yaml": {"events": 100, "seed": 1},
     "pythia_config.yaml": {"events": 10, "pileup": 5},
     "simulation_config.yaml": {"events": 10},
-    "convert_all.yaml": {"output_format": "parquet"},
+    "digitization_config.yaml": {"output_parquet_arrow": True},
 }
 
 
@@ -84,7 +83,7 @@ def run(stage: str, workspace: Path, *more: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_it_is_installed_with_four_stages_in_order() -> None:
+def test_it_is_installed_with_its_stages_in_order() -> None:
     assert plugins.load().pipelines().get("odd") == PIPELINE
     assert [stage.name for stage in PIPELINE.stages] == list(stages.SCRIPTS)
     left: set[str] = set()
@@ -97,8 +96,9 @@ def test_it_is_installed_with_four_stages_in_order() -> None:
 
 
 def test_image_and_scripts_are_pinned() -> None:
-    assert PIPELINE.version == SCRIPTS == "pipeline-v0.1.0"
+    assert PIPELINE.version == SCRIPTS == "pipeline-v0.2.1"
     assert PIPELINE.containerfile == str(FOLDER)
+    assert re.fullmatch(r"ghcr\.io/opendatadetector/sw@sha256:[0-9a-f]{64}", BASE_IMAGE)
     recipe = (FOLDER / "Containerfile").read_text()
     assert re.findall(r"^FROM (.*)$", recipe, re.MULTILINE) == [BASE_IMAGE]
     assert f"--branch {SCRIPTS} " in recipe
@@ -118,7 +118,7 @@ def test_commands_are_those_of_the_stages() -> None:
 
 def test_channels_without_scripts_are_rejected_with_a_reason() -> None:
     check_channel(Order("higgs_portal", 1, 0), PIPELINE)
-    with pytest.raises(UnknownOrder, match=r"cannot simulate jets: its scripts at pipeline-v0.1.0"):
+    with pytest.raises(UnknownOrder, match=r"cannot simulate jets: its scripts at pipeline-v0.2.1"):
         check_channel(Order("jets", 1, 0), PIPELINE)
 
 
@@ -144,17 +144,16 @@ def test_a_script_that_fails_ends_the_stage(workspace: Path) -> None:
 
 
 def test_tables_are_collected_and_numbered_from_the_first_event(workspace: Path) -> None:
-    assert run("write", workspace).returncode == 0
+    assert run("reconstruct", workspace).returncode == 0
     tables = workspace.parent / "work" / "tables"
-    names = sorted(path.name for path in tables.iterdir())
-    assert names == [f"{t}-0000{n}-of-00002.parquet" for t in ("particles", "tracker_hits") for n in (0, 1)]
-    events = pq.read_table(tables / names[1]).column("event_id")
-    assert (events.type, events.to_pylist()) == (pa.uint32(), [92, 93])
+    assert sorted(path.name for path in tables.iterdir()) == ["particles.parquet", "tracker_hits.parquet"]
+    events = pq.read_table(tables / "particles.parquet").column("event_id")
+    assert (events.type, events.to_pylist()) == (pa.uint32(), [90, 92, 100])
 
 
-def test_a_conversion_that_leaves_nothing_is_told(workspace: Path) -> None:
-    (workspace / stages.SETTINGS / "ttbar" / "convert_all.yaml").unlink()
+def test_a_reconstruction_without_tables_fails(workspace: Path) -> None:
+    (workspace / stages.SETTINGS / "ttbar" / "digitization_config.yaml").unlink()
     (workspace.parent / "work" / "runs").mkdir(parents=True)
-    done = run("write", workspace)
+    done = run("reconstruct", workspace)
     assert done.returncode == 1
     assert "left no tables" in done.stderr

@@ -9,10 +9,16 @@ import pyarrow as pa
 import pytest
 
 from collidium.contracts.task import EventRange, UnusableTruth
+from collidium_tasks.anomaly.card import SIGNALS as NAMES
 
 from .events import CHANNELS, TASK, block, truth
 
-SIGNALS = (2, 5)
+#: The metrics of all signals together that need no minimum of background.
+MAIN = ("auroc", "signal_efficiency_fpr1")
+
+
+def main(found: dict[str, float]) -> dict[str, float]:
+    return {name: found[name] for name in MAIN}
 
 
 def metrics(scores: dict[int, float], **options: pa.DataType) -> dict[str, float]:
@@ -30,11 +36,12 @@ def scored(score: np.ndarray, channels: list[str]) -> dict[str, float]:
 # -- truth ----------------------------------------------------------------------------------------------
 
 
-def test_truth_holds_the_signal_flag_alone() -> None:
+def test_truth_holds_the_signal_alone() -> None:
     table = truth()["channels"]
     assert table.column_names == ["event_id", "signal"]
     assert table["event_id"].type == pa.uint32()
-    assert [event for event, signal in enumerate(table["signal"].to_pylist(), 1) if signal] == list(SIGNALS)
+    codes = dict(enumerate(table["signal"].to_pylist(), 1))
+    assert {event: NAMES[code - 1] for event, code in codes.items() if code} == {2: "zprime", 5: "susy_gmsb"}
 
 
 @pytest.mark.parametrize(
@@ -62,6 +69,8 @@ def test_metrics_by_hand() -> None:
     assert metrics({1: 0.1, 2: 0.9, 3: 0.2, 4: 0.5, 5: 0.5, 6: 0.6}) == {
         "auroc": (4 + 2.5) / 8,
         "signal_efficiency_fpr1": 0.5,
+        "auroc_zprime": 4 / 4,
+        "auroc_susy_gmsb": 2.5 / 4,
     }
 
 
@@ -80,7 +89,52 @@ def test_one_in_a_hundred_false_positives_is_interpolated() -> None:
 @pytest.mark.parametrize("channels", [("ttbar",), ("zprime",)])
 def test_events_of_one_kind_have_no_score(channels: tuple[str, ...]) -> None:
     tally = TASK.score(block({1: 0.5}, channels))
-    assert TASK.metrics(tally) == {"auroc": 0.0, "signal_efficiency_fpr1": 0.0}
+    assert main(TASK.metrics(tally)) == {"auroc": 0.0, "signal_efficiency_fpr1": 0.0}
+
+
+def improvement(signal: np.ndarray, background: np.ndarray) -> float:
+    """By all thresholds, one by one; what has no score (NaN) is below all if it is signal, else above."""
+    below, above = np.nan_to_num(signal, nan=-np.inf), np.nan_to_num(background, nan=np.inf)
+    best = 0.0
+    for threshold in np.concatenate([signal, background, [np.inf]]):
+        passing = np.count_nonzero(above >= threshold)
+        if passing >= 25:
+            part = np.count_nonzero(below >= threshold) / len(signal)
+            best = max(best, part / np.sqrt(passing / len(background)))
+    return best
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.05, 0.5])
+@pytest.mark.parametrize("digits", [1, 17])
+def test_significance_improvement_is_the_best_threshold(missing: float, digits: int) -> None:
+    random = np.random.default_rng(digits)
+    channels = np.array(["ttbar"] * 300 + ["zprime"] * 40 + ["susy_gmsb"] * 30)
+    score = np.round(
+        random.normal(size=370) + 1.5 * (channels == "zprime") + (channels == "susy_gmsb"), digits
+    )
+    score[random.random(370) < missing] = np.nan
+    found = scored(score, channels.tolist())
+    of = {name: score[channels == name] for name in ("zprime", "susy_gmsb", "ttbar")}
+    every = np.concatenate([of["zprime"], of["susy_gmsb"]])
+    for name, signal in (("", every), ("_zprime", of["zprime"]), ("_susy_gmsb", of["susy_gmsb"])):
+        expected = improvement(signal, of["ttbar"])
+        assert found[f"significance_improvement{name}"] == pytest.approx(expected, rel=1e-12), name
+    assert "significance_improvement_hidden_valley" not in found
+
+
+def test_significance_needs_25_background_events() -> None:
+    for background, there in ((24, False), (25, True)):
+        found = scored(np.arange(background + 1.0), ["ttbar"] * background + ["zprime"])
+        assert ("significance_improvement" in found) == there
+
+
+def test_metrics_of_a_signal_do_not_depend_on_others() -> None:
+    channels, honest = mix()
+    alone = [channel in ("ttbar", "zmumu", "zee", "zprime") for channel in channels]
+    kept = [channel for channel, chosen in zip(channels, alone, strict=True) if chosen]
+    whole, part = scored(honest, channels), scored(honest[alone], kept)
+    assert whole["auroc_zprime"] == part["auroc_zprime"] == part["auroc"]
+    assert whole["significance_improvement_zprime"] == part["significance_improvement"]
 
 
 # -- what is refused ------------------------------------------------------------------------------------
@@ -124,14 +178,14 @@ def test_submitting_only_what_one_is_sure_of_costs() -> None:
 
 def test_what_is_left_out_is_wrong_by_hand() -> None:
     """A right answer to one of two signals, then to two of four ordinary events: half of the pairs."""
-    assert metrics({1: 0, 2: 1, 3: 0, 4: 0, 6: 0}) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.5}
-    assert metrics({1: 0, 2: 1, 5: 1, 6: 0}) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.0}
+    assert main(metrics({1: 0, 2: 1, 3: 0, 4: 0, 6: 0})) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.5}
+    assert main(metrics({1: 0, 2: 1, 5: 1, 6: 0})) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.0}
 
 
 def test_an_empty_answer_is_worse_than_chance() -> None:
     channels, _ = mix()
-    assert scored(np.full(2000, np.nan), channels) == {"auroc": 0.0, "signal_efficiency_fpr1": 0.0}
-    assert scored(np.zeros(2000), channels) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.01}
+    assert main(scored(np.full(2000, np.nan), channels)) == {"auroc": 0.0, "signal_efficiency_fpr1": 0.0}
+    assert main(scored(np.zeros(2000), channels)) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.01}
 
 
 def test_only_the_order_counts() -> None:
@@ -156,4 +210,4 @@ def test_standard_errors_are_those_of_merged_groups() -> None:
 
 def test_a_row_takes_nine_bytes_of_a_tally_at_most() -> None:
     tally = TASK.score(block(dict.fromkeys(range(1, 601), 0.25), CHANNELS * 100))
-    assert tally.signal.nbytes + tally.background.nbytes == 600 * 8
+    assert sum(signal.nbytes for signal in tally.signals) + tally.background.nbytes == 600 * 8

@@ -14,7 +14,7 @@ from .events import TASK, block  # noqa: E402
 @pytest.mark.parametrize("digits", [1, 2, 17], ids=["many ties", "some ties", "no ties"])
 def test_metrics_are_those_of_scikit_learn(seed: int, digits: int) -> None:
     random = np.random.default_rng(seed)
-    flavour = random.choice((0, 4, 5), 400, p=(0.6, 0.15, 0.25))
+    flavour = random.choice((0, 4, 5), 900, p=(0.6, 0.15, 0.25))
     three = np.array([random.dirichlet([1 + 2 * (f == 5), 1 + (f == 4), 1 + 2 * (f == 0)]) for f in flavour])
     told = np.round(three, digits)
     rows = {(1, jet): tuple(one) for jet, one in enumerate(told.tolist())}
@@ -25,5 +25,8 @@ def test_metrics_are_those_of_scikit_learn(seed: int, digits: int) -> None:
         b, others = told[chosen, 0], told[chosen, column]
         score = np.where(b + others > 0, b / np.where(b + others > 0, b + others, 1), 0.5)
         passing, found_b, _ = metrics.roc_curve(flavour[chosen] == 5, score, drop_intermediate=False)
-        expected = 1 / max(np.interp(0.7, found_b, passing), 1 / np.count_nonzero(flavour == other))
-        assert found[f"{name}_rejection_70"] == pytest.approx(expected, rel=1e-12), name
+        background = np.interp(0.7, found_b, passing)
+        enough = background * np.count_nonzero(flavour == other) >= 25
+        assert found.get(f"{name}_rejection_70") == (
+            pytest.approx(1 / background, rel=1e-12) if enough else None
+        ), name

@@ -14,14 +14,18 @@ from collidium.contracts.task import Block, EventRange, UnusableTruth
 from .events import FLAVOURS, TASK, Probabilities, block, predictions, truth
 
 NOTHING = {"btag_auc": 0.5, "light_rejection_70": 1 / 0.7, "c_rejection_70": 1 / 0.7}
+#: Copies of the few jets by hand with which rejections rest on enough jets that pass.
+MANY = 200
 
 
 def jets_of(flavours: tuple[tuple[int, ...], ...] = FLAVOURS) -> list[tuple[int, int]]:
     return [(event, jet) for event, of in enumerate(flavours, 1) for jet in range(len(of))]
 
 
-def metrics(told: dict[tuple[int, int], Probabilities], **options: pa.DataType) -> dict[str, float]:
-    return TASK.metrics(TASK.score(block(told, **options)))
+def metrics(
+    told: dict[tuple[int, int], Probabilities], times: int = 1, **options: pa.DataType
+) -> dict[str, float]:
+    return TASK.metrics(TASK.merge([TASK.score(block(told, **options))] * times))
 
 
 # -- truth ----------------------------------------------------------------------------------------------
@@ -82,19 +86,23 @@ def test_metrics_by_hand() -> None:
     """b jets win against 7, 6½ and 5 of 7 others.
 
     Against light ones they have 8/9, 3/4 and 1/2, and these 1/9, 1/2, 1/4, 1/3 and, of nothing, 1/2. So 2.1 b
-    jets pass with a tenth of the two light ones at 1/2, which counts as one. Against charm they have 8/9, 3/4
-    and 2/3, and these 3/5 and 1/9: none passes, which counts as one, too.
+    jets pass with a tenth of the two light ones at 1/2: a fifth of five. Against charm they have 8/9, 3/4 and
+    2/3, and these 3/5 and 1/9: none passes, and there is no rejection.
     """
-    assert metrics(TOLD) == {
+    assert metrics(TOLD, MANY) == {
         "btag_auc": pytest.approx(18.5 / 21, rel=1e-15),
-        "light_rejection_70": 5.0,
-        "c_rejection_70": 2.0,
+        "light_rejection_70": pytest.approx(25, rel=1e-12),
     }
+
+
+@pytest.mark.parametrize(("times", "passing"), [(124, 24.8), (125, 25.0)])
+def test_a_rejection_needs_25_jets_that_pass(times: int, passing: float) -> None:
+    assert ("light_rejection_70" in metrics(TOLD, times)) == (passing >= 25)
 
 
 def test_rejection_of_jets_with_equal_scores() -> None:
     """All equal: 70% of the light jets pass with 70% of the b jets."""
-    flavours = ((5,) * 10 + (0,) * 20 + (4,) * 30,)
+    flavours = ((5,) * 10 + (0,) * 40 + (4,) * 50,)
     told = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
     assert TASK.metrics(TASK.score(block(told, flavours))) == pytest.approx(NOTHING, rel=1e-12)
 
@@ -103,10 +111,10 @@ def test_nothing_in_nothing_is_half() -> None:
     """Light or c jets of which neither b nor their own flavour is told are where b jets of 1/2 are."""
     told = dict.fromkeys(jets_of(), (0.5, 0.0, 0.5))
     light = [(1, 1), (1, 2), (4, 0), (4, 3), (5, 0)]
-    found = metrics(told | dict.fromkeys(light, (0.0, 1.0, 0.0)))
+    found = metrics(told | dict.fromkeys(light, (0.0, 1.0, 0.0)), MANY)
     assert found["light_rejection_70"] == pytest.approx(1 / 0.7)
     told = dict.fromkeys(jets_of(), (0.5, 0.5, 0.0))
-    found = metrics(told | dict.fromkeys([(2, 1), (4, 1)], (0.0, 0.0, 1.0)))
+    found = metrics(told | dict.fromkeys([(2, 1), (4, 1)], (0.0, 0.0, 1.0)), MANY)
     assert found["c_rejection_70"] == pytest.approx(1 / 0.7)
 
 
@@ -116,19 +124,19 @@ def test_the_best_and_the_worst_answer() -> None:
         for e, of in enumerate(FLAVOURS, 1)
         for j, f in enumerate(of)
     }
-    assert metrics(best) == {"btag_auc": 1.0, "light_rejection_70": 5.0, "c_rejection_70": 2.0}
+    assert metrics(best, MANY) == {"btag_auc": 1.0}
     worst: dict[tuple[int, int], Probabilities] = {jet: (1 - b, b, 0.0) for jet, (b, _, _) in best.items()}
-    assert metrics(worst) == {"btag_auc": 0.0, "light_rejection_70": 1.0, "c_rejection_70": 1.0}
+    assert metrics(worst, MANY) == {"btag_auc": 0.0, "light_rejection_70": 1.0, "c_rejection_70": 1.0}
 
 
 @pytest.mark.parametrize("flavours", [((5, 5),), ((0, 4),), ((),), ((5, 4),), ((5, 0),)])
-def test_flavours_that_are_not_there_give_0(flavours: tuple[tuple[int, ...], ...]) -> None:
+def test_without_a_flavour_there_is_no_rejection(flavours: tuple[tuple[int, ...], ...]) -> None:
     told = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
-    found = TASK.metrics(TASK.score(block(told, flavours)))
+    found = TASK.metrics(TASK.merge([TASK.score(block(told, flavours))] * 50))
     of = set(flavours[0])
     assert (found["btag_auc"] > 0) == (5 in of and len(of) > 1)
-    assert (found["light_rejection_70"] > 0) == ({5, 0} <= of)
-    assert (found["c_rejection_70"] > 0) == ({5, 4} <= of)
+    assert ("light_rejection_70" in found) == ({5, 0} <= of)
+    assert ("c_rejection_70" in found) == ({5, 4} <= of)
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.int8(), pa.uint64()])
@@ -226,7 +234,7 @@ def test_easy_jets_alone_are_worth_less() -> None:
 @pytest.mark.parametrize("tiny", [5e-324, 1e-300, -0.0])
 def test_tiny_scores_are_ordinary_numbers(tiny: float) -> None:
     told = dict.fromkeys(jets_of(), (tiny, 1.0, tiny))
-    found = metrics(told)
+    found = metrics(told, MANY)
     assert found["btag_auc"] == 0.5
     assert found["light_rejection_70"] == pytest.approx(1 / 0.7)
     assert all(np.isfinite(value) and value >= 0 for value in found.values())
@@ -243,7 +251,7 @@ def test_missing_jets_give_a_warning() -> None:
 
 def test_any_cut_into_blocks_scores_the_same_to_the_last_bit() -> None:
     random = np.random.default_rng(4)
-    flavours = tuple(tuple(random.choice((0, 4, 5), random.integers(0, 8)).tolist()) for _ in range(40))
+    flavours = tuple(tuple(random.choice((0, 4, 5), random.integers(0, 12)).tolist()) for _ in range(40))
     answer = {jet: tuple(random.dirichlet((1, 1, 1)).tolist()) for jet in jets_of(flavours)}
     rows, there = predictions(answer), truth(flavours)["jets"]  # type: ignore[arg-type]
     whole = TASK.metrics(TASK.score(Block(EventRange(1, 41), rows, {"jets": there})))
@@ -264,13 +272,15 @@ def test_resampled_metrics_are_near_those_of_merged_groups() -> None:
     random = np.random.default_rng(6)
     groups = []
     for _ in range(20):
-        flavours = (tuple(random.choice((0, 4, 5), 50).tolist()),)
+        flavours = (tuple(random.choice((0, 4, 5), 400).tolist()),)
         three = [
             tuple(random.dirichlet([4 if f == 5 else 1, 1 + (f == 4), 1 + 2 * (f == 0)]).tolist())
             for f in flavours[0]
         ]
         groups.append(TASK.score(block(dict(zip(jets_of(flavours), three, strict=True)), flavours)))  # type: ignore[arg-type]
     draws = [sorted(random.integers(0, 20, 20).tolist()) for _ in range(5)]
+    assert len(TASK.resample([TASK.score(block(TOLD))] * 2, [[0, 1]])[0]) == 3, "all metrics, always"
     for found, draw in zip(TASK.resample(groups, draws), draws, strict=True):
         exact = TASK.metrics(TASK.merge([groups[group] for group in draw]))
+        assert len(exact) == 3
         assert found == pytest.approx(exact, rel=0.02)

@@ -22,7 +22,10 @@ UINT64 = pa.uint64()
 def dataset(
     truth: Mapping[int, TrueEvent], *, weights: bool = True, hit_ids: pa.DataType | None = UINT64
 ) -> dict[str, pa.Table]:
-    """Dataset tables, one row per event; without ``hit_ids`` a hit's id is its place."""
+    """Dataset tables, one row per event; without ``hit_ids`` a hit's id is its place.
+
+    Without ``weights`` there is nothing to make weights from either: hits have no positions.
+    """
     events = sorted(truth)
 
     def lists(kind: pa.DataType, values: Sequence[Sequence[object]]) -> pa.Array:
@@ -40,9 +43,16 @@ def dataset(
         "event_id": pa.array(events, pa.uint32()),
         "particle_id": lists(pa.uint64(), [[p.particle_id for p in truth[e].particles] for e in events]),
         "pt": lists(pa.float64(), [[p.pt for p in truth[e].particles] for e in events]),
+        "eta": lists(pa.float64(), [[p.eta for p in truth[e].particles] for e in events]),
         "primary": lists(pa.bool_(), [[p.primary for p in truth[e].particles] for e in events]),
     }
     return {"tracker_hits": pa.table(hits), "particles": pa.table(particles)}
+
+
+def prepare(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """Truth; hits weigh the same where the tables have no weights."""
+    weighted = "weight" in tables["tracker_hits"].column_names
+    return TASK.prepare_with(tables, {"hits": "weighted" if weighted else "uniform"})
 
 
 def predictions(
@@ -81,7 +91,7 @@ def blocks(truth: Mapping[str, pa.Table], submitted: pa.Table, cuts: Sequence[in
 
 def one_block(tables: Mapping[str, pa.Table], submitted: pa.Table) -> Block:
     """Everything in a single block."""
-    return Block(EventRange(0, 2**32), submitted, TASK.prepare(tables))
+    return Block(EventRange(0, 2**32), submitted, prepare(tables))
 
 
 def metrics(truth: Mapping[int, TrueEvent], rows: Sequence[Row]) -> dict[str, float]:

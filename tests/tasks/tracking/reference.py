@@ -30,6 +30,7 @@ class Particle:
     particle_id: int
     pt: float
     primary: bool = True
+    eta: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,19 @@ class Counts:
 
     found: Fraction = Fraction(0)
     weight: Fraction = Fraction(0)
-    tracks: int = 0
+    tracks: int = 0  # of at least four hits, as are fakes and duplicated particles
     fakes: int = 0
     particles: int = 0
     duplicated: int = 0
     high_pt: int = 0
     reconstructed: int = 0
+    accepted: int = 0
+    accepted_found: int = 0
     collisions: set[int] = field(default_factory=set)
 
 
 def metrics(truth: Mapping[int, TrueEvent], rows: Sequence[Row]) -> dict[str, float]:
-    """The four metrics of rows without problems."""
+    """The metrics of rows without problems."""
     counts = Counts()
     for event_id, event in truth.items():
         _count(event, [row for row in rows if row.event_id == event_id], counts)
@@ -78,6 +81,7 @@ def metrics(truth: Mapping[int, TrueEvent], rows: Sequence[Row]) -> dict[str, fl
         "fake_rate": ratio(counts.fakes, counts.tracks),
         "duplicate_rate": ratio(counts.duplicated, counts.particles),
         "physics_eff_pt1": ratio(counts.reconstructed, counts.high_pt),
+        "double_majority_eff_pt1": ratio(counts.accepted_found, counts.accepted),
     }
 
 
@@ -91,16 +95,20 @@ def _count(event: TrueEvent, rows: Sequence[Row], counts: Counts) -> None:
 
     dominated = Counter[int]()
     reconstructed = set()
+    found = set()
     for hits in tracks.values():
         owned = Counter(hit.particle_id for hit in hits if hit.particle_id != NOISE)
         dominating = [particle for particle, number in owned.items() if 2 * number >= len(hits)]
         correct = [p for p in dominating if 2 * owned[p] >= hits_of_particle[p]]
+        counted = len(hits) >= 4
+        counts.tracks += counted
         if not dominating:
-            counts.fakes += 1
+            counts.fakes += counted
             continue
         chosen = min(correct) if correct else min(dominating)
-        dominated[chosen] += 1
+        dominated[chosen] += counted
         if correct:
+            found.add(chosen)
             counts.found += sum(Fraction(hit.weight) for hit in hits if hit.particle_id == chosen)
         if owned[chosen] >= min(3, hits_of_particle[chosen]):
             reconstructed.add(chosen)
@@ -110,7 +118,15 @@ def _count(event: TrueEvent, rows: Sequence[Row], counts: Counts) -> None:
         for particle in event.particles
         if particle.primary and particle.pt > 1 and hits_of_particle[particle.particle_id] > 0
     }
-    counts.tracks += len(tracks)
+    accepted = {
+        particle.particle_id
+        for particle in event.particles
+        if particle.particle_id in high_pt
+        and abs(particle.eta) < 3
+        and hits_of_particle[particle.particle_id] >= 6
+    }
+    counts.accepted += len(accepted)
+    counts.accepted_found += len(accepted & found)
     counts.weight += sum(Fraction(hit.weight) for hit in event.hits if hit.particle_id != NOISE)
     counts.particles += len(hits_of_particle)
     counts.duplicated += sum(number > 1 for number in dominated.values())

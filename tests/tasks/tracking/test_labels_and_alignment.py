@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.counts import LONG
 
 from collidium.contracts.task import Block, EventRange
+from collidium_tasks.tracking.bins import OF_PARTICLES
 from collidium_tasks.tracking.events import UNKNOWN, have_equal_ids, rows_of_hits
 from collidium_tasks.tracking.labels import Buffers, label_tracks
 
@@ -87,6 +88,8 @@ def test_scattered_ids_in_a_small_event_take_little_memory() -> None:
                 "particle_id": np.ones(1, np.uint64),
                 "hits": np.array([4], np.uint32),
                 "high_pt": np.array([True]),
+                "accepted": np.array([False]),
+                **{name: np.zeros(1, np.uint8) for name in OF_PARTICLES},
             }
         ),
     }

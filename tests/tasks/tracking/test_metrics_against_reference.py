@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.counts import LONG
 
 from . import reference
-from .blocks import TASK, blocks, chunked, dataset, predictions
+from .blocks import TASK, blocks, chunked, dataset, predictions, prepare
 from .reference import Hit, Particle, Row, TrueEvent
 
 #: Few, so that particles get several hits; some differ only beyond the 53 bits of a float64.
@@ -51,7 +51,7 @@ class Case:
 
     @property
     def tables(self) -> dict[str, pa.Table]:
-        return TASK.prepare(dataset(self.truth, weights=self.weights, hit_ids=self.hit_type))
+        return prepare(dataset(self.truth, weights=self.weights, hit_ids=self.hit_type))
 
     @property
     def predictions(self) -> pa.Table:
@@ -66,7 +66,10 @@ def true_events(draw: st.DrawFn, ids: st.SearchStrategy[int], weights: bool) -> 
     hits = [Hit(hit_id, draw(PARTICLE_IDS), draw(eighths)) for hit_id in hit_ids]
     listed = draw(st.lists(PARTICLE_IDS.filter(bool), unique=True, max_size=6))
     momenta = st.sampled_from([0.0, 0.5, 1.0, 1.25, 40.0])
-    return TrueEvent(hits, [Particle(name, draw(momenta), draw(st.booleans())) for name in listed])
+    etas = st.sampled_from([-4.0, -3.0, 0.0, 2.9])
+    return TrueEvent(
+        hits, [Particle(name, draw(momenta), draw(st.booleans()), draw(etas)) for name in listed]
+    )
 
 
 @st.composite
@@ -150,6 +153,6 @@ def test_an_event_of_many_tracks_and_particles(weights: bool, wide: bool) -> Non
     hits = [Hit(*hit) for hit in zip(range(len(particle)), particle.tolist(), weight.tolist(), strict=True)]
     truth = {3: TrueEvent(hits, [Particle(name, 2.0) for name in range(1, 1000)])}
     rows = [Row(3, hit, name) for hit, name in enumerate(track.tolist())]
-    (block,) = blocks(TASK.prepare(dataset(truth, weights=weights)), predictions(rows), [3, 4])
+    (block,) = blocks(prepare(dataset(truth, weights=weights)), predictions(rows), [3, 4])
     assert TASK.check(block) == []
     assert TASK.metrics(TASK.score(block)) == reference.metrics(truth, rows)

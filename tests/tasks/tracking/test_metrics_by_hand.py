@@ -47,7 +47,7 @@ def test_less_than_half_a_particle_is_dominated_but_not_correct() -> None:
 
 
 def test_two_halves_of_a_particle_are_correct_and_a_duplicate() -> None:
-    result = metrics(event(A, A, A, A), assigned(1, 1, 2, 2))
+    result = metrics(event(*[A] * 8), assigned(1, 1, 1, 1, 2, 2, 2, 2))
     assert result["trackml_weighted_efficiency"] == 1
     assert result["duplicate_rate"] == 1
 
@@ -63,25 +63,58 @@ def test_a_tie_of_two_that_are_correct_goes_to_the_smaller_id() -> None:
     truth = {0: TrueEvent([Hit(0, B, 5.0), Hit(1, B, 5.0), Hit(2, A), Hit(3, A)])}
     assert efficiency(truth, assigned(1, 1, 1, 1)) == pytest.approx(2 / 12)
     # Neither is duplicated, since B does not dominate track 1 as well.
-    assert metrics(event(B, B, A, A), assigned(1, 1, 1, 2))["duplicate_rate"] == 0
+    particles = event(B, B, B, B, A, A, A, A, A, A, A)
+    assert metrics(particles, assigned(1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2))["duplicate_rate"] == 0
 
 
 def test_a_tie_of_two_incorrect_tracks_goes_to_the_smaller_id() -> None:
-    truth = event(A, A, A, B, B, B)
-    # Tracks 1 and 2 hold one hit of each: both are A's, and neither is correct.
-    result = metrics(truth, assigned(1, 2, -1, 1, 2, -1))
+    truth = event(*[A] * 7, *[B] * 7)
+    # Tracks 1 and 2 hold two hits of each: both are A's, and neither is correct.
+    result = metrics(truth, assigned(*(1, 1, 2, 2, -1, -1, -1) * 2))
     assert result["trackml_weighted_efficiency"] == 0
     assert result["duplicate_rate"] == 0.5
 
 
 def test_noise_fills_a_track_but_never_owns_it() -> None:
-    result = metrics(event(0, 0, 0), assigned(1, 1, 1))
+    result = metrics(event(0, 0, 0, 0), assigned(1, 1, 1, 1))
     assert result == {
         "trackml_weighted_efficiency": 0,
         "fake_rate": 1,
         "duplicate_rate": 0,
         "physics_eff_pt1": 0,
+        "double_majority_eff_pt1": 0,
     }
+
+
+def test_rates_count_tracks_of_at_least_four_hits() -> None:
+    # Two tracks of four hits, one of them a fake, and a fake and two duplicates that are too short.
+    truth = event(A, A, A, A, 0, 0, 0, 0, 0, A, A, A, A)
+    result = metrics(truth, assigned(1, 1, 1, 1, 2, 2, 2, 2, 3, 4, 4, 4, 5))
+    assert result["fake_rate"] == 0.5
+    assert result["duplicate_rate"] == 0
+
+
+@pytest.mark.parametrize(
+    ("owned", "in_track", "particle", "efficiency"),
+    [
+        (6, 3, Particle(A, 1.5), 1.0),
+        (6, 2, Particle(A, 1.5), 0.0),
+        (7, 3, Particle(A, 1.5), 0.0),
+        (5, 5, Particle(A, 1.5), 0.0),
+        (6, 6, Particle(A, 1.5, eta=-3.0), 0.0),
+        (6, 6, Particle(A, 1.0), 0.0),
+        (6, 6, Particle(A, 1.5, primary=False), 0.0),
+    ],
+    ids=["half", "less than half", "less than half of an odd number", "few hits", "forward", "pt", "primary"],
+)
+def test_what_counts_under_double_majority(
+    owned: int, in_track: int, particle: Particle, efficiency: float
+) -> None:
+    hits = [Hit(place, A) for place in range(owned)] + [Hit(20 + place, B) for place in range(6)]
+    # B is there, accepted, and never found, but where A does not count.
+    entries = [particle, Particle(B, 1.5)] if efficiency else [particle]
+    result = metrics({0: TrueEvent(hits, entries)}, assigned(*[1] * in_track))
+    assert result["double_majority_eff_pt1"] == efficiency / 2
 
 
 def test_a_tie_with_noise_goes_to_the_particle() -> None:
@@ -169,14 +202,14 @@ def test_who_counts_for_the_physics_efficiency(particle: Particle, counts: bool)
 
 
 def test_particles_without_hits_are_not_in_the_duplicate_rate() -> None:
-    truth = event(A, A, pt={A: 1.0, B: 1.0, C: 1.0})
-    assert metrics(truth, assigned(1, 2))["duplicate_rate"] == 1
+    truth = event(*[A] * 8, pt={A: 1.0, B: 1.0, C: 1.0})
+    assert metrics(truth, assigned(1, 1, 1, 1, 2, 2, 2, 2))["duplicate_rate"] == 1
 
 
-def test_the_perfect_answer_gives_1_0_0_1() -> None:
-    truth = event(A, A, 0, B, B, C, 0, A, pt={A: 2.0, B: 0.5, C: 7.0})
-    tracks = [particle or -1 for particle in (A, A, 0, B, B, C, 0, A)]
-    assert list(metrics(truth, assigned(*tracks)).values()) == [1, 0, 0, 1]
+def test_the_perfect_answer_gives_1_0_0_1_1() -> None:
+    hits = (A, A, 0, B, B, C, 0, A, A, A, A)
+    truth = event(*hits, pt={A: 2.0, B: 0.5, C: 7.0})
+    assert list(metrics(truth, assigned(*(particle or -1 for particle in hits))).values()) == [1, 0, 0, 1, 1]
 
 
 def test_nothing_at_all_gives_zeros() -> None:

@@ -1,4 +1,4 @@
-"""Truth tables from the tables of a dataset, in all the shapes that datasets come in."""
+"""Truth tables from the tables of a dataset, in all the shapes that datasets come in; hits' weights."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def hits(**columns: pa.Array) -> pa.Table:
     standard = {
         "event_id": pa.array([3, 8], pa.uint32()),
         "particle_id": pa.array([[HUGE, 0, NEARLY, HUGE], [5, 5]], pa.list_(pa.uint64())),
+        **{name: pa.array([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0]]) for name in "xyz"},
     }
     return pa.table({**standard, **columns})
 
@@ -32,8 +33,8 @@ def particles(**columns: pa.Array) -> pa.Table:
     return pa.table({**standard, **columns})
 
 
-def prepare(tracker_hits: pa.Table, particle_table: pa.Table) -> dict[str, pa.Table]:
-    return TASK.prepare({"tracker_hits": tracker_hits, "particles": particle_table})
+def prepare(tracker_hits: pa.Table, particle_table: pa.Table, hits: str = "uniform") -> dict[str, pa.Table]:
+    return TASK.prepare_with({"tracker_hits": tracker_hits, "particles": particle_table}, {"hits": hits})
 
 
 def test_hits_are_numbered_by_their_particles_place() -> None:
@@ -52,6 +53,10 @@ def test_particles_with_hits_are_kept_in_the_order_of_their_ids() -> None:
         "particle_id": [NEARLY, HUGE, 5],
         "hits": [1, 2, 2],
         "high_pt": [False, True, True],
+        "accepted": [False, False, False],
+        "efficiency_pt": [0, 0, 0],
+        "efficiency_eta": [0, 0, 0],
+        "efficiency_radius": [0, 0, 0],
     }
     assert table.schema.field("particle_id").type == pa.uint64()
 
@@ -72,8 +77,9 @@ def test_hit_ids_keep_their_type(kind: pa.DataType) -> None:
 
 def test_weights_are_kept_but_noise_weighs_nothing() -> None:
     weights = pa.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0]], pa.list_(pa.float32()))
-    table = prepare(hits(weight=weights), particles())["hits"]
+    table = prepare(hits(weight=weights), particles(), "weighted")["hits"]
     assert table.column("weight").to_pylist() == [1, 0, 3, 4, 5, 6]
+    assert "weight" not in prepare(hits(weight=weights), particles(), "uniform")["hits"].column_names
 
 
 def test_transverse_momentum_from_its_components() -> None:
@@ -117,7 +123,7 @@ def nested(kind: pa.DataType, *lists: list[object]) -> pa.Array:
     [
         (hits().drop_columns(["particle_id"]), particles(), "tracker_hits, column particle_id"),
         (hits(), particles().drop_columns(["particle_id"]), "particles, column particle_id"),
-        (hits(), particles().drop_columns(["pt"]), "px and py nor pt"),
+        (hits().drop_columns(["z"]), particles(), "neither weight nor x, y and z"),
         (hits(hit_id=nested(pa.int32(), [1, 2, 1, 3], [1, 2])), particles(), "1 appears twice in event 3"),
         (hits(hit_id=nested(pa.int32(), [1, -2, 1, 3], [1, 2])), particles(), "has negative ids"),
         (hits(hit_id=nested(pa.float64(), [1, 2, 3, 4], [1, 2])), particles(), "no integer type"),
@@ -136,4 +142,4 @@ def nested(kind: pa.DataType, *lists: list[object]) -> pa.Array:
 )
 def test_what_cannot_be_truth_is_refused(tracker_hits: pa.Table, particle_table: pa.Table, told: str) -> None:
     with pytest.raises(UnusableTruth, match=told):
-        prepare(tracker_hits, particle_table)
+        prepare(tracker_hits, particle_table, "weighted")

@@ -38,6 +38,8 @@ class TruthRecord:
     #: Rows of each truth table.
     rows: dict[str, int]
     imported_at: datetime
+    #: How the task made it, by name.
+    notes: dict[str, str]
     #: Whether submissions are scored against it.
     current: bool
 
@@ -49,18 +51,21 @@ async def import_truth(
     *,
     config: str | None = None,
     events: EventRange | None = None,
+    options: Mapping[str, str] | None = None,
     token: str | None = None,
     progress: Progress | None = None,
 ) -> TruthRecord:
     """Prepare truth from a dataset and score against it from now on.
 
     ``source`` is a directory or a hub repository ``namespace/name``, read with ``token`` where it is private;
-    ``events`` are the card's by default. The same input gives the same version.
+    ``events`` are the card's by default, ``options`` choices among the task's ``truth_options``. The same
+    input gives the same version.
 
-    Raises NotFound for an unknown task or repository, and :class:`~collidium.errors.UnusableDataset` for a
-    dataset that lacks something.
+    Raises NotFound for an unknown task or repository, InvalidInput for unknown options, and
+    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something.
     """
     task = platform.tasks.find(task_name)
+    _refuse_unknown(task, options or {})
     fetched = await _fetch(platform, task, source, config, events or task.card.eval_events, token)
     dataset = await asyncio.to_thread(Dataset, fetched.directory, config)
     truth = await build(
@@ -71,6 +76,7 @@ async def import_truth(
         executor=platform.executor,
         limits=platform.settings.scoring_limits,
         events=events,
+        options=options,
         progress=progress,
     )
     return await _make_current(truth.as_dict())
@@ -101,6 +107,14 @@ def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
     """Return the maximum size in bytes of predictions, by the settings and the rows of the truth."""
     rows = truth.rows[task.card.rows_of]
     return min(settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
+
+
+def _refuse_unknown(task: Task, options: Mapping[str, str]) -> None:
+    known = task.truth_options
+    wrong = [f"{name}={value}" for name, value in options.items() if value not in known.get(name, ())]
+    if wrong:
+        listed = ", ".join(f"{name}={'|'.join(values)}" for name, values in known.items()) or "none"
+        raise InvalidInput(f"truth of {task.card.name} has no option {', '.join(wrong)}; it has {listed}")
 
 
 async def _fetch(
@@ -159,6 +173,7 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         floors=row.manifest["floors"],
         rows={name: table["rows"] for name, table in row.manifest["tables"].items()},
         imported_at=row.imported_at,
+        notes=row.manifest["notes"],
         current=current,
     )
 

@@ -159,16 +159,39 @@ _MIX_STEPS: Final = {"checking": ("Checking", True), "mixing": ("Mixing (events)
     metavar="DIR",
     help="New directory for the dataset.",
 )
+@click.option(
+    "--signal",
+    "signals",
+    multiple=True,
+    metavar="CHANNEL",
+    help="Take few events of CHANNEL, matched to the others in visible energy; repeat for several.",
+)
+@click.option(
+    "--signal-percent",
+    type=float,
+    default=1.0,
+    metavar="PERCENT",
+    help="Share of all signals in the mix; default: 1.",
+)
 @click.option("--first-event", type=int, default=0, metavar="ID", help="Id of the first event; default: 0.")
 @json_option
-def mix(directories: tuple[Path, ...], config: str, output: Path, first_event: int, as_json: bool) -> None:
+def mix(
+    directories: tuple[Path, ...],
+    config: str,
+    output: Path,
+    signals: tuple[str, ...],
+    signal_percent: float,
+    first_event: int,
+    as_json: bool,
+) -> None:
     """Mix the events of all channels in each DIRECTORY into one dataset, in random order.
 
     Its table channels holds the channel of each event: keep DIR private, and publish it without truth. Use
     unpublished events, made by one pipeline with unguessable seeds.
 
     \b
-    collidium datasets mix ttbar zmumu zee zprime --config anomaly_pu0 --output mix --first-event 90000
+    collidium datasets mix ttbar zee jets zprime --config anomaly_pu0 --output mix --first-event 90000
+    collidium datasets mix ttbar zee jets zprime --config anomaly_pu0 --output mix --signal zprime
     collidium datasets publish mix --repo anomaly --withhold-truth 90000:100000 --truth-output truth
     collidium truth import anomaly --from truth --events 90000:100000
     """
@@ -176,7 +199,10 @@ def mix(directories: tuple[Path, ...], config: str, output: Path, first_event: i
     from collidium.datasets.publishing.mixing import mix as mix_events
 
     with progress_bars(_MIX_STEPS) as update:
-        made = mix_events(Mixing(directories, config, output, first_event), update)
+        mixing = Mixing(
+            directories, config, output, first_event, signals=signals, signal_percent=signal_percent
+        )
+        made = mix_events(mixing, update)
     record = {"directory": str(made.directory), "config": made.config, "events": str(made.events)}
     if as_json:
         print_json(record | {"channels": made.channels})

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.publishing.mixing_sources import EVENT_ID, Source, pileup_of, sources_of
+from collidium.datasets.publishing.mixing_sources import EVENT_ID, Source, matched, pileup_of, sources_of
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.shuffling import Shuffle
@@ -48,6 +48,10 @@ class Mixing:
     first_event: int = 0
     #: Seed of the order; None: a random one. It reveals the channels.
     seed: int | None = None
+    #: Channels of which only so many events are taken that they are ``signal_percent`` of the mix, as many of
+    #: each, with visible energies as the background; of it events with such energies. None: all events.
+    signals: Sequence[str] = ()
+    signal_percent: float = 1.0
 
     def __post_init__(self) -> None:
         """Raises InvalidInput for what is wrong before anything is read."""
@@ -55,6 +59,10 @@ class Mixing:
             raise InvalidInput(f"{self.config}: a mix is called <name>_pu<pileup>, for example anomaly_pu0")
         if self.output.exists():
             raise InvalidInput(f"{self.output} is there already: choose another directory, or delete it")
+        if not 0 < self.signal_percent < 100:
+            raise InvalidInput(
+                f"signal must be above 0 and below 100% of a mix, not {self.signal_percent:g}%"
+            )
         if not 0 <= self.first_event < _MAX_EVENTS:
             raise InvalidInput(f"the first event must be 0 to {_MAX_EVENTS - 1}, not {self.first_event}")
 
@@ -80,11 +88,14 @@ def mix(mixing: Mixing, report: ReportProgress | None = None) -> Mixed:
     report = report or (lambda *_: None)
     ids = EventRange(mixing.first_event, _MAX_EVENTS)
     sources = sources_of(mixing.directories, mixing.config, ids, report)
+    chance = np.random.default_rng(secrets.randbits(128) if mixing.seed is None else mixing.seed)
+    if mixing.signals:
+        sources = matched(sources, mixing.signals, mixing.signal_percent, chance)
     work = mixing.output.absolute().with_name(f".{mixing.output.name}.work")
     sweep(work)
     try:
         with held_directory(work) as scratch:
-            made = _write(mixing, sources, scratch, report)
+            made = _write(mixing, sources, chance, scratch, report)
             _publish(made.directory, mixing.output)
     finally:
         with suppress(OSError):  # another mix may be at work there
@@ -104,10 +115,15 @@ def _publish(made: Path, output: Path) -> None:
 # -- writing --------------------------------------------------------------------------------------------
 
 
-def _write(mixing: Mixing, sources: Sequence[Source], scratch: Path, report: ReportProgress) -> Mixed:
-    counts = [len(source.config.events) for source in sources]
+def _write(
+    mixing: Mixing,
+    sources: Sequence[Source],
+    chance: np.random.Generator,
+    scratch: Path,
+    report: ReportProgress,
+) -> Mixed:
+    counts = [len(source.events) for source in sources]
     events = EventRange(mixing.first_event, mixing.first_event + sum(counts))
-    chance = np.random.default_rng(secrets.randbits(128) if mixing.seed is None else mixing.seed)
     ids = events.start + chance.permutation(len(events))
     names = np.repeat([source.channel for source in sources], counts)[np.argsort(ids)]
     directory = scratch / "mix"

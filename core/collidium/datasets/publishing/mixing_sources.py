@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collidium.contracts.tables import list_lengths
 from collidium.contracts.task import EventRange
+from collidium.datasets.publishing.matching import Energies, matched_events
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, is_list, survey
-from collidium.datasets.reading.shards import EventTable, blocks_of
+from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
 from collidium.datasets.schemas import without_notes
 from collidium.errors import UnusableDataset
 
@@ -28,6 +31,8 @@ class Source:
     channel: str
     config: SurveyedConfig
     tables: Mapping[str, EventTable]
+    #: Ids of the events to mix in, rising.
+    events: EventIds
 
     @property
     def schemas(self) -> dict[str, pa.Schema]:
@@ -40,14 +45,55 @@ class Source:
 
     @property
     def bytes(self) -> float:
-        return sum(table.bytes_per_event * len(table.event_ids) for table in self.tables.values())
+        return sum(table.bytes_per_event * len(self.events) for table in self.tables.values())
 
     def blocks(self) -> Iterator[tuple[int, dict[str, pa.Table]]]:
-        """All events, some at a time, and how many. Raises UnusableDataset where a value is missing."""
-        for events, tables in blocks_of(self.tables, self.config.events):
-            for name, table in tables.items():
+        """The events, some at a time, and how many. Raises UnusableDataset where a value is missing."""
+        for events, tables in blocks_of(self.tables, self.events):
+            # A block has all events between its first and its last.
+            chosen = {
+                name: table.filter(np.isin(np.asarray(table["event_id"]), events))
+                for name, table in tables.items()
+            }
+            for name, table in chosen.items():
                 _refuse_nulls(f"{self.config.name}, table {name}", table)
-            yield len(events), tables
+            yield len(events), chosen
+
+    def visible_energies(self) -> Energies:
+        """What each event left in the calorimeters' active layers, in GeV, shape (events,)."""
+        if _CALO not in self.tables:
+            raise UnusableDataset(f"{self.config.name} has no table {_CALO}, which visible energies are of")
+        found = []
+        for _, tables in blocks_of({_CALO: self.tables[_CALO]}, self.events):
+            lengths = list_lengths(tables[_CALO], _ENERGY)
+            deposits = np.asarray(pc.list_flatten(tables[_CALO].column(_ENERGY)), dtype=np.float64)
+            found.append(np.bincount(np.repeat(np.arange(len(lengths)), lengths), deposits, len(lengths)))
+        return np.concatenate(found)
+
+
+_CALO: Final = "calo_hits"
+_ENERGY: Final = "total_energy"
+
+
+def matched(
+    sources: Sequence[Source], signals: Sequence[str], percent: float, chance: np.random.Generator
+) -> list[Source]:
+    """The sources with the events that :func:`.matching.matched_events` chooses by their visible energies.
+
+    Raises UnusableDataset for signals that are not there, and where energies do not match.
+    """
+    by_name = {source.channel: source for source in sources}
+    if absent := sorted(set(signals) - by_name.keys()):
+        raise UnusableDataset(f"there is no channel {', '.join(absent)} among {', '.join(by_name)}")
+    if len(signals) == len(sources):
+        raise UnusableDataset("a mix needs background, too: not every channel can be a signal")
+    energies = {name: np.maximum(source.visible_energies(), 1e-9) for name, source in by_name.items()}
+    background = {name: values for name, values in energies.items() if name not in signals}
+    try:
+        chosen = matched_events(background, {name: energies[name] for name in signals}, percent, chance)
+    except ValueError as error:
+        raise UnusableDataset(str(error)) from error
+    return [replace(source, events=source.events[chosen[source.channel]]) for source in sources]
 
 
 def sources_of(
@@ -62,7 +108,8 @@ def sources_of(
         found = survey(directory, progress=lambda done, total: report("checking", done, total))
         for surveyed in found.configs:
             tables = {name: EventTable(name, [s.path for s in of]) for name, of in surveyed.tables.items()}
-            sources.append(Source(surveyed.name.rpartition("_pu")[0], surveyed, tables))
+            channel = surveyed.name.rpartition("_pu")[0]
+            sources.append(Source(channel, surveyed, tables, surveyed.events))
     problems = [*_counted(sources, ids), *_contradictions(sources, config)]
     if problems:
         raise UnusableDataset("these datasets cannot be mixed", errors=problems)

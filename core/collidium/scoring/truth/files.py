@@ -19,7 +19,7 @@ from collidium.scoring.blocks import TruthBlock
 
 MANIFEST: Final = "manifest.json"
 #: How tables are stored; truth in another form is imported again.
-FORM: Final = "arrow-1"
+FORM: Final = "arrow-2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class Truth:
     created_at: str
     #: What the task's baseline scores; empty where it has none.
     floors: Mapping[str, float]
+    #: How the task made it, by name.
+    notes: Mapping[str, str]
     form: str = FORM
 
     @classmethod

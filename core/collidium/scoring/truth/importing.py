@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.executor import Executor, Limits
-from collidium.contracts.task import EventRange, Task, UnusableTruth
+from collidium.contracts.task import NOTE, EventRange, Task, UnusableTruth
 from collidium.datasets import Dataset
 from collidium.datasets.publishing.public_part import refuse_withheld
 from collidium.errors import UnusableDataset
@@ -45,10 +45,12 @@ async def build(
     executor: Executor,
     limits: Limits,
     events: EventRange | None = None,
+    options: Mapping[str, str] | None = None,
     block_rows: int = BLOCK_ROWS,
     progress: Progress | None = None,
 ) -> Truth:
-    """Prepare the truth of ``events`` (the card's where None) below ``directory``, at ``<task>/<version>``.
+    """Prepare the truth of ``events`` (the card's where None) below ``directory``, at ``<task>/<version>``,
+    by ``options`` of the task.
 
     The same input gives the same version; one that is there already is left as it is. The first of the task's
     baselines, if any, is scored like a submission; its metrics are the floors. ``progress`` is called from
@@ -59,7 +61,7 @@ async def build(
     """
     events = events or task.card.eval_events
     async with scratch_directory(directory / task.card.name) as scratch:
-        builder = _Builder(task, source, origin, events, block_rows, progress)
+        builder = _Builder(task, source, origin, events, options or {}, block_rows, progress)
         truth, baseline = await asyncio.to_thread(builder.write, scratch)
         if baseline is not None:
             made = await evaluate(task, truth, baseline, executor=executor, limits=limits)
@@ -74,12 +76,14 @@ class _Builder:
     source: Dataset
     origin: Origin
     events: EventRange
+    options: Mapping[str, str]
     block_rows: int
     progress: Progress | None
 
     def write(self, directory: Path) -> tuple[Truth, Path | None]:
         """Write tables, and the baseline's predictions where there are any, into ``directory``."""
         card = self.task.card
+        notes: dict[str, str] = {}
         names = tuple(dict.fromkeys([*card.truth_sources, *card.inputs]))
         reconstruct = next(iter(self.task.baselines().values()), None)
         with ExitStack() as stack:
@@ -89,9 +93,12 @@ class _Builder:
                 for name in card.truth_sources:
                     refuse_withheld(name, tables[name])
                 try:
-                    writer.add(block, self.task.prepare({name: tables[name] for name in card.truth_sources}))
+                    sources = {name: tables[name] for name in card.truth_sources}
+                    prepared = self.task.prepare_with(sources, self.options)
+                    writer.add(block, prepared)
                 except UnusableTruth as error:
                     raise UnusableDataset(str(error)) from error
+                notes |= _notes(prepared)
                 if reconstruct is not None:
                     baseline.add(reconstruct({name: tables[name] for name in card.inputs}))
                 if self.progress:
@@ -109,6 +116,7 @@ class _Builder:
             scorer_version=self.task.version,
             created_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             floors={},
+            notes=notes,
         )
         return truth, baseline.path if baseline.rows else None
 
@@ -122,6 +130,13 @@ class _Builder:
             "tables": tables,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _notes(tables: Mapping[str, pa.Table]) -> dict[str, str]:
+    """What a task notes on how it prepared them."""
+    metadata = [(table.schema.metadata or {}).items() for table in tables.values()]
+    texts = [(key.decode(), value.decode()) for items in metadata for key, value in items]
+    return {key.removeprefix(NOTE): value for key, value in texts if key.startswith(NOTE)}
 
 
 class _Baseline:

@@ -240,13 +240,13 @@ def _points(
     every = np.arange(len(chosen))
     owner = np.concatenate([every, of_hits[seen], every])
     rank = np.repeat([0, 1, 2], [len(every), seen.sum(), len(every)])
-    vertex = (particles.time, particles.vx, particles.vy, particles.vz)
+    vertex: list[npt.NDArray[Any]] = [particles.time, particles.vx, particles.vy, particles.vz]
+    crossed: list[npt.NDArray[Any]] = [hits.time, hits.x, hits.y, hits.z]
+    last: list[npt.NDArray[Any]] = [ends.time, ends.x, ends.y, ends.z]
     ways = np.stack(
         [
-            np.concatenate([start[chosen], crossing[seen], last[chosen]]).astype(np.float64)
-            for start, crossing, last in zip(
-                vertex, (hits.time, hits.x, hits.y, hits.z), (ends.time, ends.x, ends.y, ends.z), strict=True
-            )
+            np.concatenate([first[chosen], middle[seen], end[chosen]]).astype(np.float64)
+            for first, middle, end in zip(vertex, crossed, last, strict=True)
         ]
     )
     order = np.lexsort((ways[0], rank, owner))
@@ -269,9 +269,10 @@ def cut(ends: Ends, hits: SimulatedHits, particles: Particles, found: Fates) -> 
     """Ends and hits without what comes after interactions and decays."""
     until = np.full(len(particles) + 1, np.inf)
     until[found.index + 1] = found.time
-    fate = ends.fate.copy()
-    fate[found.index] = ENDED
-    return replace(ends, fate=fate), hits.chosen(hits.time <= until[hits.particle_id.astype(np.int64)])
+    changed = {name: getattr(ends, name).copy() for name in ("fate", "x", "y", "z", "time")}
+    for column, value in zip(changed.values(), (ENDED, *found.place, found.time), strict=True):
+        column[found.index] = value
+    return replace(ends, **changed), hits.chosen(hits.time <= until[hits.particle_id.astype(np.int64)])
 
 
 class Pool:
@@ -355,7 +356,7 @@ def _silent() -> Iterator[None]:
     sys.stdout.flush()
     kept = os.dup(1)
     try:
-        with open(os.devnull, "w") as nowhere:
+        with Path(os.devnull).open("w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             yield
     finally:

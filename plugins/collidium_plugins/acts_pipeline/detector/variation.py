@@ -1,6 +1,6 @@
 """Systematic variations of what the tracker measures: lost hits, noise, misplaced modules, worse resolution.
 
-Field and material are varied by :func:`geometry.build`. Tracks are fitted as if nothing was.
+Field and material differ in the detector that is simulated. Tracks are fitted as if nothing was varied.
 """
 
 from __future__ import annotations
@@ -15,13 +15,20 @@ import numpy.typing as npt
 
 from collidium.order import Variation
 from collidium_plugins.acts_pipeline import seeds
-from collidium_plugins.acts_pipeline.detector import geometry
+from collidium_plugins.acts_pipeline.detector import geometry, layout, material
 from collidium_plugins.acts_pipeline.detector.digitisation import READOUTS
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.events import Doubles, SimulatedHits
 
 #: Noise is spread over a bunch crossing, ns.
 _CROSSING: Final = 25.0
+
+
+def simulated(variation: Variation) -> Detector:
+    """Build the detector that particles cross."""
+    return geometry.build(
+        field=variation.field * layout.FIELD_TESLA, slabs=material.slabs(variation.material)
+    )
 
 
 class Varied:

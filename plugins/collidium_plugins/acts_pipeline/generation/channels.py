@@ -35,6 +35,8 @@ class Channel:
     settings: tuple[str, ...] = ()
     #: SUSY Les Houches file with the spectrum and the decays.
     spectrum: Path | None = None
+    #: Les Houches file with the hard processes, one for each event.
+    events: Path | None = None
     #: Photons of the hard process must have these: minimum pT in GeV and maximum |η|.
     photons: tuple[float, float] | None = None
     #: Cross section in pb, at leading order, by Pythia with these settings.
@@ -179,11 +181,17 @@ CHANNELS: Final[Mapping[str, Channel]] = MappingProxyType(
     }
 )
 
+
+def les_houches(events: Path) -> Channel:
+    """Return the channel of a Les Houches file, which Pythia showers, hadronises and decays."""
+    return Channel("hard processes of a Les Houches file", ("Beams:frameType = 4",), events=events)
+
+
 #: Channels that this pipeline lacks, with the reason.
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "dihiggs": "Pythia has no process gg → HH: the loops of top quarks behind it need another matrix "
-        "element generator. Use the pipeline odd for it.",
+        "element generator. Give its events with --lhe.",
     }
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
 from collidium_plugins.acts_pipeline.generation import pileup
-from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, GUNS
+from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, GUNS, les_houches
 from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Places, Pool
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, everything
@@ -24,10 +25,16 @@ class Generator:
     event with and without pileup can be compared.
     """
 
-    def __init__(self, channel: str, pileup: int, seed: int, pool: Pool | None) -> None:
-        """Raises GenerationFailed if Pythia rejects the channel's settings."""
+    def __init__(
+        self, channel: str, pileup: int, seed: int, pool: Pool | None, lhe: Path | None = None
+    ) -> None:
+        """Raises GenerationFailed if Pythia rejects the channel's settings or the Les Houches file."""
         self._channel, self._pileup, self._seed, self._pool = channel, pileup, seed, pool
-        self._pythia = None if channel in GUNS else Pythia(CHANNELS[channel])
+        self._pythia = None
+        if lhe is not None:
+            self._pythia = Pythia(les_houches(lhe))
+        elif channel not in GUNS:
+            self._pythia = Pythia(CHANNELS[channel])
 
     def generate(self, event_id: int) -> GeneratedEvent:
         """One event; raises GenerationFailed."""
@@ -47,7 +54,7 @@ class Generator:
         identity = (self._channel, self._seed, event_id)
         if self._pythia is None:
             return muons(seeds.generator("hard scatter", *identity), *GUNS[self._channel])
-        return self._pythia.generate(seeds.for_pythia("hard scatter", *identity), everything)
+        return self._pythia.generate(seeds.for_pythia("hard scatter", *identity), everything, event_id)
 
 
 def _turned(soft: Interaction, drawn: Pileup, counts: npt.NDArray[np.int64]) -> Interaction:

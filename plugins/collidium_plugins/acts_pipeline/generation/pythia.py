@@ -18,6 +18,7 @@ from collidium_plugins.acts_pipeline.order import StageFailed
 
 #: Pythia fails on an event now and then, and continues with the same random numbers.
 _ATTEMPTS: Final = 100
+_ATTEMPTS_OF_FILE: Final = 10
 
 
 class GenerationFailed(StageFailed):
@@ -33,6 +34,13 @@ class Pythia:
 
     def __init__(self, channel: Channel) -> None:
         """Set up: a quarter of a second, for minimum bias some; raises GenerationFailed."""
+        self._channel = channel
+        self._set_up()
+
+    def _set_up(self) -> None:
+        channel = self._channel
+        #: The event of the file that Pythia reads next.
+        self._next = 0
         self._pythia = pythia8mc.Pythia("", False)
         for setting in (
             "Print:quiet = on",
@@ -50,26 +58,45 @@ class Pythia:
         ):
             if not self._pythia.readString(setting):
                 raise GenerationFailed(f"Pythia rejects the setting {setting!r}")
+        if channel.events:
+            self._pythia.settings.word("Beams:LHEF", str(channel.events))
         if channel.photons:
             self._cuts = _PhotonCuts(*channel.photons)  # Pythia keeps no reference
             self._pythia.setUserHooksPtr(self._cuts)
         if not self._pythia.init():
             raise GenerationFailed(f"Pythia cannot be set up for {channel.title}")
 
-    def generate(self, seed: tuple[int, int], keeps: Callable[[Any], bool]) -> Interaction:
+    def generate(self, seed: tuple[int, int], keeps: Callable[[Any], bool], event: int = 0) -> Interaction:
         """The interaction of a seed (:func:`seeds.for_pythia`), of final particles those that it ``keeps``.
 
-        Raises GenerationFailed if Pythia fails repeatedly.
+        ``event`` is its place in the Les Houches file, if there is one. Raises GenerationFailed if Pythia
+        fails repeatedly.
         """
-        pythia = self._pythia
+        if self._channel.events is None:
+            self._start(seed)
+            done = any(self._pythia.next() for _ in range(_ATTEMPTS))
+        else:  # Pythia goes on to the next event of the file after a failure
+            done = any(self._read(event, seed, attempt) for attempt in range(_ATTEMPTS_OF_FILE))
+        if not done:
+            raise GenerationFailed(f"Pythia failed on event {event} repeatedly")
+        return interaction(self._pythia.event, keeps)
+
+    def _start(self, seed: tuple[int, int]) -> None:
         start, arithmetic = seed
-        pythia.rndm.init(start)
-        state = pythia.rndm.getState()
+        random = self._pythia.rndm
+        random.init(start)
+        state = random.getState()
         state.c = arithmetic / 2**24
-        pythia.rndm.setState(state)
-        if not any(pythia.next() for _ in range(_ATTEMPTS)):
-            raise GenerationFailed(f"Pythia failed on an event {_ATTEMPTS} times")
-        return interaction(pythia.event, keeps)
+        random.setState(state)
+
+    def _read(self, event: int, seed: tuple[int, int], attempt: int) -> bool:
+        if self._next > event:
+            self._set_up()
+        if event > self._next:
+            self._pythia.LHAeventSkip(event - self._next)
+        self._next = event + 1
+        self._start((max(1, seed[0] - attempt), seed[1]))
+        return bool(self._pythia.next())
 
 
 class _PhotonCuts(pythia8mc.UserHooks):  # type: ignore[misc]  # untyped

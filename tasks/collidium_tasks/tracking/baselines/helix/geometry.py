@@ -1,112 +1,170 @@
-"""Helices around the z axis, in mm, T and GeV."""
+"""Helices around the z axis through three points each, and where they go on; in mm, T and GeV."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from collidium.contracts import FIELD_TESLA
 from collidium_tasks.tracking.baselines import Floats
+from collidium_tasks.tracking.baselines.helix.detector import Bools, Indices, Layer
 
 #: Transverse momentum over radius, in GeV/mm: p_T = 0.299792458 B R for GeV, T and m and charge 1
 #: (Review of Particle Physics, "Particle detectors at accelerators", momentum in a magnetic field).
-GEV_PER_MM = 0.299792458e-3 * FIELD_TESLA
+GEV_PER_MM: Final = 0.299792458e-3 * FIELD_TESLA
 
-#: Curvature in 1/mm below which a circle counts as straight; R = 1000 km, far beyond any momentum here.
-STRAIGHT = 1e-9
+#: Angle of multiple scattering in one layer at 1 GeV, in rad GeV: Highland's formula (Review of Particle
+#: Physics, "Passage of particles through matter") for 3% of a radiation length.
+SCATTERING: Final = 2.4e-3
+
+#: Particles are taken for pions, mass in GeV: slow ones scatter more, by 1/beta.
+PION_MASS: Final = 0.14
 
 
 @dataclass(frozen=True, slots=True)
-class Helix:
-    """A circle in the transverse plane and a line of z over the arc, which begins at some point of it.
+class Helices:
+    """Circles with signed curvature (positive: anticlockwise) and lines of z over the arc; shapes (n,).
 
-    ``turn`` is +1 where the azimuth around the centre grows along the track, else -1; ``azimuth`` and ``z``
-    are those of arc 0, ``cot_theta`` is the slope of z over the transverse arc.
+    They begin at the last of three points, in direction ``phi``; ``middle`` and ``first`` are the arcs to it
+    from the other two. ``across`` and ``along`` are the points' uncertainties at right angles to the track,
+    in the transverse plane and out of it, shape (n, 3).
     """
 
-    centre_x: float
-    centre_y: float
-    radius: float
-    turn: float
-    azimuth: float
-    z: float
-    cot_theta: float
+    x: Floats
+    y: Floats
+    z: Floats
+    phi: Floats
+    curvature: Floats
+    cot_theta: Floats
+    first: Floats
+    middle: Floats
+    across: Floats
+    along: Floats
+
+    @classmethod
+    def through(
+        cls, points: Floats, across: Floats, along: Floats, disc: Bools, first_has_z: bool = True
+    ) -> Helices:
+        """The helices through points, shape (n, 3, 3): point, then x, y, z, in the order of flight.
+
+        ``across`` and ``along`` are the uncertainties of hits, ``along`` that of the radius on a ``disc`` and
+        of z elsewhere; shapes (n, 3). With the first point on the beam line, z is that of the other two.
+        """
+        lower, upper = points[:, 1] - points[:, 0], points[:, 2] - points[:, 1]
+        chord = lower + upper
+        whole, part = np.hypot(chord[:, 0], chord[:, 1]), np.hypot(upper[:, 0], upper[:, 1])
+        area = lower[:, 0] * upper[:, 1] - lower[:, 1] * upper[:, 0]
+        sides = whole * part * np.hypot(lower[:, 0], lower[:, 1])
+        curvature = 2 * area / np.maximum(sides, 1e-9)
+        curvature = np.where(np.abs(curvature) < 1e-9, 1e-9, curvature)
+        phi = np.arctan2(chord[:, 1], chord[:, 0]) + np.arcsin(np.clip(curvature * whole / 2, -1, 1))
+        first, middle = arc(whole, curvature), arc(part, curvature)
+        cot_theta = (chord[:, 2] / first) if first_has_z else (upper[:, 2] / middle)
+        cot_theta = np.where(np.abs(cot_theta) < 1e-6, 1e-6, cot_theta)
+        sin_theta = 1 / np.hypot(1, cot_theta)
+        along = along * np.where(disc, (np.abs(cot_theta) * sin_theta)[:, None], sin_theta[:, None])
+        x, y, z = points[:, 2].T
+        return cls(x, y, z, phi, curvature, cot_theta, first, middle, across, along)
+
+    def take(self, rows: Indices) -> Helices:
+        """The helices of some rows."""
+        return Helices(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @property
-    def sin_theta(self) -> float:
-        return float(1 / np.hypot(1, self.cot_theta))
+    def sin_theta(self) -> Floats:
+        return 1 / np.hypot(1, self.cot_theta)
 
     @property
-    def momentum(self) -> float:
-        """Momentum of a particle of charge 1, in GeV."""
-        return GEV_PER_MM * self.radius / self.sin_theta
+    def transverse_momentum(self) -> Floats:
+        return GEV_PER_MM / np.abs(self.curvature)
 
-    @property
-    def transverse_momentum(self) -> float:
-        return GEV_PER_MM * self.radius
+    def at(self, length: Floats) -> tuple[Floats, Floats]:
+        """x and y after an arc, shape (n,)."""
+        half = self.curvature * length / 2
+        step = length * np.sinc(half / np.pi)
+        return self.x + step * np.cos(self.phi + half), self.y + step * np.sin(self.phi + half)
 
-    def arc_at(self, x: Floats, y: Floats) -> Floats:
-        """Transverse arc, 0 to once around, at which the helix passes nearest to points; shape as x."""
-        azimuth = np.arctan2(y - self.centre_y, x - self.centre_x)
-        arc: Floats = self.radius * np.remainder(self.turn * (azimuth - self.azimuth), 2 * np.pi)
-        return arc
-
-    def arc_at_z(self, z: Floats) -> Floats:
-        """Transverse arc at which the helix crosses planes of constant z; shape as z."""
-        slope = self.cot_theta if abs(self.cot_theta) > STRAIGHT else STRAIGHT
-        return (z - self.z) / slope
-
-    def at(self, arc: Floats) -> tuple[Floats, Floats, Floats]:
-        """x, y and z at transverse arcs."""
-        azimuth = self.azimuth + self.turn * arc / self.radius
-        return (
-            self.centre_x + self.radius * np.cos(azimuth),
-            self.centre_y + self.radius * np.sin(azimuth),
-            self.z + self.cot_theta * arc,
+    def arc_to(self, layer: Layer) -> Floats:
+        """Arc to the next crossing of a layer outwards, less than half a turn, or nan; shape (n,)."""
+        if not layer.barrel:
+            length = (np.copysign(layer.at, self.cot_theta) - self.z) / self.cot_theta
+            return np.where((length > 0) & (np.abs(self.curvature) * length < np.pi), length, np.nan)
+        # The centre is w / curvature; the circle meets the layer's at one angle on either side of w.
+        wx, wy = self.curvature * self.x - np.sin(self.phi), self.curvature * self.y + np.cos(self.phi)
+        inner = self.x**2 + self.y**2
+        side = self.curvature * (layer.at**2 - inner) + 2 * (self.x * wx + self.y * wy)
+        cosine = side / (2 * layer.at * np.hypot(wx, wy))
+        azimuth = np.arctan2(wy, wx) - np.arccos(np.clip(cosine, -1, 1))
+        dx, dy = layer.at * np.cos(azimuth) - self.x, layer.at * np.sin(azimuth) - self.y
+        ahead = (
+            (inner < layer.at**2) & (np.abs(cosine) < 1) & (dx * np.cos(self.phi) + dy * np.sin(self.phi) > 0)
         )
+        return np.where(ahead, arc(np.hypot(dx, dy), self.curvature), np.nan)
+
+    def spread(self, length: Floats) -> tuple[Floats, Floats]:
+        """Uncertainties after an arc (negative: back), in mm at right angles to the track; shapes (n,).
+
+        In the transverse plane and out of it: those of the three points, by the parabola and the line through
+        them, and multiple scattering since the nearest.
+        """
+        first, middle = length + self.first, length + self.middle
+        span = np.maximum(self.first - self.middle, 1e-3)
+        sin_theta = self.sin_theta
+        momentum = self.transverse_momentum / sin_theta
+        distance = np.minimum(np.minimum(np.abs(first), np.abs(middle)), np.abs(length)) / sin_theta
+        scattered = distance * SCATTERING / momentum * np.hypot(1, PION_MASS / momentum)
+        across = (
+            (self.across[:, 0] * length * middle / (self.first * span)) ** 2
+            + (self.across[:, 1] * length * first / (self.middle * span)) ** 2
+            + (self.across[:, 2] * first * middle / (self.first * self.middle)) ** 2
+            + scattered**2 * (1 + (middle / self.first) ** 2)
+        )
+        along = (
+            (self.along[:, 2] * first / self.first) ** 2
+            + (self.along[:, 0] * length / self.first) ** 2
+            + 2 * scattered**2
+        )
+        return np.sqrt(across), np.sqrt(along)
+
+    def residuals(self, position: Floats, layer: Layer) -> tuple[Floats, Floats, Floats]:
+        """Arc to hits, shape (n, 3), of a layer, and how far these lie off; in mm, shapes (n,).
+
+        They may lie off across the track, and in z (barrel) or along the radius (discs).
+        """
+        x, y, z = position.T
+        if layer.barrel:
+            dx, dy = x - self.x, y - self.y
+            cosine, sine = np.cos(self.phi), np.sin(self.phi)
+            length = np.copysign(arc(np.hypot(dx, dy), self.curvature), dx * cosine + dy * sine)
+            across = self.curvature / 2 * (dx**2 + dy**2) - dy * cosine + dx * sine
+            return length, across, z - self.z - self.cot_theta * length
+        length = (z - self.z) / self.cot_theta
+        at_x, at_y = self.at(length)
+        radius = np.hypot(x, y)
+        dx, dy = x - at_x, y - at_y
+        return length, (x * dy - y * dx) / radius, (x * dx + y * dy) / radius
+
+    def sigmas(self, length: Floats, layer: Layer) -> tuple[Floats, Floats]:
+        """Standard deviations of the residuals of a layer's hits, in mm; shapes (n,)."""
+        across, along = self.spread(length)
+        sin_theta = self.sin_theta
+        incidence = sin_theta if layer.barrel else np.maximum(np.abs(self.cot_theta) * sin_theta, 1e-3)
+        return np.hypot(across, layer.across), np.hypot(along / incidence, layer.along)
+
+    def beam_line(self) -> tuple[Floats, Floats, Floats]:
+        """Distance from the beam line, its uncertainty, and z there, in mm; shapes (n,)."""
+        back = arc(np.hypot(self.x, self.y), self.curvature)
+        wx, wy = self.curvature * self.x - np.sin(self.phi), self.curvature * self.y + np.cos(self.phi)
+        norm = np.hypot(wx, wy)
+        squared = self.curvature * (self.x**2 + self.y**2)
+        distance = (squared + 2 * (self.y * np.cos(self.phi) - self.x * np.sin(self.phi))) / (1 + norm)
+        return np.abs(distance), self.spread(-back)[0], self.z - self.cot_theta * back
 
 
-def fit_helix(points: Floats, across: Floats, sigma_z: Floats) -> Helix:
-    """The helix through points in the order in which it passes them; its arc begins at the last.
-
-    ``points`` has shape (n, 3), n of 3 or more; ``across`` and ``sigma_z`` are their uncertainties in the
-    transverse plane and in z, shape (n,). No step may be longer than half a turn.
-    """
-    centre, radius = fit_circle(points[:, :2], across)
-    azimuth = np.arctan2(points[:, 1] - centre[1], points[:, 0] - centre[0])
-    steps = np.remainder(np.diff(azimuth) + np.pi, 2 * np.pi) - np.pi
-    turn = 1.0 if steps.sum() >= 0 else -1.0
-    arc = radius * turn * (np.append(0.0, np.cumsum(steps)) - steps.sum())
-    z, cot_theta = fit_line(arc, points[:, 2], sigma_z)
-    return Helix(float(centre[0]), float(centre[1]), radius, turn, float(azimuth[-1]), z, cot_theta)
-
-
-def fit_circle(points: Floats, sigma: Floats) -> tuple[Floats, float]:
-    """Centre, shape (2,), and radius of the circle through points of shape (n, 2), n of 3 or more.
-
-    Taubin's algebraic fit by singular value decomposition, with weights (G. Taubin, IEEE Trans. PAMI 13
-    (1991) 1115; N. Chernov, Circular and Linear Regression, 2010, section 5.10).
-    """
-    weight = 1 / sigma**2
-    mean = weight @ points / weight.sum()
-    offset = points - mean
-    square = (offset**2).sum(axis=1)
-    mean_square = float(weight @ square / weight.sum())
-    scaled = (square - mean_square) / (2 * np.sqrt(mean_square))
-    rows = np.column_stack([scaled, offset]) / sigma[:, None]
-    bend, *direction = np.linalg.svd(rows)[2][2]
-    bend = bend / (2 * np.sqrt(mean_square))
-    if abs(bend) < STRAIGHT:
-        bend = np.copysign(STRAIGHT, bend)
-    radius = np.sqrt(np.square(direction).sum() + 4 * mean_square * bend**2) / abs(2 * bend)
-    return mean - np.array(direction) / (2 * bend), float(radius)
-
-
-def fit_line(at: Floats, values: Floats, sigma: Floats) -> tuple[float, float]:
-    """Value at 0 and slope of the straight line through ``values`` at the places ``at``; shapes (n,)."""
-    weight = 1 / sigma**2
-    mean_at, mean_value = weight @ at / weight.sum(), weight @ values / weight.sum()
-    spread = max(float(weight @ (at - mean_at) ** 2), 1e-12)
-    slope = float(weight @ ((at - mean_at) * (values - mean_value))) / spread
-    return float(mean_value - slope * mean_at), slope
+def arc(chord: Floats | float, curvature: Floats | float) -> Floats:
+    """Length of the arc over a chord, at most half a turn."""
+    half = np.clip(np.abs(curvature) * chord / 2, 1e-9, 1)
+    length: Floats = chord * np.arcsin(half) / half
+    return length

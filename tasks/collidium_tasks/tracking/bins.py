@@ -1,0 +1,104 @@
+"""Scores in bins: efficiencies against what particles are, rates against the length of tracks.
+
+A particle is found as in ``double_majority_eff_pt1``: a correct track has it. The truth has the number of
+each particle's bin, from 1, so that scoring looks no momentum up; 0 is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from collidium.contracts.task import Curve
+
+#: Counts of a curve: those that count, and all, in each bin; shape (2, bins).
+BinCounts = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Binning:
+    """A curve, and the edges of its bins."""
+
+    title: str
+    quantity: str
+    edges: tuple[float, ...]
+
+    @property
+    def bins(self) -> int:
+        return len(self.edges) - 1
+
+    def numbers(self, values: npt.NDArray[Any], counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+        """The bin of each value, from 1; 0 outside of all bins and for what is not counted."""
+        number = np.searchsorted(self.edges, values, side="right")
+        return np.where(counted & (number <= self.bins), number, 0).astype(np.uint8)
+
+
+#: By the name of the curve and of the column of the truth.
+OF_PARTICLES: Final[Mapping[str, Binning]] = {
+    "efficiency_pt": Binning(
+        "Efficiency", "pT (GeV)", (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
+    ),
+    "efficiency_eta": Binning("Efficiency", "η", tuple(np.linspace(-3, 3, 13).tolist())),
+    "efficiency_radius": Binning(
+        "Efficiency", "production radius (mm)", (0, 1, 5, 10, 20, 30, 50, 80, 120, 180, 260)
+    ),
+}
+_LENGTHS: Final = tuple(length - 0.5 for length in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 21, 31))
+OF_TRACKS: Final[Mapping[str, Binning]] = {
+    "fake_rate_length": Binning("Fake rate", "hits of the track", _LENGTHS),
+    "duplicate_rate_length": Binning("Duplicate rate", "hits of the track", _LENGTHS),
+}
+ALL: Final = {**OF_PARTICLES, **OF_TRACKS}
+
+
+def of_particles(
+    numbers: Mapping[str, npt.NDArray[np.uint8]], found: npt.NDArray[np.bool_]
+) -> dict[str, BinCounts]:
+    """Count particles that are ``found``, and all, by the numbers of their bins."""
+    return {
+        name: np.array([_counts(number[found], binning), _counts(number, binning)], np.uint32)
+        for name, binning in OF_PARTICLES.items()
+        for number in [numbers[name]]
+    }
+
+
+def of_tracks(
+    lengths: npt.NDArray[Any], matched: npt.NDArray[Any], duplicated: npt.NDArray[Any]
+) -> dict[str, BinCounts]:
+    """Count fakes and duplicates by lengths: of all tracks, matched ones, those that share particles."""
+    every, real, shared = (_of_lengths(some) for some in (lengths, matched, duplicated))
+    return {
+        "fake_rate_length": np.array([every - real, every], np.uint32),
+        "duplicate_rate_length": np.array([shared, every], np.uint32),
+    }
+
+
+def curves(tallies: npt.NDArray[Any]) -> list[Curve]:
+    """The curves of events, one record of counts each."""
+    found = []
+    for name, binning in ALL.items():
+        part, whole = tallies[name].sum(axis=0, dtype=np.int64)
+        found.append(
+            Curve(
+                name=name,
+                title=binning.title,
+                quantity=binning.quantity,
+                edges=binning.edges,
+                part=part.tolist(),
+                whole=whole.tolist(),
+                events=np.count_nonzero(tallies[name][:, 1], axis=0).tolist(),
+            )
+        )
+    return found
+
+
+def _counts(numbers: npt.NDArray[np.uint8], binning: Binning) -> npt.NDArray[np.int64]:
+    return np.bincount(numbers, minlength=binning.bins + 1)[1:]
+
+
+def _of_lengths(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    return np.histogram(lengths, _LENGTHS)[0]
