@@ -28,7 +28,7 @@ from collidium_plugins.validation.report import Report, validate
 DOCS = Path(__file__).parent
 #: Sample -> title, channel, pileup.
 SAMPLES = {
-    "single_muon_pu0": ("Single muons", "single_muon", 0),
+    "muon_gun_pu0": ("Muons of 1 to 10 GeV", "muon_gun", 0),
     "ttbar_pu0": ("Top quark pairs without pileup", "ttbar", 0),
     "ttbar_pu200": ("Top quark pairs in 200 pileup collisions", "ttbar", 200),
 }
@@ -112,7 +112,7 @@ def main() -> None:
         material = material_map(work / "material.json")
         reports: dict[str, Report] = {}
         for name, events in counts.items():
-            extra = [material] if name == "single_muon_pu0" else []
+            extra = [material] if name == "muon_gun_pu0" else []
             reports[name] = validate(events_of(name, events, work), name, extra=extra)
     for name, report in reports.items():
         (DOCS / "validation" / f"{name}.json").write_text(json.dumps(report, ensure_ascii=False) + "\n")

@@ -268,8 +268,16 @@ def _pull(block: Block, name: str) -> Array:
     return np.where(np.abs(block["particles.pdg_id"][particle]) == 11, np.nan, pull)
 
 
+#: Places of the variances in the lower triangle, row by row, of the covariance of five parameters.
+_VARIANCES: Final = {"d0": 0, "z0": 2, "phi": 5, "theta": 9, "qop": 14}
+_ENTRIES: Final = 15
+
+
 def _variance(block: Block, name: str) -> Array:
-    raise MissingColumn("no covariance in table tracks")
+    lengths = block.inner_lengths("tracks.covariance")
+    if np.any(lengths != _ENTRIES):
+        raise MissingColumn(f"no {_ENTRIES} entries in each covariance of table tracks")
+    return block["tracks.covariance"].reshape(-1, _ENTRIES)[:, _VARIANCES[name]]
 
 
 def _tracks(
@@ -344,6 +352,16 @@ def _hit_residual(block: Block, axis: str) -> tuple[Array, ...]:
     return code, 1000 * np.where(code % 3 == 1, at["z"] - true["z"], radius - true_radius)
 
 
+def _hit_chi2(block: Block) -> tuple[Array, ...]:
+    """The square of the distance of hits from true crossings, over its variance."""
+    square = sum(
+        (block[f"tracker_hits.{axis}"].astype(np.float64) - block[f"tracker_hits.true_{axis}"]) ** 2
+        for axis in "xyz"
+    )
+    variance = block["measurements.var_x"].astype(np.float64) + block["measurements.var_y"]
+    return block["tracker_hits.detector"], np.asarray(square / variance)
+
+
 _SYSTEMS: Final = tuple(f"{system} {side}" for system in ("pixels", "strips") for side in "-0+")
 _HITS: Final = (
     Quantity(
@@ -368,6 +386,16 @@ _HITS: Final = (
             labels=_SYSTEMS,
         )
         for axis, title in (("phi", "around the beams"), ("along", "along z, in end caps r"))
+    ),
+    Quantity(
+        "hit_chi2",
+        "Square of hits less true crossings over its variance",
+        "",
+        "mean",
+        np.linspace(-0.5, 5.5, 7),
+        "mean",
+        _hit_chi2,
+        labels=_SYSTEMS,
     ),
 )
 

@@ -28,7 +28,7 @@ from collidium_plugins.validation.histograms import (
 from collidium_plugins.validation.quantities import QUANTITIES
 
 #: Tables that are read, of those that a dataset has; without the first there are no events.
-_TABLES: Final[tuple[str, ...]] = ("particles", "tracker_hits", "calo_hits", "tracks")
+_TABLES: Final[tuple[str, ...]] = ("particles", "tracker_hits", "measurements", "calo_hits", "tracks")
 #: What :func:`validate` writes, and what reference files have.
 FORMAT: Final = "collidium-validation-1"
 

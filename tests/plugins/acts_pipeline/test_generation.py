@@ -16,7 +16,14 @@ from tests.core.pipelines.les_houches import muon_pairs
 from collidium.settings import Settings
 from collidium_plugins.acts_pipeline import PIPELINE
 from collidium_plugins.acts_pipeline.events import Particles
-from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED, SINGLE_MUON, Channel
+from collidium_plugins.acts_pipeline.generation.channels import (
+    CHANNELS,
+    GUNS,
+    MUON_GUN,
+    REFUSED,
+    SINGLE_MUON,
+    Channel,
+)
 from collidium_plugins.acts_pipeline.generation.events import Generator
 from collidium_plugins.acts_pipeline.generation.pythia import GenerationFailed, Pythia
 from collidium_plugins.acts_pipeline.generation.record import heavy_flavour
@@ -48,12 +55,12 @@ def particles_of(channel: str, event_id: int = 0, seed: int = 42) -> Particles:
 
 def test_every_channel_is_generated_or_rejected_with_a_reason() -> None:
     known = set(Settings().channels)
-    assert known == set(CHANNELS) | set(REFUSED)
+    assert known | {MUON_GUN} == set(CHANNELS) | set(REFUSED)
     assert set(PIPELINE.channels or ()) == set(CHANNELS)
     assert "gg → HH" in PIPELINE.refused["dihiggs"]
 
 
-@pytest.mark.parametrize("channel", [name for name in CHANNELS if name != SINGLE_MUON])
+@pytest.mark.parametrize("channel", [name for name in CHANNELS if name not in GUNS])
 def test_a_channel_has_what_it_promises(channel: str) -> None:
     events = [particles_of(channel, event_id) for event_id in range(3)]
     for particles in events:
@@ -129,7 +136,7 @@ def test_dark_mesons_and_the_z_prime_are_those_of_production() -> None:
         assert set(np.abs(event.pdg_id[event.parent_id == boson]).tolist()) <= {11, 13, 22}
 
 
-@pytest.mark.parametrize("channel", [name for name in CHANNELS if name != SINGLE_MUON])
+@pytest.mark.parametrize("channel", [name for name in CHANNELS if name not in GUNS])
 def test_a_cross_section_is_pythias(channel: str) -> None:
     made = CHANNELS[channel]
     hard = replace(made, settings=(*made.settings, "PartonLevel:all = off", "HadronLevel:all = off"))
@@ -167,6 +174,13 @@ def test_the_gun_shoots_one_muon() -> None:
     assert eta.max() > 2
     assert {float(shot.charge[0]) for shot in shots} == {-1.0, 1.0}
     assert all(shot.charge[0] * shot.pdg_id[0] < 0 for shot in shots)
+
+
+def test_the_muon_gun_shoots_two() -> None:
+    shots = [particles_of(MUON_GUN, event_id) for event_id in range(100)]
+    pt = np.concatenate([np.hypot(shot.px, shot.py) for shot in shots])
+    assert len(pt) == 200
+    assert 1 <= pt.min() < 2 < 9 < pt.max() <= 10
 
 
 @pytest.mark.parametrize("channel", CHANNELS)

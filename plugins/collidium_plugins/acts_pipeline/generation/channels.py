@@ -20,8 +20,11 @@ ENERGY: Final = 14_000.0
 TRACKER_RADIUS: Final = 1_100.0
 TRACKER_LENGTH: Final = 3_100.0
 
-#: Channel that is shot from a gun, without Pythia.
+#: Channels that are shot from a gun, without Pythia.
 SINGLE_MUON: Final = "single_muon"
+MUON_GUN: Final = "muon_gun"
+#: Muons in an event of theirs, and the maximum pT, GeV.
+GUNS: Final = MappingProxyType({SINGLE_MUON: (1, 100.0), MUON_GUN: (2, 10.0)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,9 @@ CHANNELS: Final[Mapping[str, Channel]] = MappingProxyType(
         ),
         SINGLE_MUON: Channel(
             "one muon of either charge from a particle gun: pT even from 1 to 100 GeV, η even from -3 to 3"
+        ),
+        MUON_GUN: Channel(
+            "two such muons of 1 to 10 GeV, as the Open Data Detector's continuous integration shoots"
         ),
     }
 )

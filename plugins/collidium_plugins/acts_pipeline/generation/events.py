@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
 from collidium_plugins.acts_pipeline.generation import pileup
-from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, SINGLE_MUON, les_houches
+from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, GUNS, les_houches
 from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Places, Pool
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, everything
@@ -33,7 +33,7 @@ class Generator:
         self._pythia = None
         if lhe is not None:
             self._pythia = Pythia(les_houches(lhe))
-        elif channel != SINGLE_MUON:
+        elif channel not in GUNS:
             self._pythia = Pythia(CHANNELS[channel])
 
     def generate(self, event_id: int) -> GeneratedEvent:
@@ -53,7 +53,7 @@ class Generator:
     def _hard_scatter(self, event_id: int) -> Interaction:
         identity = (self._channel, self._seed, event_id)
         if self._pythia is None:
-            return muon(seeds.generator("hard scatter", *identity))
+            return muons(seeds.generator("hard scatter", *identity), *GUNS[self._channel])
         return self._pythia.generate(seeds.for_pythia("hard scatter", *identity), everything, event_id)
 
 
@@ -100,16 +100,17 @@ def _particles(joined: Interaction, counts: npt.NDArray[np.int64]) -> Particles:
 
 #: GeV; Particle Data Group.
 _MUON_MASS: Final = 0.1056583755
-_PT: Final = (1.0, 100.0)
+_MIN_PT: Final = 1.0
 _ETA: Final = (-3.0, 3.0)
 
 
-def muon(random: np.random.Generator) -> Interaction:
-    """One muon of either charge at the origin; pT even from 1 to 100 GeV, η even from -3 to 3, any φ."""
-    charge = random.choice((-1, 1))
-    pt, eta, phi = random.uniform(*_PT), random.uniform(*_ETA), random.uniform(-np.pi, np.pi)
-    momentum = (pt * np.cos(phi), pt * np.sin(phi), pt * np.sinh(eta))
-    energy = np.hypot(pt * np.cosh(eta), _MUON_MASS)
-    return Interaction.from_rows(
-        [(-13 * charge, charge, _MUON_MASS, *momentum, energy, 0.0, 0.0, 0.0, 0.0, True, -1)]
-    )
+def muons(random: np.random.Generator, number: int, max_pt: float) -> Interaction:
+    """Muons of either charge at the origin; pT even from 1 GeV to ``max_pt``, η even from -3 to 3, any φ."""
+    rows: list[tuple[Any, ...]] = []
+    for _ in range(number):
+        charge = random.choice((-1, 1))
+        pt, eta, phi = random.uniform(_MIN_PT, max_pt), random.uniform(*_ETA), random.uniform(-np.pi, np.pi)
+        momentum = (pt * np.cos(phi), pt * np.sin(phi), pt * np.sinh(eta))
+        energy = np.hypot(pt * np.cosh(eta), _MUON_MASS)
+        rows.append((-13 * charge, charge, _MUON_MASS, *momentum, energy, 0.0, 0.0, 0.0, 0.0, True, -1))
+    return Interaction.from_rows(rows)
