@@ -172,7 +172,7 @@ def test_trackings_own_way_gives_what_merging_gives() -> None:
     for group in range(30):
         tally = np.zeros(1 + group % 3, EVENT)
         for name in set(EVENT.names or ()) - {"event_id", "track_ids"}:
-            tally[name] = rng.integers(0, 9, len(tally)) * (group != 4)
+            tally[name] = rng.integers(0, 9, tally[name].shape) * (group != 4)
         tallies.append(tally)
     draws = [sorted(rng.integers(0, 30, 30).tolist()) for _ in range(20)] + [[4] * 30]
     task = TrackingTask()
