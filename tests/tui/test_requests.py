@@ -283,7 +283,7 @@ async def test_the_cursor_stays_on_its_row(busy: ServerProcess, carol: Client) -
         await pilot.press("down", "down", "down")
         chosen = table(pilot).current
         assert chosen is not None
-        ordered = carol.simulate("dihiggs", 10, 0)
+        ordered = carol.simulate("ggf", 10, 0)
         await pilot.press("r")
         await holds(pilot, lambda: shown_ids(pilot)[:1] == [ordered.request_id])
         now = table(pilot).current
