@@ -121,12 +121,13 @@ def anomaly(events: int, metric: str, separation: float) -> Case:
             tallies.append(AnomalyTally.of([background, signal, *[NO_SCORES] * 3]))
         return (efficiency if counted else auroc), tallies
 
-    return Case(AnomalyTask(), metric, events, 0.01 * events * efficiency if counted else None, draw)
+    expected = 0.01 * events * (efficiency if counted else 1)
+    return Case(AnomalyTask(), metric, events, expected, draw)
 
 
-def cases(quick: bool) -> Iterator[tuple[Case, int]]:
-    """Cases and their numbers of experiments."""
-    many, some = (40, 10) if quick else (3000, 400)
+def cases(many: int) -> Iterator[tuple[Case, int]]:
+    """Cases and their numbers of experiments: those of rankings take longer, and are fewer."""
+    some = max(many // 8, 5)
     for events in (2, 5, 10, 30, 100, 1000):
         yield tracking(events, "trackml_weighted_efficiency", 0.6, 50), many
     for events, expected in ((100, 0.3), (100, 1), (100, 3), (100, 6), (100, 11.2), (100, 14), (100, 20)):
@@ -147,10 +148,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="a smoke of some seconds")
+    parser.add_argument("--experiments", type=int, default=3000)
     options = parser.parse_args()
     print("| metric | events | expected counts | experiments | intervals with the truth | goal | |")
     print("|---|---:|---:|---:|---:|---:|---|")
-    for case, experiments in cases(options.quick):
+    for case, experiments in cases(40 if options.quick else options.experiments):
         found, number = coverage(case, experiments)
         low, high = case.goal
         goal = f"{low} to {high}" if high < 1 else f"at least {low}"

@@ -74,9 +74,9 @@ CARD: Final = replace(
 
 #: Numbers of bins, their range, and the minimum number of hits of a track.
 NAIVE: Final = 4
-#: Where layers are (29), their depths, limits and resolutions (30), searches (10), cuts (9), scattering (2)
+#: Where layers are (29), their depths, limits and resolutions (30), searches (10), cuts (10), scattering (2)
 #: and the magnetic field (1).
-HELIX: Final = 81
+HELIX: Final = 82
 
 
 def naive(tables: Tables) -> pa.Table:

@@ -90,3 +90,8 @@ class Pipeline:
     facts: Mapping[str, str] = field(default_factory=dict)
     #: Further facts of each channel: cross section, weights.
     channel_facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def facts_of(self, channel: str) -> Mapping[str, str]:
+        """Return the facts for the card of a dataset of the channel."""
+        facts = {**self.facts, **self.channel_facts.get(channel, {})}
+        return {name: fact for name, fact in facts.items() if name.lower() != "pipeline"}

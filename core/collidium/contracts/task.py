@@ -28,7 +28,7 @@ Tally = Any
 Tables = Mapping[str, pa.Table]
 
 #: Prefix of metadata of prepared tables that is a note on how the truth was made, kept in its manifest:
-#: ``{NOTE + "hit_weights": "uniform"}``.
+#: ``{NOTE + "hit_weights": "uniform"}``. Those of the dataset's shards are kept, too: pipeline and variation.
 NOTE: Final = "truth."
 
 #: For each replicate the sorted indices of the groups of events drawn with replacement.

@@ -93,8 +93,8 @@ def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
         "seed": order.seed,
         "systematic variation": order.vary or "none",
         "pipeline": f"{pipeline.name}, version {pipeline.version}",
-        **{name: fact for name, fact in pipeline.facts.items() if name.lower() != "pipeline"},
-        **(production.lhe.facts if production.lhe else pipeline.channel_facts.get(order.channel, {})),
+        **(pipeline.facts_of(order.channel)),
+        **(production.lhe.facts if production.lhe else {}),
         "made with": f"Collidium {__version__}",
     }
     generated = None if production.lhe else (pipeline.channels or {}).get(order.channel)

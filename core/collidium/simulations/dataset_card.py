@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 from collidium.datasets import cards
 from collidium.datasets.cards import MANIFEST, DatasetFile
@@ -22,6 +22,8 @@ class Provenance:
     pipeline_version: str
     platform_tag: str
     files: Sequence[DatasetFile]
+    #: Of the pipeline, for the card: generator, versions, cross section.
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def dataset_card(provenance: Provenance) -> str:
@@ -34,6 +36,7 @@ def dataset_card(provenance: Provenance) -> str:
         "seed": order.seed,
         "systematic variation": order.vary or "none",
         "pipeline": provenance.pipeline_version,
+        **provenance.facts,
         "request": provenance.request_id,
     }
     tags = [provenance.platform_tag, "particle-physics", "simulation", order.channel]

@@ -59,7 +59,7 @@ PIPELINE: Final = Pipeline(
     version=VERSION,
     stages=(
         _stage("generate", "hard scatter, parton shower and pileup", [], ["generated"], 1.5, 0.02),
-        _stage("simulate", "detector simulation", ["generated"], ["simulated", "deposits"], 3.0, 0.05),
+        _stage("simulate", "detector simulation", ["generated"], ["simulated", "deposits"], 5.0, 0.12),
         _stage(
             "reconstruct",
             "digitisation and reconstruction",

@@ -44,7 +44,7 @@ def _check_variation(_ctx: click.Context, _option: click.Parameter, text: str) -
 
 
 @click.command()
-@click.argument("stage", type=click.Choice([stage.name for stage in PIPELINE.stages]))
+@click.argument("stage", type=click.Choice([*(stage.name for stage in PIPELINE.stages), "hepmc3"]))
 @click.option("--channel", required=True)
 @click.option("--events", required=True, type=click.IntRange(1, _MAX_EVENTS))
 @click.option("--pileup", default=0, type=click.IntRange(0, PIPELINE.max_pileup))
@@ -68,7 +68,7 @@ def main(
     work: Path,
     worker: str | None,
 ) -> None:
-    """Run a stage of the built-in pipeline."""
+    """Run a stage of the built-in pipeline; hepmc3 writes what generate left as HepMC3 text."""
     if not lhe:
         _check_channel(channel)
     if first_event + events > _MAX_EVENTS:

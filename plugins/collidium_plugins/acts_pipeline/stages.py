@@ -12,9 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.pipeline import LES_HOUCHES, TABLES
+from collidium.contracts.task import NOTE
+from collidium.datasets.exporting import hepmc3
 from collidium.datasets.schemas import EXTENDED, events_per_shard
 from collidium.datasets.writing import ShardWriter
-from collidium_plugins.acts_pipeline import calorimeter, files, seeds, tables
+from collidium_plugins.acts_pipeline import VERSION, calorimeter, files, seeds, tables
 from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles
 from collidium_plugins.acts_pipeline.calorimeter.cells import to_table as calo_hits
 from collidium_plugins.acts_pipeline.detector.layout import FIELD_TESLA
@@ -190,7 +192,9 @@ class Write(Phase):
         table = self._tables[task]
         per_shard = events_per_shard(self._order.pileup)
         folder = self._order.work / TABLES
-        with ShardWriter(folder, table, EXTENDED[table], events_per_shard=per_shard) as writer:
+        notes = {f"{NOTE}pipeline": VERSION, f"{NOTE}vary": str(self._order.variation) or "none"}
+        schema = EXTENDED[table].with_metadata(notes)
+        with ShardWriter(folder, table, schema, events_per_shard=per_shard) as writer:
             for events in self._chunks(table):
                 writer.write(events)
 
@@ -199,11 +203,39 @@ class Write(Phase):
             yield files.read(self._order.chunk(SOURCES[table], chunk))
 
 
+class HepMC3(Phase):
+    """The generated events as one text for other detector simulations; no stage reads it."""
+
+    name = "hepmc3"
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        order.require(GENERATED)
+
+    @property
+    def sizes(self) -> list[int]:
+        return [self._order.events]
+
+    def is_done(self, task: int) -> bool:
+        return False
+
+    def do(self, task: int) -> None:
+        order = self._order
+        with files.writing(order.work / "events.hepmc3") as partial, partial.open("wb") as output:
+            output.write(hepmc3.HEADER)
+            for chunk in order.chunks():
+                events = files.read(order.chunk(GENERATED, chunk))
+                names = [name.removeprefix("particles.") for name in events.column_names]
+                output.writelines(hepmc3.event_texts(events.rename_columns(names)))
+            output.write(hepmc3.FOOTER)
+
+
 def phases(stage: str, order: Order) -> list[Phase]:
     """The phases of a stage, in their order."""
     if stage == "generate":
         return [*([Collisions(order)] if order.pileup else []), Generate(order)]
     stages: dict[str, Callable[[Order], Phase]] = {
+        "hepmc3": HepMC3,
         "simulate": Simulate,
         "reconstruct": Reconstruct,
         "write": Write,

@@ -169,6 +169,6 @@ def _frame(entry: Mapping[str, Any], x: _Axis, y: _Axis, edges: Floats) -> list[
     for number in y.ticks():
         parts.append(
             f'<path d="M{_LEFT} {y.at(number):.1f}h-4" stroke="#111"/>'
-            f'<text x="{_LEFT - 6}" y="{y.at(number) + 3:.1f}" text-anchor="end">{number:.4g}</text>'
+            f'<text x="{_LEFT - 6}" y="{y.at(number) + 3:.1f}" text-anchor="end">{number + 0.0:.4g}</text>'
         )
     return parts

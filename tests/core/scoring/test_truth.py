@@ -67,6 +67,18 @@ async def test_the_manifest_describes_the_truth(
     assert stored.column("item_id").to_pylist() == toy_task.items().column("item_id").to_pylist()
 
 
+async def test_notes_of_the_datasets_shards_are_kept(
+    executor: Processes, dataset: Dataset, tmp_path: Path
+) -> None:
+    items = pq.read_table(dataset.directory / "items.parquet")
+    notes = {"truth.vary": "field=0.99", "truth.odd": b"\xff", "pandas": "{}"}
+    (tmp_path / "noted").mkdir()
+    pq.write_table(items.replace_schema_metadata(notes), tmp_path / "noted" / "items.parquet")
+    truth = await make(executor, Dataset(tmp_path / "noted"), tmp_path)
+    assert truth.notes == {"vary": "field=0.99", "odd": "\ufffd"}
+    assert Truth.open(truth.directory).notes == truth.notes
+
+
 async def test_blocks_are_of_whole_events_over_the_range(
     executor: Processes, dataset: Dataset, tmp_path: Path
 ) -> None:

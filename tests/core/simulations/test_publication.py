@@ -303,7 +303,11 @@ def front_matter(card: str) -> dict[str, object]:
 
 
 def test_the_card_names_the_origin_of_the_events(provenance: Provenance) -> None:
-    card = dataset_card(provenance)
+    varied = replace(provenance.order, vary="field=0.99")
+    card = dataset_card(replace(provenance, order=varied, facts={"Cross section": "604 pb"}))
+    assert "| Cross section | 604 pb |" in card
+    assert "| systematic variation | field=0.99 |" in card
+    assert json.loads(manifest(replace(provenance, order=varied)))["vary"] == "field=0.99"
     assert front_matter(card) == {
         "pretty_name": "ttbar: 6 events at pileup 0",
         "license": "cc-by-4.0",

@@ -95,6 +95,20 @@ def test_the_tables_tell_of_each_other(three: tuple[Path, dict[str, pa.Table]]) 
         assert max(event["particles"]["vertex_primary"]) > 1
 
 
+def test_generated_events_are_written_as_hepmc3(three: tuple[Path, dict[str, pa.Table]]) -> None:
+    """All of them, with the particles that leave the generator."""
+    work, tables = three
+    code, _, errors = run("hepmc3", arguments(work, channel="ttbar", pileup=3, events=3))
+    assert code == 0, errors
+    lines = (work / "events.hepmc3").read_text().splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("E ")] == ["0", "1", "2"]
+    final = [line.split() for line in lines if line.startswith("P ") and line.split()[-1] == "1"]
+    particles = tables["particles"]
+    kinds = [kind for event in particles.column("pdg_id").to_pylist() for kind in event]
+    assert len(final) > 100
+    assert {int(words[3]) for words in final} <= set(kinds)
+
+
 def test_jets_are_those_that_the_command_makes(three: tuple[Path, dict[str, pa.Table]]) -> None:
     _, tables = three
     flavours = {one for of in tables["jets"].column("flavour").to_pylist() for one in of}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from collidium.contracts import FIELD_TESLA
 from collidium.contracts.pipeline import TABLES
 from collidium.datasets.schemas import SCHEMAS
+from collidium.order import Variation
 
 Gun = Callable[..., Path]
 
@@ -21,23 +22,29 @@ _MASS = {13: 0.10566, 22: 0.0, 211: 0.13957}
 
 @pytest.fixture(scope="module")
 def fired(tmp_path_factory: pytest.TempPathFactory) -> Gun:
-    """Simulates, reconstructs and writes the gun's events anew, with the pipeline's constants as they are."""
+    """Simulates, reconstructs and writes the gun's events anew, with constants as they are, or varied."""
     pytest.importorskip("acts")
     pytest.importorskip("fastjet")
     from collidium_plugins.acts_pipeline import files
-    from collidium_plugins.acts_pipeline.detector import geometry
+    from collidium_plugins.acts_pipeline.detector import geometry, interactions
     from collidium_plugins.acts_pipeline.events import to_table
     from collidium_plugins.acts_pipeline.order import Order
     from collidium_plugins.acts_pipeline.stages import GENERATED, phases
 
-    build = cache(geometry.build)
+    detectors: dict[float, Any] = {}
+    pool = cache(interactions.Pool)
+    build = geometry.build
 
-    def fire(field: float = FIELD_TESLA) -> Path:
-        order = Order("gun", 1, 0, 5, 0, tmp_path_factory.mktemp("gun"))
+    def build_once(field: float = FIELD_TESLA, **slabs: Any) -> Any:
+        return detectors.get(field) or detectors.setdefault(field, build(field=field, **slabs))
+
+    def fire(**varied: float) -> Path:
+        order = Order("gun", 1, 0, 5, 0, tmp_path_factory.mktemp("gun"), Variation(**varied))
         order.folder(GENERATED)
         files.write(order.chunk(GENERATED, order.chunks()[0]), to_table([_event()]))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(geometry, "build", partial(build, field=field))
+            patch.setattr(geometry, "build", build_once)
+            patch.setattr(interactions, "Pool", pool)
             for stage in ("simulate", "reconstruct", "write"):
                 for phase in phases(stage, order):
                     for task in range(len(phase.sizes)):
@@ -51,7 +58,7 @@ def _event() -> Any:
     from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
 
     random = np.random.default_rng(3)
-    pdg_id = np.repeat([13, 22, 211], [240, 60, 30])
+    pdg_id = np.repeat([13, 22, 211], [240, 60, 20])
     number = len(pdg_id)
     widest = np.where(pdg_id == 13, 2.4, 0.9)
     eta, phi = random.uniform(-widest, widest), random.uniform(-np.pi, np.pi, number)

@@ -121,12 +121,15 @@ def test_a_baseline_of_what_is_published_scores_its_floor(site: Site, caller: ht
     tables = published(site)
     made = TASK.baselines()["energy"]({name: tables[name] for name in TASK.card.inputs})
     card = caller.get("/v1/benchmark/anomaly").json()
-    assert submit(caller, made) == {metric["name"]: metric["floor"] for metric in card["metrics"]}
+    floors = {metric["name"]: metric["floor"] for metric in card["metrics"]}
+    scores = submit(caller, made)
+    assert scores == {name: floors[name] for name in scores}
+    assert set(scores) == {"auroc", "signal_efficiency_fpr1", "auroc_zprime"}
 
 
 def test_scores_are_those_of_the_channels(site: Site, caller: httpx.Client) -> None:
     right = answer({event: float(channel == "zprime") for event, channel in site.channels.items()})
-    assert submit(caller, right) == {"auroc": 1.0, "signal_efficiency_fpr1": 1.0}
+    assert submit(caller, right) == {"auroc": 1.0, "signal_efficiency_fpr1": 1.0, "auroc_zprime": 1.0}
 
 
 # -- what does not pay ----------------------------------------------------------------------------------
@@ -139,7 +142,7 @@ def test_leaving_out_half_a_class_costs_half(site: Site, caller: httpx.Client) -
     kept = answer(dict.fromkeys(signals[:2], 1.0) | dict.fromkeys(others, 0.0))
     assert submit(caller, kept)["auroc"] == 0.5
     kept = answer(dict.fromkeys(signals, 1.0) | dict.fromkeys(others[:6], 0.0))
-    assert submit(caller, kept) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.0}
+    assert submit(caller, kept) == {"auroc": 0.5, "signal_efficiency_fpr1": 0.0, "auroc_zprime": 0.5}
 
 
 # -- what is refused ------------------------------------------------------------------------------------

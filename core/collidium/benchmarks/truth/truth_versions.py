@@ -173,7 +173,7 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         floors=row.manifest["floors"],
         rows={name: table["rows"] for name, table in row.manifest["tables"].items()},
         imported_at=row.imported_at,
-        notes=row.manifest["notes"],
+        notes=row.manifest.get("notes", {}),
         current=current,
     )
 

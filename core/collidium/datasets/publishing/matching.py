@@ -15,7 +15,7 @@ Energies = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 #: Width of the ranges of the natural logarithm of energies in which signal and background are in proportion.
-WIDTH: Final = 0.1
+WIDTH: Final = 0.2
 
 
 def matched_events(

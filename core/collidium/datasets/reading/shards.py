@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from collidium.contracts.task import EventRange
+from collidium.contracts.task import NOTE, EventRange
 from collidium.datasets.schemas import canonical
 from collidium.errors import UnusableDataset
 
@@ -171,8 +171,11 @@ class _Shard:
                 self.columns = canonical(table, stored.names)
                 if "event_id" not in self.columns:
                     raise UnusableDataset(f"{source.name}: has no column event_id")
+                notes: dict[bytes | str, bytes | str] = {
+                    k: v for k, v in (stored.metadata or {}).items() if k.startswith(NOTE.encode())
+                }
                 self.schema = pa.schema(
-                    [stored.field(old).with_name(new) for new, old in self.columns.items()]
+                    [stored.field(old).with_name(new) for new, old in self.columns.items()], metadata=notes
                 )
                 self._footer = file.metadata
                 groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]

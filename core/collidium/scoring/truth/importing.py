@@ -98,7 +98,7 @@ class _Builder:
                     writer.add(block, prepared)
                 except UnusableTruth as error:
                     raise UnusableDataset(str(error)) from error
-                notes |= _notes(prepared)
+                notes |= _notes(sources) | _notes(prepared)
                 if reconstruct is not None:
                     baseline.add(reconstruct({name: tables[name] for name in card.inputs}))
                 if self.progress:
@@ -135,7 +135,7 @@ class _Builder:
 def _notes(tables: Mapping[str, pa.Table]) -> dict[str, str]:
     """What a task notes on how it prepared them."""
     metadata = [(table.schema.metadata or {}).items() for table in tables.values()]
-    texts = [(key.decode(), value.decode()) for items in metadata for key, value in items]
+    texts = [(k.decode(errors="replace"), v.decode(errors="replace")) for items in metadata for k, v in items]
     return {key.removeprefix(NOTE): value for key, value in texts if key.startswith(NOTE)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from tortoise.exceptions import IntegrityError
@@ -177,6 +178,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
         pipeline_version=row.pipeline_version,
         platform_tag=settings.platform_tag,
         files=[DatasetFile(**file) for file in row.output],
+        facts=_facts(platform, row),
     )
     hub = Hub(settings.hub, platform.secrets.decrypt(row.encrypted_token or ""))
     target = publication.Target(hub, _repository(row), row.private)
@@ -184,6 +186,13 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
     url = await publication.publish(provenance, target, platform.storage, scratch_of(platform, row))
     reached("publish.published")
     await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
+
+
+def _facts(platform: Platform, row: SimulationRequest) -> Mapping[str, str]:
+    """Of the pipeline that made the events, unless another has taken its place since."""
+    if platform.pipeline is None or platform.pipeline_version != row.pipeline_version:
+        return {}
+    return platform.pipeline.facts_of(row.channel)
 
 
 def _order(row: SimulationRequest) -> Order:

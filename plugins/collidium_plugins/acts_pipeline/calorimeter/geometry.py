@@ -59,7 +59,7 @@ class Region:
 
 
 #: Tungsten and silicon of 0.5 mm; the fraction of electrons is that of Geant4 with this stack.
-ECAL: Final = Layers(48, 5.05, 2.4, 5.1, 5.46e-3, 0.194e-3, 0.144e-3, electrons=0.0261, hadrons=0.0240)
+ECAL: Final = Layers(48, 5.05, 2.4, 5.1, 5.46e-3, 0.194e-3, 0.144e-3, electrons=0.0264, hadrons=0.0240)
 #: Steel and polystyrene of 3 mm.
 HCAL: Final = Layers(36, 51.0, 47.5, 30.0, 46.7e-3, 0.601e-3, 0.500e-3, electrons=0.0112, hadrons=0.0108)
 

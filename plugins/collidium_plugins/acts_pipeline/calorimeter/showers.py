@@ -40,8 +40,13 @@ _MAX_SPOTS: Final = 20_000
 _MIN_ENERGY: Final = 0.005
 #: Energy at which electrons lose as much by ionisation as by radiation in tungsten, GeV.
 _CRITICAL: Final = 0.008
-#: The spread of spots in showers over that of single particles: slow electrons, slanting and joint crossings.
-_SHOWER_SPREAD: Final = 3.1
+#: The most probable energy and the spread of spots in showers over those of single particles: slanting and
+#: joint crossings, slow electrons.
+_SHOWER_PEAK: Final = 1.3
+_SHOWER_SPREAD: Final = 3.0
+#: Spots of a hadron's shower but its photons in the electromagnetic calorimeter are larger by this: slow
+#: protons and fragments ionise more.
+_HEAVY: Final = 2.5
 #: Mean of the standard Moyal distribution: Euler's constant and ln 2.
 _MOYAL_MEAN: Final = 1.27036
 #: Mean part of a hadron's energy that becomes photons is 1 - (E / GeV) to this power, D. Groom's (Nucl.
@@ -55,7 +60,7 @@ _NUCLEAR: Final = 0.4
 #: The part of a hadron's spots that is late, and by how much on average, ns.
 _LATE: Final = (0.2, 15.0)
 #: R of the distribution across, mm: nine tenths lie within three times that. And its maximum over R.
-_WIDTH: Final = {ELECTROMAGNETIC: 6.0, HADRONIC: 30.0}
+_WIDTH: Final = {ELECTROMAGNETIC: 3.5, HADRONIC: 30.0}
 _WIDEST: Final = 20.0
 #: Spots of a hadron in the electromagnetic calorimeter are groups, so wide in mm along and across.
 _GROUP: Final = (10.0, 4.0)
@@ -196,7 +201,7 @@ def _ionisation(
         # Stopped ones cross nothing more.
         stopped = (met < end[:, None]).sum(axis=1) > crossed.sum(axis=1)
         lost[chosen[stopped]] = kinetic[chosen[stopped]]
-        energy = _moyal(layers, 1.0, len(owner), random) / steepness[owner]
+        energy = _moyal(layers, 1.0, 1.0, len(owner), random) / steepness[owner]
         zero = np.zeros(len(owner))
         full = np.full(len(owner), number)
         parts.append(Spots(chosen[owner], full, energy, met[owner, layer], zero, zero, zero))
@@ -241,7 +246,7 @@ def _nuclear(
     measured = _measured(region)
     fine = measured & _ECAL_REGIONS[np.minimum(region, len(REGIONS) - 1)]
     members = measured.astype(np.int64)
-    members[fine] = random.poisson(each / _quantum(ECAL, ECAL.hadrons), int(fine.sum()))
+    members[fine] = random.poisson(each / _quantum(ECAL, ECAL.hadrons) / _HEAVY, int(fine.sum()))
     at = np.repeat(np.arange(len(of)), members)
     width = fine[at]
     along, left, up = (
@@ -250,7 +255,7 @@ def _nuclear(
     return Spots(
         owner[of][at],
         region[at],
-        _spread(region[at], random) * factor[of][at],
+        _spread(region[at], random) * factor[of][at] * np.where(width, _HEAVY, 1.0),
         distance[at] + along,
         across[at] + left,
         upwards[at] + up,
@@ -265,7 +270,7 @@ def _measured(region: Integers) -> npt.NDArray[np.bool_]:
 
 def _quantum(layers: Layers, fraction: float) -> float:
     """Energy of a shower for each of its spots."""
-    return (layers.peak + _SHOWER_SPREAD * (layers.mean - layers.peak)) / fraction
+    return (_SHOWER_PEAK * layers.peak + _SHOWER_SPREAD * (layers.mean - layers.peak)) / fraction
 
 
 def _counts(mean: Floats, random: np.random.Generator) -> tuple[Integers, Floats]:
@@ -279,17 +284,17 @@ def _spread(region: Integers, random: np.random.Generator) -> Floats:
     ecal = _ECAL_REGIONS[region]
     energy = np.empty(len(region))
     for layers, chosen in ((ECAL, ecal), (HCAL, ~ecal)):
-        energy[chosen] = _moyal(layers, _SHOWER_SPREAD, int(chosen.sum()), random)
+        energy[chosen] = _moyal(layers, _SHOWER_PEAK, _SHOWER_SPREAD, int(chosen.sum()), random)
     return energy
 
 
-def _moyal(layers: Layers, spread: float, number: int, random: np.random.Generator) -> Floats:
+def _moyal(layers: Layers, peak: float, spread: float, number: int, random: np.random.Generator) -> Floats:
     """Energies in sensors after J. Moyal's approximation of Landau's distribution (Phil. Mag. 46 (1955) 263).
 
     Minus the logarithm of a squared normal number has it. The few negative values count as positive.
     """
     scale = spread * (layers.mean - layers.peak) / _MOYAL_MEAN
-    return np.abs(layers.peak - scale * np.log(random.standard_normal(number) ** 2))
+    return np.abs(peak * layers.peak - scale * np.log(random.standard_normal(number) ** 2))
 
 
 def _across(width: float, number: int, random: np.random.Generator) -> tuple[Floats, Floats]:

@@ -60,6 +60,9 @@ CUT: Final = 3.5
 #: Minimum log of the likelihood that a hit is the track's over the likelihood that it is there by chance.
 MIN_GAIN: Final = 0.5
 
+#: Minimum sum of the gains of the hits that a track has in addition to its seed.
+MIN_TRACK_GAIN: Final = 5.0
+
 #: Layers that a track passes without a hit before it is given up.
 MAX_HOLES: Final = 1
 
@@ -264,7 +267,8 @@ def chosen(found: tuple[Indices, Floats], min_hits: int, hits: int) -> Indices:
     lose the hits of these, and so on until all are decided.
     """
     tracks, gains = found
-    tracks = tracks[np.argsort(-gains, kind="stable")]
+    order = np.argsort(-gains, kind="stable")
+    tracks = tracks[order[gains[order] > MIN_TRACK_GAIN]]
     own = size = np.count_nonzero(tracks >= 0, axis=1)
     kept = [tracks[:0]]
     while len(tracks):
