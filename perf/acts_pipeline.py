@@ -58,6 +58,8 @@ def pipeline(events: int, pileup: int, processes: int = 1) -> dict[str, Cost]:
             "first_event": 0,
             "processes": processes,
             "work": Path(work),
+            "vary": "",
+            "lhe": "",
         }
         return {
             stage.name: run([word.format_map(values) for word in stage.command]) for stage in PIPELINE.stages
