@@ -50,7 +50,7 @@ def test_thresholds_of_cells_are_seen(
 def test_acts_counts_what_validation_counts(events: Path, tmp_path: Path) -> None:
     """ACTS's own reader, matcher and performance writer, on the same events with the same denominator.
 
-    ACTS does not match the track of one of the pions that decay in flight.
+    ACTS matches one track of 260 less; why, is not known.
     """
     specification = importlib.util.spec_from_file_location("example", ROOT / "examples/acts_performance.py")
     assert specification is not None
