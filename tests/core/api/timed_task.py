@@ -56,6 +56,12 @@ class Timed(TrackingTask):
     def warnings(self, tally):
         return []
 
+    def counts(self, tally):
+        return {{}}
+
+    def curves(self, tally):
+        return ()
+
     def baselines(self):
         return {{}}
 
