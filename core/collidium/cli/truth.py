@@ -66,7 +66,7 @@ def import_(
     collidium truth import tracking --from alice/odd-ttbar --config ttbar_pu200
     collidium truth import tracking --from ./ttbar --option hits=uniform
     """
-    chosen = dict(option.partition("=")[::2] for option in options)
+    chosen = {name: value for name, _, value in (option.partition("=") for option in options)}
 
     async def run(platform: Platform) -> TruthRecord:
         from collidium.benchmarks.truth.truth_versions import import_truth

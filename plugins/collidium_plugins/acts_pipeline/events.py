@@ -253,7 +253,7 @@ _TYPES: Final[Mapping[type, Mapping[str, pa.DataType]]] = {
     Ends: {name: pa.list_(pa.uint8() if name == "fate" else _F32) for name in Ends.__slots__},
     SimulatedHits: dict.fromkeys(("x", "y", "z"), pa.list_(pa.float64()))
     | dict.fromkeys(("dx", "dy", "dz"), pa.list_(_F32))
-    | {name: SCHEMAS["tracker_hits"].field(name).type for name in SimulatedHits.__slots__[6:]},
+    | {name: SCHEMAS["tracker_hits"].field(name).type for name in tuple(SimulatedHits.__slots__)[6:]},
     TrackerHits: {name: SCHEMAS["tracker_hits"].field(name).type for name in TrackerHits.__slots__},
     Measurements: {name: EXTENDED["measurements"].field(name).type for name in Measurements.__slots__},
     Tracks: {

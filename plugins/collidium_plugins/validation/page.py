@@ -103,7 +103,8 @@ def svg(entry: Mapping[str, Any]) -> str:
 def _band(reference: Mapping[str, Any] | None, bins: int) -> tuple[Floats, Floats, Floats]:
     """A reference less its tolerance, itself, and with it."""
     if reference is None:
-        return (np.full(bins, np.nan),) * 3
+        nothing = np.full(bins, np.nan)
+        return nothing, nothing, nothing
     told, tolerance = numbers(reference["value"]), reference["tolerance"]
     free = numbers(tolerance) if isinstance(tolerance, list) else np.full(bins, tolerance)
     free = free * np.abs(told) if reference["relative"] else free

@@ -27,7 +27,7 @@ _SPECTRUM_PT: Final = np.geomspace(0.05, 1000, 44)
 #: GeV: photons of about 5, 10, 20, 50 and 100 have a reference, those between have none.
 _PHOTONS: Final = np.array([4.5, 5.5, 9, 11, 18, 22, 45, 55, 90, 110])
 #: GeV: around the points of production's figure for pions.
-_PIONS: Final = np.round(0.4781 * 1.76 ** (np.arange(11) - 0.5), 4)
+_PIONS: Final = np.round(0.4781 * 1.76 ** (np.arange(11) - 0.5), 4).astype(np.float64)
 _ONE: Final = np.array([-0.5, 0.5])
 _ETA_LABEL, _PT_LABEL = "η", "pT (GeV)"
 

@@ -155,7 +155,7 @@ def _histograms(
 
 def _builtin(config: str) -> dict[str, Reference]:
     """The references that come with this package and hold for a config."""
-    folder = files(__package__).joinpath("references")
+    folder = files("collidium_plugins.validation").joinpath("references")
     names = [
         name for name in ("any.json", "material.json", f"{config}.json") if folder.joinpath(name).is_file()
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +29,6 @@ from collidium_tasks.tracking.events import events_of
 from collidium_tasks.tracking.matching import Matcher
 from collidium_tasks.tracking.tally import EventTallies
 from collidium_tasks.tracking.truth import HitWeights, prepare
-
-if TYPE_CHECKING:
-    import click
 
 
 class TrackingTask(Task):
@@ -81,18 +78,10 @@ class TrackingTask(Task):
         return {"naive": naive, "helix": helix.reconstruct}
 
 
-__all__ = ["TrackingTask", "collidium_commands", "collidium_tasks"]
+__all__ = ["TrackingTask", "collidium_tasks"]
 
 
 @hookimpl
 def collidium_tasks() -> Sequence[Task]:
     """Return the task of this plugin."""
     return [TrackingTask()]
-
-
-@hookimpl
-def collidium_commands() -> Sequence[click.Command]:
-    """Return the command that adds hit weights to a dataset."""
-    from collidium_tasks.tracking.adding_weights import hit_weights
-
-    return [hit_weights]

@@ -53,6 +53,12 @@ class Faulty(TrackingTask):
     def warnings(self, tally):
         return []
 
+    def counts(self, tally):
+        return {}
+
+    def curves(self, tally):
+        return ()
+
     def baselines(self):
         return {}
 

@@ -83,6 +83,7 @@ def test_check_submit_leaderboard_and_ledger(client: Client, oracle: Path) -> No
         "fake_rate": 0.0,
         "duplicate_rate": 0.0,
         "physics_eff_pt1": 1.0,
+        "double_majority_eff_pt1": 1.0,
     }
     assert not receipt.deduplicated
     again = client.submit("tracking", oracle)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -115,13 +115,13 @@ class _Lines:
         self._lines: list[str] = []
         self._particles = self._vertices = 0
 
-    def particle(self, production: int, code: int, momentum: Sequence[float], status: int) -> int:
+    def particle(self, production: int, code: int, momentum: Iterable[float], status: int) -> int:
         self._particles += 1
         numbers = " ".join(f"{number:.8e}" for number in momentum)
         self._lines.append(f"P {self._particles} {production} {code} {numbers} {status}")
         return self._particles
 
-    def vertex(self, position: Sequence[float], incoming: Sequence[int]) -> int:
+    def vertex(self, position: Iterable[float], incoming: Sequence[int]) -> int:
         self._vertices += 1
         numbers = " ".join(f"{number:.8e}" for number in position)
         self._lines.append(f"V {-self._vertices} 0 [{','.join(map(str, incoming))}] @ {numbers}")
@@ -166,7 +166,8 @@ def _beginnings(
     orphans = np.flatnonzero(parent < 0)
     begins, collision = np.full(len(parent), -1), np.full(len(parent), -1)
     keys = np.column_stack([vertex_primary[orphans], np.round(positions[orphans], _DIGITS)])
-    _, begins[orphans] = np.unique(keys, axis=0, return_inverse=True)
+    _, number = np.unique(keys, axis=0, return_inverse=True)
+    begins[orphans] = number.reshape(-1)  # NumPy 2.0.0 returns a column
     _, first, number = np.unique(vertex_primary[orphans], return_index=True, return_inverse=True)
     collision[orphans] = orphans[first][number]
     sums = np.zeros((int(begins.max(initial=-1)) + 1, momenta.shape[1]))

@@ -292,7 +292,7 @@ class Pool:
         setup = next(
             (
                 path
-                for parent in Path(pythia8mc.__file__).parents
+                for parent in Path(str(pythia8mc.__file__)).parents
                 if (path := parent / "share/Pythia8/setups/InitDefaultMPI.cmnd").exists()
             ),
             "",

@@ -81,9 +81,9 @@ def _container(
     position -= normal * ((position - detector.centres[place]) * normal).sum(axis=1)[:, None]
     container, hit, vector = acts.examples.SimHitContainer(), acts.examples.SimHit, acts.Vector4
     no_particle, no_momentum = acts.fatras.Barcode(), acts.Vector4(0.0, 0.0, 1.0, 1.0)
-    for module, point in zip(modules[order].tolist(), position[order].tolist(), strict=True):
+    for module, (x, y, z) in zip(modules[order].tolist(), position[order].tolist(), strict=True):
         container.insert(
-            hit(detector.ids[module], no_particle, vector(*point, 0.0), no_momentum, no_momentum)
+            hit(detector.ids[module], no_particle, vector(x, y, z, 0.0), no_momentum, no_momentum)
         )
     return container
 

@@ -104,9 +104,10 @@ class Reconstruction:
         no_particle = acts.fatras.Barcode()
         container = acts.examples.SimHitContainer()
         flights = np.stack([crossings.dx, crossings.dy, crossings.dz], axis=1)
-        for module, place, flight in zip(modules.tolist(), seen.tolist(), flights.tolist(), strict=True):
-            along = vector(*flight, 1.0)
-            container.insert(hit(ids[module], no_particle, vector(*place, 0.0), along, along))
+        rows = zip(modules.tolist(), seen.tolist(), flights.tolist(), strict=True)
+        for module, (x, y, z), (dx, dy, dz) in rows:
+            along = vector(dx, dy, dz, 1.0)
+            container.insert(hit(ids[module], no_particle, vector(x, y, z, 0.0), along, along))
         return container
 
 

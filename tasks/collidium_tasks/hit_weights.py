@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ import click
 from collidium.cli.options import EXISTING_DIRECTORY
 from collidium.cli.output import note
 from collidium.cli.progress import progress_bar
+from collidium.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from collidium.scoring.truth.importing import Progress
@@ -75,3 +77,9 @@ def add_weights(directory: Path, config: str | None = None, progress: Progress |
                         progress(done, total)
             writer.paths[0].replace(shard)
     return len(wanted)
+
+
+@hookimpl
+def collidium_commands() -> Sequence[click.Command]:
+    """Return the command of this plugin."""
+    return [hit_weights]

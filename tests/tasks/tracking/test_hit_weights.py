@@ -14,7 +14,7 @@ from collidium.datasets import Dataset
 from collidium.datasets.writing import ShardWriter, folder
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import UnusableDataset
-from collidium_tasks.tracking.adding_weights import add_weights
+from collidium_tasks.hit_weights import add_weights
 
 from .blocks import TASK
 
