@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @limit_option("submissions")
 @json_option
 def submissions(submission_id: str | None, task: str | None, limit: int, as_json: bool) -> None:
-    """List your submissions, newest first; or show SUBMISSION, anybody's, with its scores in bins.
+    """List your submissions, newest first; or show SUBMISSION, of any account, with its scores in bins.
 
     `collidium link` sets model, code and paper of yours.
 

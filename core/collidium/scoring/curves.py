@@ -1,4 +1,4 @@
-"""Scores in bins, coarse enough to be shown: they tell of no single event.
+"""Scores in bins, coarse enough to be shown: they disclose no single event.
 
 Imported by worker processes.
 """

@@ -46,13 +46,13 @@ def html(report: Report) -> str:
 def cells(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
     """Value and reference (of a single bin), χ² per bin, that beyond the tolerance, and the verdict."""
     reference = entry["reference"]
-    value = told = ""
+    value = central = ""
     if len(entry["value"]) == 1 and entry["value"][0] is not None:
         value = f"{entry['value'][0]:.4g} ± {entry['error'][0]:.2g}"
-        told = f"{reference['value'][0]:.4g}" if reference else ""
+        central = f"{reference['value'][0]:.4g}" if reference else ""
     per_bin, beyond = entry["chi2_per_bin"], entry["chi2_per_bin_beyond_tolerance"]
     chi2 = "" if per_bin is None else f"{per_bin:.3g} ({entry['bins']})"
-    return value, told, chi2, "" if beyond is None else f"{beyond:.3g}", entry["verdict"]
+    return value, central, chi2, "" if beyond is None else f"{beyond:.3g}", entry["verdict"]
 
 
 def _row(name: str, entry: Mapping[str, Any]) -> str:
@@ -73,15 +73,15 @@ def title(entry: Mapping[str, Any]) -> str:
 def svg(entry: Mapping[str, Any]) -> str:
     """Return a plot of a quantity: points with errors, the reference as a line with its tolerance."""
     edges, value, error = (numbers(entry[name]) for name in ("edges", "value", "error"))
-    low, told, high = _band(entry["reference"], len(value))
-    shown = np.concatenate([value, value - error, value + error, low, told, high])
+    low, central, high = _band(entry["reference"], len(value))
+    shown = np.concatenate([value, value - error, value + error, low, central, high])
     x = _Axis.of(edges, _LEFT, _RIGHT, log="x" in entry["log"])
     y = _Axis.of(shown, _BOTTOM, _TOP, log="y" in entry["log"])
     parts = _frame(entry, x, y, edges)
     for place in range(len(value)):
         left, right = x.at(edges[place]), x.at(edges[place + 1])
-        if np.isfinite(told[place]):
-            top, middle, bottom = (y.at(one[place]) for one in (high, told, low))
+        if np.isfinite(central[place]):
+            top, middle, bottom = (y.at(one[place]) for one in (high, central, low))
             parts.append(
                 f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}" '
                 f'fill="#9ec5fe" opacity=".5"/><path d="M{left:.1f} {middle:.1f}H{right:.1f}" '
@@ -105,10 +105,10 @@ def _band(reference: Mapping[str, Any] | None, bins: int) -> tuple[Floats, Float
     if reference is None:
         nothing = np.full(bins, np.nan)
         return nothing, nothing, nothing
-    told, tolerance = numbers(reference["value"]), reference["tolerance"]
+    central, tolerance = numbers(reference["value"]), reference["tolerance"]
     free = numbers(tolerance) if isinstance(tolerance, list) else np.full(bins, tolerance)
-    free = free * np.abs(told) if reference["relative"] else free
-    return told - free, told, told + free
+    free = free * np.abs(central) if reference["relative"] else free
+    return central - free, central, central + free
 
 
 @dataclass(frozen=True, slots=True)

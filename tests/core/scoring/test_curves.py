@@ -1,4 +1,4 @@
-"""Scores in bins: coarse, rounded, and of the same edges whoever submits."""
+"""Scores in bins: coarse, rounded, and of the same edges for all submissions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from collidium_plugins.validation.events import Block, MissingColumn
 
 
 def particles(*events: list[dict[str, Any]]) -> pa.Table:
-    """Particles 1, 2, … of each event, charged primaries of 2 GeV from the origin unless told otherwise."""
+    """Particles 1, 2, … of each event, charged primaries of 2 GeV from the origin unless given."""
     usual = {
         "pdg_id": 211,
         "charge": 1.0,

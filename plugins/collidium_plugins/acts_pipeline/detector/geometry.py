@@ -245,8 +245,8 @@ def _give_material(geometry: Any, surfaces: list[Any], slabs: Mapping[str, Any])
 
 def _first_axis(surface: Any, context: Any) -> tuple[float, float, float]:
     centre = surface.center(context)
-    beside = surface.localToGlobal(context, acts.Vector2(1.0, 0.0), centre)
-    return beside[0] - centre[0], beside[1] - centre[1], beside[2] - centre[2]
+    next_to = surface.localToGlobal(context, acts.Vector2(1.0, 0.0), centre)
+    return next_to[0] - centre[0], next_to[1] - centre[1], next_to[2] - centre[2]
 
 
 def _numbers(vector: Any) -> tuple[float, float, float]:

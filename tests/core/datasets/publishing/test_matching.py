@@ -1,4 +1,4 @@
-"""Signals in a mix: few, and by their visible energy alone not to be told from the background."""
+"""Signals in a mix: few, and by their visible energy alone not distinguishable from the background."""
 
 from __future__ import annotations
 
@@ -52,15 +52,17 @@ def test_energy_alone_does_not_separate_matched_events(chance: np.random.Generat
 
 
 @pytest.mark.parametrize(
-    ("signal", "told"),
+    ("signal", "message"),
     [
         (drawn(5, 12.0, 0.1, 100), "0 of 4000 background events"),
         (drawn(6, 9.0, 0.5, 100), "simulate more"),
     ],
     ids=["no overlap", "hardly any"],
 )
-def test_what_cannot_be_matched_is_refused(signal: Energies, told: str, chance: np.random.Generator) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_what_cannot_be_matched_is_refused(
+    signal: Energies, message: str, chance: np.random.Generator
+) -> None:
+    with pytest.raises(ValueError, match=message):
         matched_events({"soft": drawn(1, 4.0, 0.5, 4000)}, {"heavy": signal}, 10.0, chance)
 
 
@@ -95,8 +97,11 @@ def test_a_mix_has_few_signals_of_the_same_energy(sources: list[Path], tmp_path:
 
 
 def test_signals_that_make_no_mix_are_refused(sources: list[Path], tmp_path: Path) -> None:
-    for signals, told in ((["susy_gmsb"], "no channel susy_gmsb"), (["ttbar", "zprime"], "needs background")):
-        with pytest.raises(UnusableDataset, match=told):
+    for signals, message in (
+        (["susy_gmsb"], "no channel susy_gmsb"),
+        (["ttbar", "zprime"], "needs background"),
+    ):
+        with pytest.raises(UnusableDataset, match=message):
             mix(Mixing(sources, "anomaly_pu0", tmp_path / "mix", signals=signals))
     with pytest.raises(InvalidInput, match="not 100%"):
         Mixing(sources, "anomaly_pu0", tmp_path / "mix", signals=["zprime"], signal_percent=100)
