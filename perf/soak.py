@@ -34,7 +34,7 @@ from collidium.client import AsyncClient
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.databases import PostgresDatabases, sqlite_url
 from collidium.testing.postgres import PostgresServer
-from collidium.testing.processes import end_with_parent
+from collidium.testing.processes import ending_with_parent
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
@@ -165,13 +165,12 @@ class Site:
     def _start_worker(self) -> None:
         with (self.server.directory / "worker.log").open("ab") as log:
             self._worker = subprocess.Popen(
-                [*self.server.program, "worker"],
+                ending_with_parent([*self.server.program, "worker"]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=self.server.directory,
                 env=self.server.environment,
-                preexec_fn=end_with_parent,
             )
 
 

@@ -18,7 +18,7 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 from huggingface_hub import HfApi
 
-from collidium.testing.processes import end_with_parent
+from collidium.testing.processes import ending_with_parent
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
 
@@ -42,10 +42,11 @@ class HubServer:
     def start(self) -> None:
         script = Path(__file__).with_name("plugins") / "hub_server.py"
         self.process = subprocess.Popen(
-            [sys.executable, str(script), str(self.directory), str(self.port), str(self.quota)],
+            ending_with_parent(
+                [sys.executable, str(script), str(self.directory), str(self.port), str(self.quota)]
+            ),
             stdout=subprocess.PIPE,
             text=True,
-            preexec_fn=end_with_parent,
         )
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline())

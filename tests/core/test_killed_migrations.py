@@ -23,7 +23,7 @@ from tortoise.exceptions import IntegrityError
 from collidium import database
 from collidium.database import connections
 from collidium.testing.databases import Databases, sqlite_url
-from collidium.testing.processes import end_with_parent, isolated_environment
+from collidium.testing.processes import ending_with_parent, isolated_environment
 from collidium.testing.server import COLLIDIUM
 
 LONG: Final = bool(os.environ.get("COLLIDIUM_TEST_LONG"))
@@ -105,11 +105,10 @@ def test_ctrl_c_at_the_first_start_leaves_a_database(tmp_path: Path) -> None:
         home.mkdir()
         file = home / "data" / "collidium.sqlite3"
         with subprocess.Popen(
-            [*COLLIDIUM, "serve", "--port", "0"],
+            ending_with_parent([*COLLIDIUM, "serve", "--port", "0"]),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env=isolated_environment(home, {"PLATFORM_DATA_DIR": str(file.parent)}),
-            preexec_fn=end_with_parent,
         ) as server:
             try:
                 eventually(file.exists)

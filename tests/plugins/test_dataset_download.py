@@ -39,7 +39,7 @@ from collidium.errors import (
 )
 from collidium.hub import reader
 from collidium.runtime.waiting import Backoff
-from collidium.testing.processes import end_with_parent, isolated_environment
+from collidium.testing.processes import ending_with_parent, isolated_environment
 
 from .conftest import HubServer
 from .hub_proxy import HubProxy, hub_proxy
@@ -317,12 +317,11 @@ def test_what_does_not_fit_is_not_begun(
 def start(repo: str, proxy: HubProxy, directory: Path, *options: str) -> subprocess.Popen[str]:
     arguments = ["datasets", "download", repo, "--hub", proxy.url, "--json", *options]
     return subprocess.Popen(
-        [sys.executable, "-m", "collidium", *arguments],
+        ending_with_parent([sys.executable, "-m", "collidium", *arguments]),
         env=isolated_environment(directory),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=end_with_parent,
     )
 
 

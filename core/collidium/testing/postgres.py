@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 from urllib.parse import quote
 
-from collidium.testing.processes import end_with_parent, wait_until
+from collidium.testing.processes import ending_with_parent, wait_until
 
 #: Superuser of the throwaway cluster; every client of the socket is trusted.
 USER = "app"
@@ -209,13 +209,12 @@ class PostgresServer:
 
     def _popen(self, command: list[Any], log: IO[bytes], run_as: _RunAs) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [str(part) for part in command],
+            ending_with_parent([str(part) for part in command]),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             cwd=self.directory,
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
-            preexec_fn=end_with_parent,
             user=run_as.uid,
             group=run_as.gid,
             extra_groups=run_as.groups,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
@@ -13,8 +14,18 @@ from collidium.runtime import prctl
 
 
 def end_with_parent() -> None:
-    """For ``preexec_fn``: the kernel ends the child when the test run dies, even by SIGKILL (Linux)."""
+    """In a process just forked: the kernel ends it when its parent dies, even by SIGKILL (Linux)."""
     prctl.end_with_parent(os.getppid())
+
+
+def ending_with_parent(command: Sequence[str]) -> list[str]:
+    """The command of a process that the kernel ends when the test run dies, even by SIGKILL (Linux).
+
+    A ``preexec_fn`` would fork a process of many threads: what waits for a lock that one of them holds at
+    that moment waits for ever, and holds the interpreter meanwhile.
+    """
+    setpriv = shutil.which("setpriv")
+    return [*((setpriv, "--pdeathsig", "KILL") if setpriv else ()), *command]
 
 
 class Process(Protocol):

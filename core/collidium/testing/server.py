@@ -17,7 +17,7 @@ from typing import IO, Self
 import httpx
 
 from collidium.testing.fork_server import fork_server
-from collidium.testing.processes import Process, end_with_parent, isolated_environment, wait_until
+from collidium.testing.processes import Process, ending_with_parent, isolated_environment, wait_until
 
 #: How a test calls the command: on the interpreter that runs the test.
 COLLIDIUM = (sys.executable, "-m", "collidium")
@@ -208,12 +208,11 @@ def _start(
         if forked is not None:
             return forked
     return subprocess.Popen(
-        command,
+        ending_with_parent(command),
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=errors,
         cwd=directory,
         env=dict(environment),
         start_new_session=True,
-        preexec_fn=end_with_parent,
     )

@@ -16,7 +16,7 @@ from tests.counts import LONG
 from tests.waiting import until
 
 from collidium.files.held import sweep
-from collidium.testing.processes import end_with_parent
+from collidium.testing.processes import ending_with_parent
 
 MEBIBYTE = 1024 * 1024
 #: Of large bodies, MiB: more than a process may take.
@@ -30,10 +30,11 @@ class BodyServer:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("body_server.py")), str(directory)],
+            ending_with_parent(
+                [sys.executable, str(Path(__file__).with_name("body_server.py")), str(directory)]
+            ),
             stdout=subprocess.PIPE,
             text=True,
-            preexec_fn=end_with_parent,
         )
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline())

@@ -13,7 +13,7 @@ from collidium import settings
 from collidium.files.data_directory import sweep_old
 from collidium.files.held import HeldFile, delete_older, held_directory, scratch_directory, sweep
 from collidium.files.locks import locked
-from collidium.testing.processes import end_with_parent
+from collidium.testing.processes import ending_with_parent
 
 #: Holds a file and a directory until it is killed.
 HOLDER = """
@@ -35,11 +35,10 @@ with held_directory(Path(sys.argv[1])) as directory:
 def another_process(directory: Path) -> Iterator[tuple[subprocess.Popen[str], list[Path]]]:
     """A process that holds a file and a directory below ``directory``, and these two."""
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(directory)],
+        ending_with_parent([sys.executable, "-c", HOLDER, str(directory)]),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=end_with_parent,
     ) as process:
         assert process.stdout is not None
         yield process, [Path(name) for name in process.stdout.readline().split()]

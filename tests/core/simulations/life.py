@@ -26,7 +26,7 @@ from collidium import accounts, plugins, settings, simulations
 from collidium.platform import Platform
 from collidium.runtime.failpoints import VARIABLE
 from collidium.simulations import DeliveryOptions, Order
-from collidium.testing.processes import end_with_parent
+from collidium.testing.processes import end_with_parent, ending_with_parent
 
 #: The one account.
 NAME = "ada"
@@ -76,14 +76,13 @@ def kill_each(lives: list[Life], jobs: Path, chosen: Mapping[str, object], token
         "token": token,
     }
     done = subprocess.run(
-        [sys.executable, "-m", __name__],
+        ending_with_parent([sys.executable, "-m", __name__]),
         input=json.dumps(plan),
         stdout=subprocess.PIPE,
         text=True,
         check=True,
         timeout=110,
         cwd=ROOT,
-        preexec_fn=end_with_parent,
     )
     codes: list[int] = json.loads(done.stdout)
     return codes
@@ -93,12 +92,11 @@ def kill_each(lives: list[Life], jobs: Path, chosen: Mapping[str, object], token
 def follower(jobs: Path, chosen: Mapping[str, object]) -> Iterator[subprocess.Popen[str]]:
     """A process that follows while the context lasts."""
     process = subprocess.Popen(
-        [sys.executable, "-m", __name__],
+        ending_with_parent([sys.executable, "-m", __name__]),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        preexec_fn=end_with_parent,
     )
     assert process.stdin is not None
     assert process.stdout is not None

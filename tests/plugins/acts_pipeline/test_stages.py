@@ -35,13 +35,13 @@ def arguments(work: Path, **changes: object) -> list[str]:
     return [word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
-def start(stage: str, options: Sequence[str], **settings: object) -> subprocess.Popen[str]:
+def start(stage: str, options: Sequence[str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "collidium_plugins.acts_pipeline", stage, *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings)  # type: ignore[call-overload,no-any-return]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def run(stage: str, options: Sequence[str], **settings: object) -> tuple[int, str, str]:
-    with start(stage, options, **settings) as process:
+def run(stage: str, options: Sequence[str]) -> tuple[int, str, str]:
+    with start(stage, options) as process:
         output, errors = process.communicate(timeout=100)
     return process.returncode, output, errors
 
@@ -181,11 +181,11 @@ def test_the_work_of_another_order_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (FULL_DISK, FULL_DISK))
-
     options = arguments(tmp_path, channel="ttbar")
-    code, _, errors = run("generate", options, preexec_fn=limited)
+    with start("generate", options) as process:
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (FULL_DISK, FULL_DISK))
+        _, errors = process.communicate(timeout=100)
+        code = process.returncode
     assert code == 1
     assert errors.startswith("error: the disk is full")
     assert [path.name for path in (tmp_path / "generated").iterdir()] == ["order.json"]

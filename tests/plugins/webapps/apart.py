@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from collidium.testing.processes import end_with_parent, isolated_environment
+from collidium.testing.processes import ending_with_parent, isolated_environment
 from collidium.testing.server import COLLIDIUM
 
 
@@ -45,14 +45,13 @@ def served_apart(
     settings = {"PLATFORM_DATA_DIR": str(directory / "data")} | dict(env or {})
     with (directory / "web.log").open("wb") as log:
         process = subprocess.Popen(
-            [*COLLIDIUM, "web", "--backend", backend, "--port", str(port)],
+            ending_with_parent([*COLLIDIUM, "web", "--backend", backend, "--port", str(port)]),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
             cwd=directory,
             env=isolated_environment(directory, settings),
-            preexec_fn=end_with_parent,
         )
     assert process.stdout is not None
     try:

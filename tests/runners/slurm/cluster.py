@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from collidium.testing.processes import end_with_parent, wait_until
+from collidium.testing.processes import ending_with_parent, wait_until
 
 #: Job arrays of this cluster have fewer tasks than this.
 MAX_ARRAY_SIZE = 1001
@@ -209,13 +209,12 @@ class SlurmCluster:
         other = None if user in (None, _caller()) else user
         with (self.directory / "log" / program).open("ab") as log:
             self._running[program] = subprocess.Popen(
-                [self._programs[program], *arguments],
+                ending_with_parent([self._programs[program], *arguments]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=self.directory,
                 env=self.environment | (variables or {}),
-                preexec_fn=end_with_parent,
                 user=other,
                 group=None if other is None else pwd.getpwnam(other).pw_gid,
                 extra_groups=None if other is None else [],

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from collidium.testing.processes import end_with_parent
+from collidium.testing.processes import ending_with_parent
 
 _OPTION: Final = re.compile(r"#SBATCH\s+--(?P<name>[a-z-]+)(?:=(?P<value>\S*))?\s*")
 #: How long a task that was cancelled may take to end before it is killed.
@@ -146,14 +146,13 @@ class BatchSystem:
             "SLURM_ARRAY_TASK_COUNT": str(len(job.tasks)),
         }
         return subprocess.Popen(
-            ["/bin/bash", str(script)],
+            ending_with_parent(["/bin/bash", str(script)]),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=self._directory,
             env=os.environ | variables,
             start_new_session=True,
-            preexec_fn=end_with_parent,
         )
 
 
