@@ -16,6 +16,8 @@ import pytest
 import yaml
 from tests.documents import ROOT
 
+import collidium
+
 PACKAGES = ("collidium", "collidium_tasks", "collidium_runners", "collidium_plugins", "collidium_tui")
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
@@ -94,8 +96,6 @@ def test_the_source_distribution_has_what_it_takes_to_test_it(sdist: Path) -> No
 
 
 def test_the_version_leads_to_the_next_release() -> None:
-    import collidium
-
     assert re.fullmatch(r"0\.4\.0(a|b|rc)\d+", collidium.__version__)
 
 
