@@ -45,9 +45,15 @@ def _cell_quantities() -> Iterator[Quantity]:
         yield Quantity(f"{low}_cells", title, label, "cells per event", edges, "spectrum", spectrum, log="xy")
         end = f"the threshold of {threshold} MeV"
         yield Quantity(
-            f"{low}_below_threshold", f"{name} cells below {end}", "", "", ONE_BIN, "fraction", below
+            f"{low}_below_threshold",
+            f"Fraction of {name} cells below {end}",
+            "",
+            "",
+            ONE_BIN,
+            "fraction",
+            below,
         )
-        title = f"{name} cells from {end} to twice of it"
+        title = f"Fraction of {name} cells from {end} to twice that"
         yield Quantity(f"{low}_near_threshold", title, "", "", ONE_BIN, "fraction", near)
 
 
@@ -87,17 +93,17 @@ def _calorimeters() -> Iterator[Quantity]:
             return _photons(block, barrel=barrel)
 
         x, spread = "energy (GeV)", np.linspace(0, 6, 1201)
-        title = f"Response of the ECal's {part} to photons"
+        title = f"Photon response of the ECal {part} (seen over true energy)"
         yield Quantity(
             f"photon_response_{part}", title, x, "seen (%)", _PHOTONS, "median", fill, spread, log="x"
         )
-        title = f"Resolution of the ECal's {part} for photons, of what it sees"
+        title = f"Photon resolution of the ECal {part} (width of the response)"
         yield Quantity(
             f"photon_width_{part}", title, x, "width (%)", _PHOTONS, "width", fill, spread, log="x"
         )
-    title = "Charged pions: mean of |calorimeters less true energy| over true energy"
+    title = "Charged pions: mean |E(calorimeters) - E(true)| / E(true)"
     yield Quantity("pion_residual_pt", title, PT_LABEL, "mean", _PIONS, "mean", _pions, log="x")
-    title = "Calibrated energy over that of particles within |η| < 3"
+    title = "Calibrated over true energy within |η| < 3"
     yield Quantity("calorimeter_ratio", title, "", "", ONE_BIN, "mean", _ratio)
 
 

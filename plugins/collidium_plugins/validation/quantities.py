@@ -83,7 +83,7 @@ def _vertices(axis: str) -> Callable[[Block], tuple[Array, ...]]:
 
 
 def _width_of_vertices(axis: str, title: str) -> Quantity:
-    title = f"Standard deviation of collisions in {title}"
+    title = f"Width of the luminous region in {title}"
     return Quantity(f"vertex_{axis}", title, "", "", ONE_BIN, "deviation", _vertices(axis))
 
 
@@ -109,7 +109,7 @@ _GENERATOR: Final = (
     ),
     Quantity(
         "vertex_vz_spectrum",
-        "Vertices of charged particles",
+        "Production vertices of charged particles",
         "z (mm)",
         "per event",
         np.linspace(-250, 250, 51),

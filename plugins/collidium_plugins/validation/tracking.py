@@ -35,7 +35,7 @@ def _nothing(block: Block) -> Array:
 _EFFICIENCY: Final = (
     Quantity(
         "efficiency",
-        "Efficiency",
+        "Tracking efficiency",
         "",
         "",
         ONE_BIN,
@@ -44,7 +44,7 @@ _EFFICIENCY: Final = (
     ),
     Quantity(
         "efficiency_eta",
-        "Efficiency",
+        "Tracking efficiency",
         ETA_LABEL,
         "efficiency",
         _ETA,
@@ -53,7 +53,7 @@ _EFFICIENCY: Final = (
     ),
     Quantity(
         "efficiency_pt",
-        "Efficiency",
+        "Tracking efficiency",
         PT_LABEL,
         "efficiency",
         _PT,
@@ -63,7 +63,7 @@ _EFFICIENCY: Final = (
     ),
     Quantity(
         "fakes_eta",
-        "Tracks of no particle",
+        "Fake tracks",
         ETA_LABEL,
         "fake rate",
         _COARSE_ETA,
@@ -72,7 +72,7 @@ _EFFICIENCY: Final = (
     ),
     Quantity(
         "fakes_pt",
-        "Tracks of no particle",
+        "Fake tracks",
         PT_LABEL,
         "fake rate",
         _PT,
@@ -82,7 +82,7 @@ _EFFICIENCY: Final = (
     ),
     Quantity(
         "duplicates_eta",
-        "Further tracks of a particle",
+        "Duplicate tracks",
         ETA_LABEL,
         "duplicate rate",
         _COARSE_ETA,
@@ -91,7 +91,7 @@ _EFFICIENCY: Final = (
     ),
     Quantity(
         "duplicates_pt",
-        "Further tracks of a particle",
+        "Duplicate tracks",
         PT_LABEL,
         "duplicate rate",
         _PT,
@@ -101,7 +101,7 @@ _EFFICIENCY: Final = (
     ),
     Quantity(
         "measurements_eta",
-        "Measurements of a track",
+        "Measurements on a track",
         ETA_LABEL,
         "measurements",
         _ETA,
@@ -110,7 +110,7 @@ _EFFICIENCY: Final = (
     ),
     Quantity(
         "measurements_pt",
-        "Measurements of a track",
+        "Measurements on a track",
         PT_LABEL,
         "measurements",
         _PT,
@@ -195,21 +195,25 @@ def _residuals() -> Iterator[Quantity]:
         def value(block: Block, name: str = name, factor: float = factor) -> Array:
             return factor * _residual(block, name)
 
-        what = "relative to the true one" if name == "pt" else "less the true one"
         yield from _tracks(
-            f"resolution_{name}", f"Width of {label} {what}", f"width ({unit})", "width", spread, value
+            f"resolution_{name}",
+            f"Resolution of {label} (half of the central 68%)",
+            f"resolution ({unit})",
+            "width",
+            spread,
+            value,
         )
         yield from _tracks(
-            f"bias_{name}", f"Median of {label} {what}", f"median ({unit})", "median", spread, value
+            f"bias_{name}", f"Bias of {label} (median residual)", f"bias ({unit})", "median", spread, value
         )
-    for name in ("d0", "z0", "phi", "theta", "qop"):
+    for name, label in (("d0", "d0"), ("z0", "z0"), ("phi", "φ"), ("theta", "θ"), ("qop", "q/p")):
 
         def pull(block: Block, name: str = name) -> Array:
             return _pull(block, name)
 
         spread = np.linspace(-10, 10, 2001)
         yield from _tracks(
-            f"pull_{name}", f"Width of the pull of {name}, without electrons", "width", "width", spread, pull
+            f"pull_{name}", f"Pull width of {label}, without electrons", "width", "width", spread, pull
         )
 
 
@@ -221,8 +225,15 @@ def _field(block: Block) -> tuple[Array, ...]:
     return block.eta[chosen], field
 
 
+#: µm: residuals of hits beyond are tails, about five of the largest standard deviations; by axis, for pixels
+#: and strips.
+_TAILS: Final = {"phi": (75.0, 110.0), "along": (75.0, 750.0)}
+#: The same of the square over its variance.
+_FAR: Final = 25.0
+
+
 def _hit_residual(block: Block, axis: str) -> tuple[Array, ...]:
-    """Measured less true place of hits, µm: around the beams, or along z (barrels) and r (end caps)."""
+    """Measured less true place of hits, µm: around the beams, or along z (barrels) and r (endcaps)."""
     at, true = (
         {name: block[f"tracker_hits.{prefix}{name}"].astype(np.float64) for name in "xyz"}
         for prefix in ("", "true_")
@@ -231,8 +242,10 @@ def _hit_residual(block: Block, axis: str) -> tuple[Array, ...]:
     radius, true_radius = (np.hypot(one["x"], one["y"]) for one in (at, true))
     if axis == "phi":
         angle = np.arctan2(at["y"], at["x"]) - np.arctan2(true["y"], true["x"])
-        return code, 1000 * true_radius * _wrapped(angle)
-    return code, 1000 * np.where(code % 3 == 1, at["z"] - true["z"], radius - true_radius)
+        residual = 1000 * true_radius * _wrapped(angle)
+    else:
+        residual = 1000 * np.where(code % 3 == 1, at["z"] - true["z"], radius - true_radius)
+    return code, np.where(np.abs(residual) < np.where(code < 3, *_TAILS[axis]), residual, np.nan)
 
 
 def _hit_chi2(block: Block) -> tuple[Array, ...]:
@@ -245,11 +258,23 @@ def _hit_chi2(block: Block) -> tuple[Array, ...]:
     return block["tracker_hits.detector"], np.asarray(square / variance)
 
 
-_SYSTEMS: Final = tuple(f"{system} {side}" for system in ("pixels", "strips") for side in "-0+")
+def _near_hit_chi2(block: Block) -> tuple[Array, ...]:
+    code, chi2 = _hit_chi2(block)
+    return code, np.where(chi2 < _FAR, chi2, np.nan)
+
+
+def _hit_tails(block: Block) -> tuple[Array, ...]:
+    code, chi2 = _hit_chi2(block)
+    return code, chi2 >= _FAR
+
+
+#: By the code of the detector: negative endcap, barrel, positive endcap. Long strips measure one coordinate.
+_SYSTEMS: Final = tuple(f"{system} {side}" for system in ("pixels", "short") for side in "-0+")
+_SYSTEM_BINS: Final = np.linspace(-0.5, 5.5, 7)
 _HITS: Final = (
     Quantity(
         "field",
-        "Field from circles through the hits of particles below 8 GeV",
+        "Magnetic field, from circles through hits (0.999 < pT < 8 GeV)",
         ETA_LABEL,
         "B (T)",
         np.round(np.linspace(-2.5, 2.5, 6), 6),
@@ -261,23 +286,33 @@ _HITS: Final = (
         Quantity(
             f"hit_residual_{axis}",
             f"Standard deviation of hits from true crossings {title}",
-            "",
+            "detector",
             "deviation (µm)",
-            np.linspace(-0.5, 5.5, 7),
+            _SYSTEM_BINS,
             "deviation",
             lambda block, axis=axis: _hit_residual(block, axis),  # type: ignore[misc]  # a default binds it
             labels=_SYSTEMS,
         )
-        for axis, title in (("phi", "around the beams"), ("along", "along z, in end caps r"))
+        for axis, title in (("phi", "in rφ"), ("along", "in z (endcaps: r)"))
     ),
     Quantity(
         "hit_chi2",
-        "Square of hits less true crossings over its variance",
-        "",
+        "Squared distance of hits from true crossings over its variance",
+        "detector",
         "mean",
-        np.linspace(-0.5, 5.5, 7),
+        _SYSTEM_BINS,
         "mean",
-        _hit_chi2,
+        _near_hit_chi2,
+        labels=_SYSTEMS,
+    ),
+    Quantity(
+        "hit_tails",
+        "Hits further than five standard deviations from true crossings",
+        "detector",
+        "fraction",
+        _SYSTEM_BINS,
+        "fraction",
+        _hit_tails,
         labels=_SYSTEMS,
     ),
 )
