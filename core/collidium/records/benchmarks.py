@@ -169,6 +169,22 @@ class BinnedScore(Record, frozen=True):
     errors: Annotated[tuple[float, ...], Meta(description="Standard errors of the values.")]
 
 
+class LocalScores(Record, frozen=True):
+    """What predictions score on this machine, as a server scores them."""
+
+    task: str
+    scores: Scores
+    uncertainties: StandardErrors
+    rows: int
+    events: EvalEvents
+    dataset: str
+    dataset_revision: str
+    scorer_version: str
+    truth_version: str
+    warnings: tuple[str, ...] = ()
+    curves: tuple[BinnedScore, ...] = ()
+
+
 class EarlierScores(Record, frozen=True):
     """Scores of a submission that once counted, by another scorer or against other truth."""
 
