@@ -31,7 +31,7 @@ _SENT_BEFORE: Final = (
     "this form was sent before with other values; it is a new order now: look it over and send it again"
 )
 _KEY: Final = re.compile(r"[\w-]{32}", re.ASCII)
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,39}")
 #: Characters of a field that are kept: nothing longer could be ordered.
 _LONGEST: Final = 256
 
