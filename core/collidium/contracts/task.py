@@ -252,7 +252,9 @@ class Curve:
     part, whole : sequence of int, shape (bins,)
         Entries that count, of all entries in a bin.
     events : sequence of int, shape (bins,)
-        Events with entries in a bin.
+        Events with entries in a bin, or a lower limit.
+    errors : sequence of float, shape (bins,), optional
+        Standard errors in addition to those of the counts, such as that of a threshold.
     """
 
     name: str
@@ -262,6 +264,7 @@ class Curve:
     part: Sequence[int]
     whole: Sequence[int]
     events: Sequence[int]
+    errors: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
