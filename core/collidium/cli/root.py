@@ -89,6 +89,7 @@ FOR_USERS = {
     "requests": "collidium.cli.requests:requests",
     "score": "collidium.cli.score:score",
     "simulate": "collidium.cli.simulate:simulate",
+    "start": "collidium.cli.start:start",
     "status": "collidium.cli.requests:status",
     "submissions": "collidium.cli.submissions:submissions",
     "submit": "collidium.cli.submissions:submit",

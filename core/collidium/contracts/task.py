@@ -109,6 +109,10 @@ class EventRange:
     def __contains__(self, event_id: int) -> bool:
         return self.start <= event_id < self.stop
 
+    def overlaps(self, other: EventRange) -> bool:
+        """Whether an event is in both."""
+        return self.start < other.stop and other.start < self.stop
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:

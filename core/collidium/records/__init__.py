@@ -16,6 +16,7 @@ from collidium.records.benchmarks import (
     Receipt,
     Submission,
     TaskCard,
+    TaskData,
     TaskStatus,
 )
 from collidium.records.datasets import DatasetEntry, HubModel
@@ -92,6 +93,7 @@ __all__ = [
     "SimulationRequest",
     "Submission",
     "TaskCard",
+    "TaskData",
     "TaskStatus",
     "Transaction",
     "Usage",
