@@ -8,7 +8,7 @@ import click
 
 from collidium.cli.completion import complete_installed_tasks
 from collidium.cli.context import on_platform
-from collidium.cli.options import EVENTS, json_option
+from collidium.cli.options import EVENTS, json_option, parse_options, truth_option
 from collidium.cli.output import note, show_items, show_record
 from collidium.cli.progress import progress_bar
 
@@ -41,13 +41,7 @@ def truth() -> None:
 @click.option(
     "--events", type=EVENTS, metavar="START:STOP", help="Events to score; default: those of the task."
 )
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A choice that the task offers, for example hits=uniform.",
-)
+@truth_option
 @json_option
 def import_(
     task: str,
@@ -66,7 +60,6 @@ def import_(
     collidium truth import tracking --from alice/odd-ttbar --config ttbar_pu200
     collidium truth import tracking --from ./ttbar --option hits=uniform
     """
-    chosen = {name: value for name, _, value in (option.partition("=") for option in options)}
 
     async def run(platform: Platform) -> TruthRecord:
         from collidium.benchmarks.truth.truth_versions import import_truth
@@ -78,7 +71,7 @@ def import_(
                 *(platform, task, source),
                 config=config,
                 events=events,
-                options=chosen,
+                options=parse_options(options),
                 token=token,
                 progress=progress,
             )

@@ -23,6 +23,10 @@ VerifiedAt = Annotated[
     Meta(description="When an operator verified what was self-reported; null: not verified."),
 ]
 
+Baseline = Annotated[
+    bool, Meta(description="Whether the platform submitted it as a baseline: it earns nothing.")
+]
+
 ModelClaim = Annotated[
     Annotated[str, Meta(extra_json_schema={"enum": ["verified", "unverified", "missing"]})] | None,
     Meta(
@@ -169,6 +173,22 @@ class BinnedScore(Record, frozen=True):
     errors: Annotated[tuple[float, ...], Meta(description="Standard errors of the values.")]
 
 
+class LocalScores(Record, frozen=True):
+    """What predictions score on this machine, as a server scores them."""
+
+    task: str
+    scores: Scores
+    uncertainties: StandardErrors
+    rows: int
+    events: EvalEvents
+    dataset: str
+    dataset_revision: str
+    scorer_version: str
+    truth_version: str
+    warnings: tuple[str, ...] = ()
+    curves: tuple[BinnedScore, ...] = ()
+
+
 class EarlierScores(Record, frozen=True):
     """Scores of a submission that once counted, by another scorer or against other truth."""
 
@@ -206,6 +226,7 @@ class Submission(Record, frozen=True):
     code_url: str | None = None
     paper_url: str | None = None
     unranked: Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")] = None
+    baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
 
 
@@ -231,6 +252,7 @@ class Place(Record, frozen=True):
         ),
     ] = None
     model_claim: ModelClaim = None
+    baseline: Baseline = False
 
 
 class BestStep(Record, frozen=True):

@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("pythia8mc")
 
 from collidium_plugins.acts_pipeline.detector import interactions, material
-from collidium_plugins.acts_pipeline.detector.interactions import Pool, Sheet, Tracker
+from collidium_plugins.acts_pipeline.detector.hadrons import Pool
+from collidium_plugins.acts_pipeline.detector.interactions import Sheet, Tracker
 from collidium_plugins.acts_pipeline.events import LEFT, Ends, Particles, SimulatedHits
 
 NUMBER = 20_000

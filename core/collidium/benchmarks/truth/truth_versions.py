@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from collidium.benchmarks.models import ListedTask, TruthVersion
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
-from collidium.datasets import Dataset, Fetched, HubDataset, fetch
-from collidium.errors import InvalidInput, NotFound
+from collidium.errors import NotFound
+from collidium.hub.sources import locate
 from collidium.scoring import parts
 from collidium.scoring.predictions import largest
 from collidium.scoring.truth.files import Truth
-from collidium.scoring.truth.importing import Origin, Progress, build
+from collidium.scoring.truth.importing import Progress, build_from
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -65,18 +65,17 @@ async def import_truth(
     :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something.
     """
     task = platform.tasks.find(task_name)
-    _refuse_unknown(task, options or {})
-    fetched = await _fetch(platform, task, source, config, events or task.card.eval_events, token)
-    dataset = await asyncio.to_thread(Dataset, fetched.directory, config)
-    truth = await build(
+    settings = platform.settings
+    truth = await build_from(
         task,
-        dataset,
-        origin=Origin(config or _only(dataset.configs()) or task.card.dataset, fetched.revision),
+        locate(source, endpoint=settings.hub, token=token or ""),
+        config=config,
         directory=_root(platform),
         executor=platform.executor,
-        limits=platform.settings.scoring_limits,
+        limits=settings.scoring_limits,
         events=events,
         options=options,
+        cache=settings.data_dir / "cache" / "hub",
         progress=progress,
     )
     return await _make_current(truth.as_dict())
@@ -109,33 +108,6 @@ def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
     return min(settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
 
 
-def _refuse_unknown(task: Task, options: Mapping[str, str]) -> None:
-    known = task.truth_options
-    wrong = [f"{name}={value}" for name, value in options.items() if value not in known.get(name, ())]
-    if wrong:
-        listed = ", ".join(f"{name}={'|'.join(values)}" for name, values in known.items()) or "none"
-        raise InvalidInput(f"truth of {task.card.name} has no option {', '.join(wrong)}; it has {listed}")
-
-
-async def _fetch(
-    platform: Platform,
-    task: Task,
-    source: str,
-    config: str | None,
-    events: EventRange,
-    token: str | None,
-) -> Fetched:
-    directory = Path(source)
-    if await asyncio.to_thread(directory.is_dir):
-        return Fetched(directory, "local")
-    if source.count("/") != 1 or source.startswith((".", "/", "~")):
-        raise InvalidInput(f"{source}: neither a directory here nor a hub repository NAMESPACE/NAME")
-    tables = sorted({*task.card.truth_sources, *task.card.inputs})
-    cache = platform.settings.data_dir / "cache" / "hub"
-    place = HubDataset(source, platform.settings.hub, token=token)
-    return await fetch(place, tables, cache, config=config, events=events)
-
-
 @transactional
 async def _make_current(manifest: dict[str, Any]) -> TruthRecord:
     name, version = manifest["task"], manifest["version"]
@@ -148,10 +120,6 @@ async def _make_current(manifest: dict[str, Any]) -> TruthRecord:
         row.truth_version = version
         await row.save(update_fields=["truth_version", "changed_at"])
     return _record(await TruthVersion.get(task=name, version=version), current=True)
-
-
-def _only(configs: Mapping[str, object]) -> str | None:
-    return next(iter(configs)) if len(configs) == 1 else None
 
 
 def _summary(manifest: dict[str, Any]) -> dict[str, Any]:

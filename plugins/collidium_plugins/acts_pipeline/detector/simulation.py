@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline import seeds
-from collidium_plugins.acts_pipeline.detector import geometry, interactions, layout, secondaries
+from collidium_plugins.acts_pipeline.detector import geometry, hadrons, interactions, layout, secondaries
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, NANOSECOND, Detector
 from collidium_plugins.acts_pipeline.events import (
@@ -45,7 +45,7 @@ class Simulation:
     def __init__(self, detector: Detector) -> None:
         self._detector = detector
         self._tracker = interactions.Tracker(interactions.sheets(detector.slabs))
-        self._pool = interactions.Pool()
+        self._pool = hadrons.Pool()
         fatras = acts.examples.FatrasSimulation(
             level=LOG_LEVEL,
             inputParticles="generated",
