@@ -108,7 +108,10 @@ class Site:
         self._start_worker()
 
     def close(self) -> list[str]:
-        """Stop both as an operator does; what went wrong, and what is left of them."""
+        """Stop both as an operator does, once the last kill is over; what went wrong, and what is left."""
+        return self._thread.submit(self._close).result()
+
+    def _close(self) -> list[str]:
         ours = {self.server.pid, *children(self.server.pid)}
         problems = [
             f"process {pid} has lost its parent and lives" for pid in {*members(self.server.pid)} - ours
