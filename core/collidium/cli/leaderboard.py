@@ -87,7 +87,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
         (
             (
                 place.rank,
-                place.hub_username,
+                f"{place.hub_username} (baseline)" if place.baseline else place.hub_username,
                 *(score_cell(place, metric) for metric in metrics),
                 *("yes" if place.pareto else "" for _ in front),
                 *(place.verified_at is not None for _ in verified),

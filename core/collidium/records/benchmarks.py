@@ -23,6 +23,10 @@ VerifiedAt = Annotated[
     Meta(description="When an operator verified what was self-reported; null: not verified."),
 ]
 
+Baseline = Annotated[
+    bool, Meta(description="Whether the platform submitted it as a baseline: it earns nothing.")
+]
+
 ModelClaim = Annotated[
     Annotated[str, Meta(extra_json_schema={"enum": ["verified", "unverified", "missing"]})] | None,
     Meta(
@@ -243,6 +247,7 @@ class Submission(Record, frozen=True):
     code_url: str | None = None
     paper_url: str | None = None
     unranked: Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")] = None
+    baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
 
 
@@ -268,6 +273,7 @@ class Place(Record, frozen=True):
         ),
     ] = None
     model_claim: ModelClaim = None
+    baseline: Baseline = False
 
 
 class BestStep(Record, frozen=True):
