@@ -54,6 +54,21 @@ class EvalEvents(Record, frozen=True):
     stop: int
 
 
+class TaskData(Record, frozen=True):
+    """Events of a task that anyone may fetch: some of a dataset, at one commit."""
+
+    repository: str
+    revision: Annotated[str, Meta(description="A commit, 40 hexadecimal digits.")]
+    config: str
+    tables: tuple[str, ...]
+    events: EvalEvents
+    bytes: Annotated[int, Meta(description="Of the shards that hold these events.")]
+    hub: Annotated[
+        str | None, Meta(description="Address of the hub; null: the server's local hub, at `/hub`.")
+    ] = None
+    download: Annotated[str, Meta(description="The command that fetches them.")] = ""
+
+
 class PredictionColumn(Record, frozen=True):
     """A column that predictions must have."""
 
@@ -127,6 +142,12 @@ class TaskCard(Record, frozen=True):
     truth_notes: Annotated[
         Mapping[str, str], Meta(description="How the truth was made, such as what hits weigh; may be empty.")
     ] = field(default_factory=dict)
+    training_data: Annotated[
+        TaskData | None, Meta(description="Events with truth to learn from; null: the operators name none.")
+    ] = None
+    evaluation_data: Annotated[
+        TaskData | None, Meta(description="Inputs of the scored events; null: the operators name none.")
+    ] = None
 
 
 class Closed(Record, frozen=True):
@@ -171,6 +192,22 @@ class BinnedScore(Record, frozen=True):
     edges: Annotated[tuple[float, ...], Meta(description="Of the bins: one more than there are values.")]
     values: tuple[float, ...]
     errors: Annotated[tuple[float, ...], Meta(description="Standard errors of the values.")]
+
+
+class LocalScores(Record, frozen=True):
+    """What predictions score on this machine, as a server scores them."""
+
+    task: str
+    scores: Scores
+    uncertainties: StandardErrors
+    rows: int
+    events: EvalEvents
+    dataset: str
+    dataset_revision: str
+    scorer_version: str
+    truth_version: str
+    warnings: tuple[str, ...] = ()
+    curves: tuple[BinnedScore, ...] = ()
 
 
 class EarlierScores(Record, frozen=True):

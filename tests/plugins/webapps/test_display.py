@@ -36,10 +36,12 @@ def _scored(web: ServerProcess) -> None:
 
 
 def shown(page: Page, address: str = EVENT) -> Page:
-    """The page when its event is drawn."""
+    """The page when its event is drawn, with all sections unfolded."""
     page.goto(address)
     expect(page.locator("#summary")).to_contain_text("shown")
     expect(page.locator("#waiting")).to_be_hidden()
+    folded = page.locator(".panels > details:not([open])")
+    folded.evaluate_all("all => all.forEach((one) => (one.open = true))")
     return page
 
 
@@ -226,10 +228,14 @@ def test_predictions_are_compared_in_training_events(page: Page, tmp_path: Path,
 
 def test_files_that_cannot_be_compared_are_refused_in_words(page: Page, tmp_path: Path) -> None:
     shown(page)
-    problem = page.locator("#compare-problem")
+    problem, numbers = page.locator("#compare-problem"), page.locator("#comparison")
+    page.locator("#predictions").set_input_files(predictions(tmp_path / "good.parquet", 0))
+    expect(numbers).to_contain_text("100 %")
     (tmp_path / "text.parquet").write_text("event_id,hit_id,track_id\n" * 10)
     page.locator("#predictions").set_input_files(tmp_path / "text.parquet")
     expect(problem).to_contain_text("not a parquet file")
+    expect(numbers).to_be_empty()
+    expect(page.locator("#legend")).not_to_contain_text("in a track of its particle")
     pq.write_table(pa.table({"event_id": [0]}), tmp_path / "columns.parquet")
     page.locator("#predictions").set_input_files(tmp_path / "columns.parquet")
     expect(problem).to_contain_text("lacks hit_id, track_id")
@@ -269,14 +275,24 @@ def test_parts_and_towers_each_have_a_colour_in_the_legend(page: Page) -> None:
     keys = page.locator("#legend .key")
     names, colours = keys.all_inner_texts(), keys.locator("svg > *")
     fills = [colours.nth(place).get_attribute("fill") for place in range(len(names))]
-    assert {"electromagnetic towers", "hadronic towers", "pixels, z < 0", "long strips, z > 0"} <= set(names)
+    assert {"electromagnetic towers", "hadronic towers", "pixels", "long strips"} <= set(names)
     assert len(set(fills)) == len(names)
 
 
-def test_the_panels_end_with_the_page_and_not_before(page: Page) -> None:
-    shown(page)
+def test_the_picture_is_first_and_sections_fold(page: Page) -> None:
+    """The column next to the picture names all that it has, and never grows longer than the window."""
+    page.goto(EVENT)
+    expect(page.locator("#summary")).to_contain_text("shown")
+    fits = "it => it.getBoundingClientRect().bottom <= innerHeight"
+    for section in page.locator(".panels > details > summary").all():
+        assert section.evaluate(fits)
     panels = page.locator(".panels")
-    assert panels.evaluate("it => it.scrollHeight - it.clientHeight") == 0
+    page.get_by_text("Compare with truth").click()
+    page.locator("#list-title").click()
+    assert panels.evaluate("it => it.clientHeight <= innerHeight && it.scrollHeight > it.clientHeight")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.locator("#stage").evaluate("it => it.getBoundingClientRect().top < 300")
+    assert page.locator("#stage").evaluate(fits)
 
 
 def test_an_event_that_is_not_there_is_told_with_the_range(page: Page, watch: Watch) -> None:

@@ -1,11 +1,11 @@
 // Colours that colour-blind users can distinguish, on dark and on light ground.
 
-// Nine for hits, as the Open Data Detector has nine parts, chosen together with those of towers (INK) by a search for
+// Nine for hits, of which the first three are of the parts of the Open Data Detector; chosen together with those of towers (INK) by a search for
 // the largest minimum distance in OKLab, also as protanopes, deuteranopes and tritanopes see them. Each stands out from
 // its ground by 3 : 1 at least.
 const QUALITATIVE = {
-  dark: ["#0099ff", "#ff1100", "#99ff55", "#ddbb00", "#ff44cc", "#aabbff", "#6644ff", "#22ddbb", "#aa33bb"],
-  light: ["#0088ff", "#ff5555", "#114499", "#bb1166", "#444400", "#7700cc", "#ee22dd", "#662255", "#0000ff"],
+  dark: ["#0099ff", "#ddbb00", "#ff44cc", "#99ff55", "#ff1100", "#aabbff", "#6644ff", "#22ddbb", "#aa33bb"],
+  light: ["#0088ff", "#444400", "#ee22dd", "#bb1166", "#114499", "#7700cc", "#ff5555", "#662255", "#0000ff"],
 };
 /** How many colours there are before they repeat. */
 export const COLOURS_APART = QUALITATIVE.dark.length;

@@ -15,7 +15,7 @@ export class ComparePanel {
   #refused = "";
   #compared;
 
-  /** `compared` is given every comparison that is made. */
+  /** `compared` is given every comparison that is made, and null where there is none any more. */
   constructor(compared) {
     this.#compared = compared;
     $("predictions").addEventListener("change", ({ target }) => target.files[0] && this.#read(target.files[0]));
@@ -40,20 +40,21 @@ export class ComparePanel {
     $("compare-hint").textContent = this.#refused || HINT;
     $("predictions").disabled = Boolean(this.#refused);
     $("predictions").value = "";
-    $("comparison").replaceChildren();
-    this.#report("");
+    this.#clear();
   }
 
   /** No event, and so nothing to compare with. */
   close() {
     this.#hits = null;
     $("predictions").disabled = true;
+    this.#clear();
   }
 
   async #read(file) {
     const hits = this.#hits;
     if (!hits) return;
-    this.#report("");
+    this.#clear();
+    this.#compared(null);
     const { event } = this.#source;
     try {
       if (this.#refused) throw new UnusableFile(this.#refused);
@@ -65,6 +66,12 @@ export class ComparePanel {
     } catch (error) {
       this.#report(error instanceof UnusableFile ? error.message : `The file cannot be read: ${error.message}`);
     }
+  }
+
+  /** What an earlier file gave says nothing of the next one. */
+  #clear() {
+    $("comparison").replaceChildren();
+    this.#report("");
   }
 
   #report(problem) {

@@ -59,7 +59,7 @@ export class Display {
     this.#controls = new Controls(this);
     this.#comparing = new ComparePanel((comparison) => {
       this.#comparison = comparison;
-      this.change({ colour: "match" });
+      this.change({ colour: comparison ? "match" : this.view.colour });
     });
     this.#listing = new Listing($("list"), $("more"), (pick) => this.change({ pick }, true));
     this.#listen();

@@ -33,13 +33,7 @@ export function paint(objects, colour, { ground, detector, comparison }) {
 }
 
 const HITS = {
-  volume: ({ values }, { ground, detector }) =>
-    values.volume &&
-    byKind(values.volume, {
-      ground,
-      keys: [...tally(values.volume).keys()],
-      nameOf: (volume) => detector.volumes[volume] ?? `volume ${volume}`,
-    }),
+  volume: ({ values }, { ground, detector }) => values.volume && byPart(values.volume, detector.volumes, ground),
   layer: ({ layer }, { ground }) => layer && byNumber(layer, { ground, unit: "" }),
   particle: ({ particle }, { ground }) => particle && byParticle(particle, ground),
   pt: ({ values }, { ground }) => values.pt && byNumber(values.pt, { ground, unit: "GeV", logarithmic: true }),
@@ -47,6 +41,15 @@ const HITS = {
   match: (_, { ground, comparison }) =>
     comparison && byKind(comparison.kinds, { ground, keys: [0, 1, 2, 3], nameOf: (kind) => MATCHES[kind] }),
 };
+
+/** Endcaps have the colour of their barrel, as where they are distinguishes them: few colours stay apart in a busy event. */
+function byPart(volumes, names, ground) {
+  const partOf = new Map([...tally(volumes).keys()].map((volume) => [volume, (names[volume] ?? `volume ${volume}`).split(",")[0]]));
+  const parts = [...new Set(partOf.values())];
+  const places = new Map([...partOf].map(([volume, part]) => [volume, parts.indexOf(part)]));
+  const keys = [...parts.keys()];
+  return byKind(Array.from(volumes, (volume) => places.get(volume)), { ground, keys, nameOf: (place) => parts[place] });
+}
 
 /** Particles of one colour are distinguished by where they are: there are more of them than colours. */
 function byParticle(particle, ground) {
