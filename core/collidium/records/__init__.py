@@ -17,7 +17,7 @@ from collidium.records.benchmarks import (
     TaskCard,
     TaskStatus,
 )
-from collidium.records.datasets import DatasetEntry, HubModel
+from collidium.records.datasets import DatasetEntry, HubModel, RepoCard
 from collidium.records.operations import (
     AuditEntry,
     Banned,
@@ -39,6 +39,7 @@ from collidium.records.operations import (
 from collidium.records.simulations import (
     TERMINAL_STATES,
     Estimate,
+    JobProgress,
     Moment,
     OperatedRequest,
     OrderLimits,
@@ -70,6 +71,7 @@ __all__ = [
     "Granted",
     "Health",
     "HubModel",
+    "JobProgress",
     "Metric",
     "Moment",
     "OperatedRequest",
@@ -86,6 +88,7 @@ __all__ = [
     "Record",
     "Refund",
     "Refunds",
+    "RepoCard",
     "SilentTask",
     "SimulationRequest",
     "Submission",

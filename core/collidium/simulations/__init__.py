@@ -15,6 +15,7 @@ from collidium.simulations.requests import (
     output_of,
 )
 from collidium.simulations.totals import TotalMismatch, audit
+from collidium.simulations.watching import Watching, find_with_progress
 
 __all__ = [
     "PRESETS",
@@ -23,12 +24,14 @@ __all__ = [
     "State",
     "Step",
     "TotalMismatch",
+    "Watching",
     "audit",
     "cancel",
     "cancel_as_operator",
     "estimate",
     "find",
     "find_as_operator",
+    "find_with_progress",
     "following",
     "limits",
     "list_requests",
