@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.documents import ROOT
+
+import collidium
 
 PACKAGES = ("collidium", "collidium_tasks", "collidium_runners", "collidium_plugins", "collidium_tui")
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -93,9 +96,12 @@ def test_the_source_distribution_has_what_it_takes_to_test_it(sdist: Path) -> No
 
 
 def test_the_version_leads_to_the_next_release() -> None:
-    import collidium
-
     assert re.fullmatch(r"0\.4\.0(a|b|rc)\d+", collidium.__version__)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (citation["version"], citation["license"]) == (collidium.__version__, PROJECT["license"])
 
 
 def test_the_oldest_versions_tested_are_the_oldest_allowed() -> None:

@@ -24,7 +24,10 @@ from collidium.testing.server import ServerProcess
 
 README = ROOT / "README.md"
 #: Read in this order: each page continues where the one before ended.
-WALKTHROUGH = [README, *(ROOT / "docs" / name for name in ("events.md", "first-task.md", "serve.md"))]
+WALKTHROUGH = [
+    README,
+    *(ROOT / "docs" / name for name in ("events.md", "score-at-home.md", "first-task.md", "serve.md")),
+]
 #: The remark above a block that CI runs, because it contains this test.
 RUN_BY_CI = "run by .ci/run"
 NOT_OF_A_CHECKOUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist")

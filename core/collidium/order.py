@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MAX_EVENTS: Final = 100_000
 MAX_PILEUP: Final = 200
 DEFAULT_SEED: Final = 42
-LARGEST_SEED: Final = 2**31 - 1
+#: Long enough that nobody finds a random one by trying.
+LARGEST_SEED: Final = 2**128 - 1
 #: Pileup at which an event costs twice what it costs without.
 _DOUBLING_PILEUP: Final = 50
 
@@ -148,9 +149,10 @@ class UnknownOrder(InvalidInput):
     exit_code = 2
 
 
-def number_ranges(max_events: int, max_pileup: int) -> dict[str, tuple[int, int]]:
+def number_ranges(max_events: int, max_pileup: int, pipeline: Pipeline | None) -> dict[str, tuple[int, int]]:
     """Return the minimum and the maximum of each number of an order."""
-    return {"events": (1, max_events), "pileup": (0, max_pileup), "seed": (0, LARGEST_SEED)}
+    largest_seed = LARGEST_SEED if pipeline is None else pipeline.largest_seed
+    return {"events": (1, max_events), "pileup": (0, max_pileup), "seed": (0, largest_seed)}
 
 
 def check(
@@ -163,7 +165,7 @@ def check(
 ) -> None:
     """Raise InvalidInput with all problems of an order.
 
-    ``channels`` None accepts any channel, ``pipeline`` None any variation.
+    ``channels`` None accepts any channel, ``pipeline`` None any variation and any seed of 128 bits.
     """
     problems = []
     if pipeline is not None and order.channel in pipeline.refused:
@@ -172,7 +174,7 @@ def check(
     elif channels is not None and order.channel not in channels:
         known = ", ".join(sorted(channels))
         problems.append(("channel", f"there is no channel {order.channel[:100]!r}; there are: {known}"))
-    for field, (minimum, maximum) in number_ranges(max_events, max_pileup).items():
+    for field, (minimum, maximum) in number_ranges(max_events, max_pileup, pipeline).items():
         if not minimum <= getattr(order, field) <= maximum:
             problems.append((field, f"a number from {minimum} to {maximum}"))
     try:

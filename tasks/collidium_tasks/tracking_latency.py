@@ -18,6 +18,7 @@ from collidium.contracts.task import (
     Block,
     Card,
     Column,
+    Curve,
     Draws,
     EventRange,
     Metric,
@@ -198,6 +199,9 @@ class TrackingLatencyTask(Task):
             _metrics(metrics[EFFICIENCY], together([tallies[group].time for group in draw]))
             for metrics, draw in zip(tracking, draws, strict=True)
         ]
+
+    def curves(self, tally: TimedTally) -> list[Curve]:
+        return _TRACKING.curves(tally.tracks)
 
     def warnings(self, tally: TimedTally) -> list[str]:
         left_out = tally.time.events - tally.time.timed

@@ -11,7 +11,18 @@ from typing import ClassVar, Final
 import numpy as np
 import pyarrow as pa
 
-from collidium.contracts.task import Block, Card, Column, Draws, Metric, Problem, Reconstruction, Tables, Task
+from collidium.contracts.task import (
+    Block,
+    Card,
+    Column,
+    Curve,
+    Draws,
+    Metric,
+    Problem,
+    Reconstruction,
+    Tables,
+    Task,
+)
 from collidium.hookspecs import hookimpl
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking.baselines import helix as following_helices
@@ -139,6 +150,9 @@ class TrackingSmallTask(Task):
             _metrics(metrics, _n_params([tallies[group] for group in draw]))
             for metrics, draw in zip(tracking, draws, strict=True)
         ]
+
+    def curves(self, tally: SmallTally) -> list[Curve]:
+        return _TRACKING.curves(tally.tracks)
 
     def warnings(self, tally: SmallTally) -> list[str]:
         return _TRACKING.warnings(tally.tracks)

@@ -16,7 +16,7 @@ JOB = Job("r1", "ttbar", events=10, pileup=0, seed=42, node_seconds=900)
 @given(
     events=st.integers(1, 100_000),
     events_per_part=st.integers(1, 100_000),
-    seed=st.integers(0, 2**31 - 1),
+    seed=st.integers(0, 2**31 - 1) | st.integers(0, 2**128 - 1),
     max_parts=st.integers(1, 2000),
 )
 def test_parts_are_exactly_the_job(events: int, events_per_part: int, seed: int, max_parts: int) -> None:
@@ -31,7 +31,7 @@ def test_parts_are_exactly_the_job(events: int, events_per_part: int, seed: int,
         next_event += part.events
     assert next_event == events
     assert len({part.seed for part in cut}) == len(cut) <= max_parts
-    assert all(0 <= part.seed < 2**31 for part in cut)
+    assert all((part.seed < 2**31) == (seed < 2**31) for part in cut)
     if len(cut) < max_parts:
         assert max(part.events for part in cut) <= events_per_part
 

@@ -19,7 +19,7 @@ from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import USERNAME
 from collidium.database import Statement, connection, transactional
 from collidium.database.row_by_key import RowByKey
-from collidium.errors import Forbidden, NotFound, UnknownCursor
+from collidium.errors import Conflict, Forbidden, NotFound, UnknownCursor
 
 #: ``last_seen_at`` is true to this much, so that reading does not write on every call.
 LAST_SEEN_PRECISION = timedelta(minutes=5)
@@ -28,9 +28,10 @@ _by_name: Final = RowByKey(Account, "name_key")
 
 
 class AccountView(records.Account, frozen=True, kw_only=True):
-    """An account with its row's ``id``, which no record of the API has."""
+    """An account with what no record of the API has: its row's ``id``, and whether it submits baselines."""
 
     id: int
+    baseline: bool
 
 
 async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
@@ -113,6 +114,22 @@ async def set_banned(hub_username: str, banned: bool) -> AccountView:
         raise NotFound(f"there is no account {hub_username[:100]!r}")
     account.banned = banned
     await account.save(update_fields=["banned"])
+    return view(account)
+
+
+@transactional
+async def mark_baseline(hub_username: str) -> AccountView:
+    """Return the account of that name, made without a grant, that submits the platform's baselines.
+
+    It earns nothing. Raises Conflict where the account is a user's.
+    """
+    await _ensure_row(hub_username)
+    account = await Account.select_for_update().get(name_key=name_key(hub_username))
+    if not account.baseline:
+        if account.signed_up_at is not None:
+            raise Conflict(f"the account {account.hub_username} is a user's: baselines need one of their own")
+        account.baseline, account.signed_up_at = True, now()
+        await account.save(update_fields=["baseline", "signed_up_at"])
     return view(account)
 
 

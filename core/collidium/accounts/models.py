@@ -18,6 +18,8 @@ class Account(Model):
     name_key = fields.CharField(max_length=96, unique=True)
     credits = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     banned = fields.BooleanField(default=False)
+    # Whether it submits the platform's own baselines: it earns nothing, and leaderboards mark it.
+    baseline = fields.BooleanField(default=False)
     created_at = fields.DatetimeField(auto_now_add=True)
     signed_up_at = fields.DatetimeField(null=True)
     last_seen_at = fields.DatetimeField(null=True)

@@ -65,6 +65,8 @@ class Submission(Model):
     submitted_at = fields.DatetimeField()
     # When an operator verified what the submitter measured. None: not verified.
     verified_at = fields.DatetimeField(null=True)
+    # Whether the account was marked as that of the platform's baselines, which earn nothing.
+    baseline = fields.BooleanField(default=False)
 
     class Meta(Model.Meta):
         table = "submissions"

@@ -85,7 +85,8 @@ async def reward_bests(
     A best is beaten by a strictly larger finite value, on a metric whose higher_is_better is true; where
     there is none yet, the task's floor (its naive baseline) must be beaten, and zero. A best that is not paid
     for is raised all the same. What was self-reported counts once the submission is verified; what has no
-    place on the leaderboard holds no best. ``replicates`` are those of the submission.
+    place on the leaderboard holds no best, and the platform's own baselines are never paid. ``replicates``
+    are those of the submission.
     """
     if submission.rank_score is None:
         return Decimal(0)
@@ -93,7 +94,7 @@ async def reward_bests(
     gains = [gain for metric in believed if (gain := await _raise_best(metric, submission, floors))]
     paid_today = await _rewards_today(submission, [gain.metric.name for gain in gains])
     earned = Decimal(0)
-    for gain in gains:
+    for gain in () if submission.baseline else gains:
         name = gain.metric.name
         if paid_today[name] < rules.per_day and await _is_significant(
             gain, submission, replicates, rules.significance

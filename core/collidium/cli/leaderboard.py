@@ -13,7 +13,7 @@ from collidium.cli.options import json_option, limit_option
 from collidium.cli.output import cell, print_json, print_table
 
 if TYPE_CHECKING:
-    from collidium.client import BestStep, Place, Receipt, Submission, TaskCard
+    from collidium.client import BestStep, LocalScores, Place, Receipt, Submission, TaskCard
 
 
 @click.command()
@@ -87,7 +87,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
         (
             (
                 place.rank,
-                place.hub_username,
+                f"{place.hub_username} (baseline)" if place.baseline else place.hub_username,
                 *(score_cell(place, metric) for metric in metrics),
                 *("yes" if place.pareto else "" for _ in front),
                 *(place.verified_at is not None for _ in verified),
@@ -101,7 +101,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
     )
 
 
-def score_cell(scored: Place | Submission | Receipt, metric: str) -> str:
+def score_cell(scored: Place | Submission | Receipt | LocalScores, metric: str) -> str:
     """The score of a metric with its standard error; "-" where there is none."""
     return value_cell(scored.scores.get(metric), scored.uncertainties.get(metric))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -167,6 +167,20 @@ def hub_options(command: Command) -> Command:
 config_option = click.option(
     "--config", metavar="NAME", help="Dataset config, for example ttbar_pu200; default: the only one."
 )
+
+
+truth_option = click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A choice that the task offers for its truth, for example hits=uniform.",
+)
+
+
+def parse_options(options: Iterable[str]) -> dict[str, str]:
+    """The choices of :data:`truth_option` by name."""
+    return {name: value for name, _, value in (option.partition("=") for option in options)}
 
 
 def locate_source(source: str, hub: str | None, revision: str | None) -> Path | HubDataset:

@@ -87,7 +87,9 @@ FOR_USERS = {
     "models": "collidium.cli.models:models",
     "presets": "collidium.cli.estimate:presets",
     "requests": "collidium.cli.requests:requests",
+    "score": "collidium.cli.score:score",
     "simulate": "collidium.cli.simulate:simulate",
+    "start": "collidium.cli.start:start",
     "status": "collidium.cli.requests:status",
     "submissions": "collidium.cli.submissions:submissions",
     "submit": "collidium.cli.submissions:submit",
@@ -144,6 +146,7 @@ def collidium() -> None:
     Run a server:              collidium serve
     Simulate events here:      collidium simulate --preset ttbar-quick
     Order them from a server:  collidium simulate --remote --preset ttbar-quick --wait
+    Score them here:           collidium score tracking predictions.parquet --from ./ttbar
     Submit predictions:        collidium submit tracking predictions.parquet
     Show the leaderboard:      collidium leaderboard tracking
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 
 from collidium.cli.completion import complete_tasks
 from collidium.cli.context import client
-from collidium.cli.leaderboard import model_cell, score_cell, value_cell
+from collidium.cli.leaderboard import model_cell, score_cell
 from collidium.cli.options import EXISTING_FILE, json_option, limit_option
 from collidium.cli.output import (
     ColumnSpec,
@@ -23,6 +22,7 @@ from collidium.cli.output import (
     show_record,
 )
 from collidium.cli.progress import progress_bar
+from collidium.cli.score import show_scores
 
 if TYPE_CHECKING:
     from collidium.client import Receipt, Submission
@@ -63,16 +63,7 @@ def submissions(submission_id: str | None, task: str | None, limit: int, as_json
 
 
 def _show_submission(sent: Submission) -> None:
-    print_table(("metric", "score"), ((metric, score_cell(sent, metric)) for metric in sent.scores))
-    for curve in sent.curves:
-        rows = zip(pairwise(curve.edges), curve.values, curve.errors, strict=True)
-        print_table(
-            (curve.quantity, curve.title),
-            (
-                (f"{value_cell(low, None)} to {value_cell(high, None)}", value_cell(*value))
-                for (low, high), *value in rows
-            ),
-        )
+    show_scores(sent)
     print_record(
         {
             "submission": sent.submission_id,

@@ -8,7 +8,7 @@ import click
 
 from collidium.cli.completion import complete_installed_tasks
 from collidium.cli.context import on_platform
-from collidium.cli.options import EVENTS, json_option
+from collidium.cli.options import EVENTS, json_option, parse_options, truth_option
 from collidium.cli.output import note, show_items, show_record
 from collidium.cli.progress import progress_bar
 
@@ -41,13 +41,13 @@ def truth() -> None:
 @click.option(
     "--events", type=EVENTS, metavar="START:STOP", help="Events to score; default: those of the task."
 )
+@truth_option
 @click.option(
-    "--option",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A choice that the task offers, for example hits=uniform.",
+    "--inputs",
+    metavar="REPO[@REV]",
+    help="Where the card says that the inputs of these events are; default: REPO of --from.",
 )
+@click.option("--train", metavar="REPO[@REV]", help="Where the card says that events to learn from are.")
 @json_option
 def import_(
     task: str,
@@ -55,18 +55,21 @@ def import_(
     config: str | None,
     events: EventRange | None,
     options: tuple[str, ...],
+    inputs: str | None,
+    train: str | None,
     as_json: bool,
 ) -> None:
     """Prepare truth for TASK from a dataset and make it the current version.
 
-    A private repository is read with your token: HF_TOKEN, or that of `collidium login`.
+    A private repository is read with your token: HF_TOKEN, or that of `collidium login`. Users see --inputs
+    and --train, at the commits of now, with the command that downloads the events.
 
     \b
     collidium truth import tracking --from ./ttbar --events 90000:100000
     collidium truth import tracking --from alice/odd-ttbar --config ttbar_pu200
     collidium truth import tracking --from ./ttbar --option hits=uniform
+    collidium truth import tracking --from ./truth --inputs alice/odd-eval --train alice/odd-ttbar@v1
     """
-    chosen = {name: value for name, _, value in (option.partition("=") for option in options)}
 
     async def run(platform: Platform) -> TruthRecord:
         from collidium.benchmarks.truth.truth_versions import import_truth
@@ -78,7 +81,9 @@ def import_(
                 *(platform, task, source),
                 config=config,
                 events=events,
-                options=chosen,
+                options=parse_options(options),
+                inputs=inputs,
+                train=train,
                 token=token,
                 progress=progress,
             )

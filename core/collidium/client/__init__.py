@@ -10,7 +10,7 @@
         ordered = client.simulate(preset="ttbar-quick")
         print(client.wait(ordered.request_id).output_hub_repo)
 
-``simulate`` alone makes events on this machine, without a server.
+``simulate`` makes events and ``score`` scores predictions on this machine, without a server.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from collidium.hub.saved_login import forget_token, login_file, save_token
 from collidium.records import *  # noqa: F403
 
 if TYPE_CHECKING:
+    from collidium.client.local_scoring import score
     from collidium.client.local_simulation import Simulated, simulate
     from collidium.client.predictions import write_predictions
 
@@ -40,6 +41,7 @@ __all__ = [
     "forget_token",
     "login_file",
     "save_token",
+    "score",
     "simulate",
     "version_mismatch",
     "write_predictions",
@@ -49,6 +51,7 @@ __all__ += records.__all__
 #: Where to find what needs pyarrow, which most callers do not.
 _ON_DEMAND: Final = {
     "Simulated": "local_simulation",
+    "score": "local_scoring",
     "simulate": "local_simulation",
     "write_predictions": "predictions",
 }

@@ -76,6 +76,8 @@ class Pipeline:
     refused: Mapping[str, str] = field(default_factory=dict)
     #: Maximum pileup; None: no limit of its own.
     max_pileup: int | None = None
+    #: Seeds go from 0 to this; at most 2**128 - 1.
+    largest_seed: int = 2**31 - 1
     #: Systematic variations that it supports, of those in ``collidium.order.VARIATIONS``.
     variations: tuple[str, ...] = ()
     #: Whether it takes the hard processes of a Les Houches file in place of those of a channel.

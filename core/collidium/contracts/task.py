@@ -109,6 +109,10 @@ class EventRange:
     def __contains__(self, event_id: int) -> bool:
         return self.start <= event_id < self.stop
 
+    def overlaps(self, other: EventRange) -> bool:
+        """Whether an event is in both."""
+        return self.start < other.stop and other.start < self.stop
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
@@ -239,7 +243,7 @@ class Curve:
     """A fraction in bins of a quantity, such as an efficiency against pT.
 
     Submitters see it after the platform merged bins of few events and rounded the values
-    (:mod:`collidium.scoring.curves`).
+    (``collidium.scoring.curves``).
 
     Parameters
     ----------
@@ -254,7 +258,9 @@ class Curve:
     part, whole : sequence of int, shape (bins,)
         Entries that count, of all entries in a bin.
     events : sequence of int, shape (bins,)
-        Events with entries in a bin.
+        Events with entries in a bin, or a lower limit.
+    errors : sequence of float, shape (bins,), optional
+        Standard errors in addition to those of the counts, such as that of a threshold.
     """
 
     name: str
@@ -264,6 +270,7 @@ class Curve:
     part: Sequence[int]
     whole: Sequence[int]
     events: Sequence[int]
+    errors: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,13 +213,14 @@ def download(
 async def fetch(
     source: HubDataset,
     tables: Sequence[str],
-    cache: Path,
+    cache: Path | None,
     *,
     config: str | None = None,
     events: EventRange | None = None,
+    progress: Progress | None = None,
 ) -> Fetched:
     """Await :func:`download` into ``cache``; a thread does the work."""
-    return await asyncio.to_thread(download, source, config, tables, events, cache=cache)
+    return await asyncio.to_thread(download, source, config, tables, events, cache=cache, progress=progress)
 
 
 @contextmanager

@@ -9,12 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from collidium.contracts.task import EventRange
+from collidium.errors import UnusableDataset
+
 CARD: Final = "README.md"
 #: The file with the manifest, by which the platform also knows what it has published.
 MANIFEST: Final = "collidium.json"
 LICENSE: Final = "cc-by-4.0"
 #: Further ones are listed in the manifest alone.
 FILES_SHOWN: Final = 100
+#: Key of the front matter: by config and name of a split its events, as ``START:STOP``.
+SPLITS: Final = "event_splits"
+#: One of so many events, the last ones, is for validation.
+_VALIDATION: Final = 10
+_FRONT_MATTER: Final = re.compile(r"---\r?\n(?P<yaml>.*?\r?\n)?---\r?\n", re.DOTALL)
 #: In the hub's words for how many rows a dataset has.
 _SIZES: Final = (
     (1_000, "n<1K"),
@@ -50,9 +58,13 @@ def sha256_of_bytes(content: bytes) -> str:
 
 
 def front_matter(
-    title: str, tags: Sequence[str], events: int, files: Iterable[DatasetFile]
+    title: str,
+    tags: Sequence[str],
+    events: int,
+    files: Iterable[DatasetFile],
+    splits: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:
-    """The front matter of a card: title, licence, tags, size, and a config for each table."""
+    """The front matter of a card: title, licence, tags, size, a config for each table, splits by config."""
     return {
         "pretty_name": one_line(title),
         "license": LICENSE,
@@ -60,6 +72,7 @@ def front_matter(
         "task_categories": ["other"],
         "size_categories": [size_category(events)],
         "configs": configs(files),
+        SPLITS: {config: dict(of) for config, of in splits.items()},
     }
 
 
@@ -71,6 +84,38 @@ def card(matter: Mapping[str, Any], body: str) -> str:
         dict(matter), sort_keys=False, allow_unicode=True, default_flow_style=False, width=float("inf")
     )
     return f"---\n{text}---\n\n{body}"
+
+
+def split_card(readme: str) -> tuple[dict[str, Any], str]:
+    """Front matter and body of the publisher's card. Raises UnusableDataset where it cannot be read."""
+    import yaml
+
+    match = _FRONT_MATTER.match(readme)
+    if match is None:
+        return {}, readme
+    try:
+        matter = yaml.safe_load(match["yaml"] or "") or {}
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UnusableDataset(f"{CARD}: its front matter cannot be read as YAML") from error
+    if not isinstance(matter, dict):
+        raise UnusableDataset(f"{CARD}: its front matter must hold names and values")
+    return matter, readme[match.end() :].lstrip("\r\n")
+
+
+def splits(first: int, events: int, withheld: EventRange | None = None) -> dict[str, str]:
+    """Split events in a row into ``train`` and ``validation``, the last tenth; none of them is withheld.
+
+    Withheld events are expected at one end; of those on either side the more are taken. Too few events, and
+    those all withheld, have no splits.
+    """
+    start, stop = first, first + events
+    if withheld is not None:
+        before, after = (start, min(stop, withheld.start)), (max(start, withheld.stop), stop)
+        start, stop = max(before, after, key=lambda ends: ends[1] - ends[0])
+    if stop - start < 2:
+        return {}
+    edge = stop - max((stop - start) // _VALIDATION, 1)
+    return {"train": f"{start}:{edge}", "validation": f"{edge}:{stop}"}
 
 
 def configs(files: Iterable[DatasetFile]) -> list[dict[str, Any]]:

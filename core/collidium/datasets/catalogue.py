@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
+from collidium.datasets.cards import CARD
 from collidium.datasets.footers import Footer, fetch_footer, load_footer, read_footer, save_footer
 from collidium.datasets.reading.dataset import parquet_files
 from collidium.errors import UnusableDataset
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Footers fetched at once.
 _PARALLEL: Final = 8
+#: Of a card, from its beginning on, where its front matter is.
+_CARD_BYTES: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,10 @@ class Catalogue(ABC):
     @abstractmethod
     def footers(self, paths: Sequence[str]) -> list[Footer | None]:
         """The footer of each file; None where it cannot be read without all of the file."""
+
+    @abstractmethod
+    def card(self) -> str:
+        """The dataset's card; empty where there is none."""
 
     def configs(self) -> list[ConfigEntry]:
         """The configs of the dataset, by name. No file is opened."""
@@ -163,6 +170,10 @@ class LocalCatalogue(Catalogue):
     def footers(self, paths: Sequence[str]) -> list[Footer | None]:
         return [read_footer(self._directory / path) for path in paths]
 
+    def card(self) -> str:
+        path = self._directory / CARD
+        return path.read_bytes()[:_CARD_BYTES].decode(errors="replace") if path.is_file() else ""
+
 
 class HubCatalogue(Catalogue):
     """The files of a repository; footers are kept with what was downloaded of it."""
@@ -178,6 +189,13 @@ class HubCatalogue(Catalogue):
     def footers(self, paths: Sequence[str]) -> list[Footer | None]:
         with ThreadPoolExecutor(_PARALLEL, "collidium-footers") as threads:
             return list(threads.map(self._footer, paths))
+
+    def card(self) -> str:
+        file = self.repository.files.get(CARD)
+        if file is None:
+            return ""
+        address, stop = self.repository.address(CARD), min(file.size, _CARD_BYTES)
+        return self._hub.read_range(address, CARD, 0, stop)[0].decode(errors="replace")
 
     def _footer(self, path: str) -> Footer | None:
         file = self.repository.files[path]

@@ -115,4 +115,5 @@ The same channel, pileup, seed and version of the pipeline give the same events 
 ## Files
 
 {cards.file_table(files)}"""
-    return cards.card(cards.front_matter(title, tags, order.events, files), body)
+    splits = {order.config: cards.splits(events.start, len(events))}
+    return cards.card(cards.front_matter(title, tags, order.events, files, splits), body)

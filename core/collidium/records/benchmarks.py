@@ -23,6 +23,10 @@ VerifiedAt = Annotated[
     Meta(description="When an operator verified what was self-reported; null: not verified."),
 ]
 
+Baseline = Annotated[
+    bool, Meta(description="Whether the platform submitted it as a baseline: it earns nothing.")
+]
+
 ModelClaim = Annotated[
     Annotated[str, Meta(extra_json_schema={"enum": ["verified", "unverified", "missing"]})] | None,
     Meta(
@@ -48,6 +52,21 @@ class EvalEvents(Record, frozen=True):
 
     start: int
     stop: int
+
+
+class TaskData(Record, frozen=True):
+    """Events of a task that anyone may fetch: some of a dataset, at one commit."""
+
+    repository: str
+    revision: Annotated[str, Meta(description="A commit, 40 hexadecimal digits.")]
+    config: str
+    tables: tuple[str, ...]
+    events: EvalEvents
+    bytes: Annotated[int, Meta(description="Of the shards that hold these events.")]
+    hub: Annotated[
+        str | None, Meta(description="Address of the hub; null: the server's local hub, at `/hub`.")
+    ] = None
+    download: Annotated[str, Meta(description="The command that fetches them.")] = ""
 
 
 class PredictionColumn(Record, frozen=True):
@@ -124,6 +143,12 @@ class TaskCard(Record, frozen=True):
     truth_notes: Annotated[
         Mapping[str, str], Meta(description="How the truth was made, such as what hits weigh; may be empty.")
     ] = field(default_factory=dict)
+    training_data: Annotated[
+        TaskData | None, Meta(description="Events with truth to learn from; null: the operators name none.")
+    ] = None
+    evaluation_data: Annotated[
+        TaskData | None, Meta(description="Inputs of the scored events; null: the operators name none.")
+    ] = None
 
 
 class Closed(Record, frozen=True):
@@ -170,6 +195,22 @@ class BinnedScore(Record, frozen=True):
     errors: Annotated[tuple[float, ...], Meta(description="Standard errors of the values.")]
 
 
+class LocalScores(Record, frozen=True):
+    """What predictions score on this machine, as a server scores them."""
+
+    task: str
+    scores: Scores
+    uncertainties: StandardErrors
+    rows: int
+    events: EvalEvents
+    dataset: str
+    dataset_revision: str
+    scorer_version: str
+    truth_version: str
+    warnings: tuple[str, ...] = ()
+    curves: tuple[BinnedScore, ...] = ()
+
+
 class EarlierScores(Record, frozen=True):
     """Scores of a submission that once counted, by another scorer or against other truth."""
 
@@ -207,6 +248,7 @@ class Submission(Record, frozen=True):
     code_url: str | None = None
     paper_url: str | None = None
     unranked: Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")] = None
+    baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
 
 
@@ -232,6 +274,7 @@ class Place(Record, frozen=True):
         ),
     ] = None
     model_claim: ModelClaim = None
+    baseline: Baseline = False
 
 
 class BestStep(Record, frozen=True):

@@ -62,7 +62,8 @@ load_dataset("<this repository>", "{cards.folders(provenance.files)[0].name}", s
 All of it is in `{MANIFEST}` for programs. The same channel, events, pileup, seed and pipeline give the same
 events again.
 """
-    return cards.card(cards.front_matter(_title(order), tags, order.events, provenance.files), body)
+    splits = {order.config: cards.splits(0, order.events)}
+    return cards.card(cards.front_matter(_title(order), tags, order.events, provenance.files, splits), body)
 
 
 def manifest(provenance: Provenance) -> bytes:

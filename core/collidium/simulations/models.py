@@ -24,7 +24,8 @@ class SimulationRequest(Model):
     channel = fields.CharField(max_length=64)
     events = fields.IntField()
     pileup = fields.IntField()
-    seed = fields.IntField()
+    # Decimal digits: a seed has up to 128 bits, and no integer of a database has.
+    seed = fields.CharField(max_length=39)
     # A systematic variation, empty without one.
     vary = fields.CharField(max_length=200, default="")
     pipeline_version = fields.CharField(max_length=64)

@@ -41,7 +41,7 @@ def max_output_bytes(order: Order, settings: Settings) -> int:
 
 def limits(settings: Settings, pipeline: Pipeline | None = None) -> OrderLimits:
     """Return what :func:`check` accepts."""
-    ranges = number_ranges(settings.max_events, _max_pileup(settings, pipeline))
+    ranges = number_ranges(settings.max_events, _max_pileup(settings, pipeline), pipeline or _UNKNOWN)
     return OrderLimits(
         channels=tuple(sorted(_channels(settings, pipeline))),
         variations=tuple(VARIATIONS[name] for name in pipeline.variations) if pipeline else (),

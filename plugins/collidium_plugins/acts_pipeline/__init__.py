@@ -15,6 +15,7 @@ import pyarrow as pa
 from collidium import hookspecs
 from collidium.contracts.pipeline import TABLES, Pipeline, Stage
 from collidium.contracts.task import Baseline, Tables
+from collidium.order import LARGEST_SEED
 from collidium_plugins.acts_pipeline.detector.layout import FIELD_TESLA
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
 from collidium_plugins.jet_finder import FASTJET, RADIUS
@@ -72,6 +73,7 @@ PIPELINE: Final = Pipeline(
     channels={name: channel.title for name, channel in CHANNELS.items()},
     refused=REFUSED,
     max_pileup=1_000,  # vertices are numbered in 16 bits, and memory has an end
+    largest_seed=LARGEST_SEED,
     variations=VARIATIONS,
     takes_lhe=True,
     native=("acts", "fastjet", "pythia8mc"),

@@ -23,9 +23,8 @@ from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSE
 from collidium_plugins.acts_pipeline.order import Order, Phase, StageFailed
 from collidium_plugins.acts_pipeline.stages import phases
 
-#: Events are numbered in 32 bits, seeds as everywhere in the platform.
+#: Events are numbered in 32 bits.
 _MAX_EVENTS: Final = 2**32
-_MAX_SEED: Final = 2**31 - 1
 _MAX_PROCESSES: Final = 256
 
 
@@ -48,7 +47,7 @@ def _check_variation(_ctx: click.Context, _option: click.Parameter, text: str) -
 @click.option("--channel", required=True)
 @click.option("--events", required=True, type=click.IntRange(1, _MAX_EVENTS))
 @click.option("--pileup", default=0, type=click.IntRange(0, PIPELINE.max_pileup))
-@click.option("--seed", default=42, type=click.IntRange(0, _MAX_SEED))
+@click.option("--seed", default=42, type=click.IntRange(0, PIPELINE.largest_seed))
 @click.option("--vary", default="", callback=_check_variation)
 @click.option("--lhe", default="")
 @click.option("--first-event", default=0, type=click.IntRange(0, _MAX_EVENTS - 1))

@@ -17,6 +17,11 @@ from collidium_plugins.validation.events import Block
 Floats = npt.NDArray[np.float64]
 Kind = Literal["spectrum", "fraction", "mean", "deviation", "median", "width"]
 
+#: Labels of axes, and the bins of a quantity that is one number.
+ETA_LABEL: Final = "η"
+PT_LABEL: Final = "pT (GeV)"
+ONE_BIN: Final = np.array([-0.5, 0.5])
+
 #: Entries that a bin needs to have a value, by kind.
 _MIN_ENTRIES: Final[Mapping[Kind, int]] = {
     "spectrum": 0,

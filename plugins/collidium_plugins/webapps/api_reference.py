@@ -47,18 +47,23 @@ class Operation:
 async def show() -> Response:
     """``GET /docs``"""
     document = await backend().openapi()
+    return await render(
+        "api-reference.html",
+        sections=sections(document),
+        tags={tag["name"]: tag["description"] for tag in document["tags"]},
+        api_version=document["info"]["version"],
+    )
+
+
+def sections(document: Schema) -> Sequence[tuple[str, str, Mapping[str, Sequence[Operation]]]]:
+    """All operations by who may call them and by tag; of each audience its name and credential."""
     operations: dict[str, dict[str, list[Operation]]] = {credential: {} for credential in AUDIENCES}
     for path, methods in document["paths"].items():
         for method, described in methods.items():
             (credential, *_) = next(iter(described.get("security", [])), {"": ()})
             group = operations[credential].setdefault(described["tags"][0], [])
             group.append(_operation(method, path, described, document))
-    return await render(
-        "api-reference.html",
-        sections=[(*AUDIENCES[credential], groups) for credential, groups in operations.items()],
-        tags={tag["name"]: tag["description"] for tag in document["tags"]},
-        api_version=document["info"]["version"],
-    )
+    return [(*AUDIENCES[credential], groups) for credential, groups in operations.items()]
 
 
 def _operation(method: str, path: str, described: Schema, document: Schema) -> Operation:

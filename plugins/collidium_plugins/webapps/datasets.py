@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -146,7 +146,7 @@ async def _columns(entry: DatasetEntry) -> Mapping[str, Sequence[Column]]:
     )
 
 
-def _column(field: pa.Field, values: pa.ChunkedArray) -> Column:
+def _column(field: pa.Field[Any], values: pa.ChunkedArray[Any]) -> Column:
     unit = (field.metadata or {}).get(b"unit", b"").decode()
     found = Column(field.name, str(field.type), unit, len(values))
     if field.name.endswith("_id") or not (

@@ -21,6 +21,7 @@ from collidium_plugins.webapps import (
     errors,
     events,
     front,
+    guide,
     leaderboard,
     models,
     simulate,
@@ -40,6 +41,7 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     "/leaderboard": [*leaderboard.ROUTES, *provenance.ROUTES, *submissions.ROUTES],
     "/models": models.ROUTES,
     "/docs": api_reference.ROUTES,
+    "/guide": guide.ROUTES,
     "/web": [*assets.ROUTES, *sign_in.ROUTES],
 }
 

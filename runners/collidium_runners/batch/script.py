@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from itertools import count
 from math import ceil
 from pathlib import PurePath
 from typing import Final
@@ -27,7 +28,8 @@ from collidium_runners.command import PipelineCommand, job_name, quoted
 
 #: As many array tasks as Slurm allows in one job unless its operator allows more (MaxArraySize 1001).
 MAX_PARTS: Final = 1000
-_SEEDS: Final = 2**31
+#: Seeds below this are for pipelines that take no longer ones.
+_SHORT_SEEDS: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,12 @@ def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[P
     ``max_parts`` of them, each has more events. The first part has the job's own seed, so that a job of one
     part gives what the pipeline gives for that seed anywhere.
     """
-    count = min(-(-job.events // events_per_part), max_parts)
-    least, longer = divmod(job.events, count)
+    number = min(-(-job.events // events_per_part), max_parts)
+    least, longer = divmod(job.events, number)
     seeds = _seeds(job.seed)
     cut = []
     first_event = 0
-    for index in range(count):
+    for index in range(number):
         events = least + (index < longer)
         cut.append(Part(index, first_event, events, next(seeds)))
         first_event += events
@@ -60,11 +62,16 @@ def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[P
 
 
 def _seeds(seed: int) -> Iterator[int]:
-    """The seed, then others of 0 to 2^31-1: none twice, and not those of a neighbouring seed."""
+    """The seed, then others: none twice, and not those of a neighbouring seed.
+
+    They have 128 bits where the seed is 2^31 or larger, which pipelines take or reject alike, else 31 bits.
+    """
     given = {seed}
     yield seed
-    for number in range(_SEEDS):
-        other = int.from_bytes(sha256(f"{seed}:{number}".encode()).digest()[:8], "big") % _SEEDS
+    for number in count():
+        digest = sha256(f"{seed}:{number}".encode()).digest()
+        short = int.from_bytes(digest[:8], "big") % _SHORT_SEEDS
+        other = short if seed < _SHORT_SEEDS else int.from_bytes(digest[:16], "big")
         if other not in given:
             given.add(other)
             yield other

@@ -122,7 +122,7 @@ class JobProcesses:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 process_group=0,
-                preexec_fn=lambda: _confine(specification),
+                preexec_fn=lambda: _confine(specification),  # noqa: PLW1509 -- this process has one thread
             )
         except (OSError, subprocess.SubprocessError) as error:
             log.write(f"{specification.words[0]}: {error}\n".encode())

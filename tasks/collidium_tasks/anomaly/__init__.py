@@ -15,6 +15,7 @@ from collidium.contracts.task import (
     Block,
     Card,
     Counts,
+    Curve,
     Draws,
     Problem,
     Reconstruction,
@@ -105,6 +106,9 @@ class AnomalyTask(Task):
 
     def resample(self, tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
         return tallying.resample(tallies, draws)
+
+    def curves(self, tally: Tally) -> list[Curve]:
+        return tallying.curves(tally)
 
     def oracle(self, truth: Tables) -> pa.Table:
         channels = truth["channels"]

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from collidium.contracts.task import Counts, Draws
+from collidium.contracts.task import Counts, Curve, Draws
 from collidium_tasks.anomaly.card import FALSE_POSITIVE_RATE, MIN_BACKGROUND, SIGNALS
-from collidium_tasks.ranking import Numbers, Roc, Scores, merged_scores, resampled
+from collidium_tasks.ranking import Numbers, Roc, Scores, merged_scores, resampled, roc_curves
 
 _EVERY: Final = range(len(SIGNALS))
 
@@ -67,6 +67,18 @@ def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
     together = resampled([tally.curve() for tally in tallies], draws)
     each = [resampled([tally.curve([place]) for tally in tallies], draws) for place in _EVERY]
     return [_metrics(whole, curves) for whole, *curves in zip(together, *each, strict=True)]
+
+
+def curves(tally: Tally) -> list[Curve]:
+    """The background efficiency against that of all signals, and of each."""
+    every = [("all_signals", tally.curve()), *((name, tally.curve([i])) for i, name in enumerate(SIGNALS))]
+    return [
+        curve
+        for name, roc in every
+        for curve in roc_curves(
+            f"roc_{name}", "Background efficiency", f"efficiency of {name.replace('_', ' ')}", roc
+        )
+    ]
 
 
 def _metrics(whole: Roc, each: Sequence[Roc]) -> dict[str, float]:

@@ -40,11 +40,13 @@ CARD = Card(
             "noise; a particle dominates a track of which it owns 50% of the hits or more, and the track is "
             "correct when that is 50% of the particle's own hits or more. A weight is an order factor times "
             "a pT factor, and the weights of an event add up to 1. Order: 10, 8, 6, 5, 3, 3, 3, 5, 6, "
-            "stretched linearly over the particle's hits by |z - vz| and normalised to 1; at most 20 hits; 0 "
-            "for particles with fewer than 4. pT: 0 below 0.05 GeV, 0.2 up to 0.5 GeV, linear to 1 at 3 GeV. "
+            "stretched linearly over the particle's hits by |z - vz| and normalised to 1, equal ones share "
+            "the middle place; at most 20 hits; 0 for particles with fewer than 4. "
+            "pT: 0 below 0.05 GeV, 0.2 up to 0.5 GeV, linear to 1 at 3 GeV. "
             "Noise weighs 0, secondaries weigh as primaries. Departures from TrackML: both majorities need "
             "half or more, TrackML's more than half; of two particles with half of a track each, the one "
-            "that makes it correct dominates; hits without a row count as unassigned; without vz, hits are "
+            "that makes it correct dominates, the one of the smaller id where both do; hits without a row "
+            "count as unassigned; z is measured where the dataset has no true_z; without vz, hits are "
             "ordered by distance from the origin, and without momenta the pT factor is 1",
             source="after S. Amrouche et al., The Tracking Machine Learning challenge: Accuracy phase, "
             "arXiv:1904.06778",

@@ -19,6 +19,7 @@ EXPORTED = {
     "forget_token",
     "login_file",
     "save_token",
+    "score",
     "simulate",
     "version_mismatch",
     "write_predictions",

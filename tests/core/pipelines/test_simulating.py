@@ -281,7 +281,7 @@ def test_an_unmountable_directory_is_reported(in_containers: Machine) -> None:
 
 def test_all_problems_of_the_numbers_are_reported_at_once(here: Machine) -> None:
     with pytest.raises(UnknownOrder) as caught:
-        here.simulate(events=100_001, seed=2**31, first_event=-1)
+        here.simulate(events=100_001, seed=2**128, first_event=-1)
     assert {problem["field"] for problem in caught.value.errors} == {"events", "seed", "first_event"}
     assert caught.value.exit_code == 2
     assert not here.directory.exists()

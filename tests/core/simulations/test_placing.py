@@ -119,10 +119,22 @@ async def test_a_completed_request_answers_the_same_order_of_all(open_platform: 
         assert (await simulations.find(first)).credits_charged > 0
 
 
-async def test_another_seed_is_another_order(open_platform: OpenPlatform) -> None:
+@pytest.mark.parametrize("seed", [43, 2**127 + ORDER.seed])
+async def test_another_seed_is_another_order(seed: int, open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
         await completed(platform, "alice")
-        assert await order(platform, await sign_up("bob"), replace(ORDER, seed=43))
+        placed = await order(platform, await sign_up("bob"), replace(ORDER, seed=seed))
+        assert (await simulations.find(placed)).seed == seed
+
+
+async def test_a_long_seed_is_answered_to_its_last_digit(open_platform: OpenPlatform) -> None:
+    ordered = replace(ORDER, seed=2**128 - 1)
+    async with open_platform() as platform:
+        first = await completed(platform, "alice", ordered)
+        bob = await sign_up("bob")
+        assert (await simulations.place(platform, bob, ordered, DELIVERY)).request_id == first
+        other = await simulations.place(platform, bob, replace(ordered, seed=2**128 - 2), DELIVERY)
+        assert not other.cached
 
 
 async def test_a_private_request_answers_its_owner_alone(open_platform: OpenPlatform) -> None:

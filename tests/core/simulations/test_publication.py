@@ -340,6 +340,7 @@ def test_the_card_names_the_origin_of_the_events(provenance: Provenance) -> None
             }
             for table in ("particles", "tracker_hits")
         ],
+        "event_splits": {"ttbar_pu0": {"train": "0:5", "validation": "5:6"}},
     }
     assert "| seed | 42 |" in card
     assert "| pipeline | pipeline-v0.1.0 |" in card

@@ -150,7 +150,7 @@ def test_finished_chunks_are_not_made_again(tmp_path: Path) -> None:
         ({"events": -5}, "is not in the range"),
         ({"events": 2**40}, "is not in the range"),
         ({"pileup": -1}, "is not in the range 0<=x<=1000"),
-        ({"seed": 2**31}, "is not in the range"),
+        ({"seed": 2**128}, "is not in the range"),
         ({"processes": 0}, "is not in the range 1<=x<=256"),
         ({"first_event": 2**32 - 2}, "event ids end at 4294967295"),
         ({"wrok": "x"}, "No such option"),

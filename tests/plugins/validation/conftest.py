@@ -26,13 +26,13 @@ def fired(tmp_path_factory: pytest.TempPathFactory) -> Gun:
     pytest.importorskip("acts")
     pytest.importorskip("fastjet")
     from collidium_plugins.acts_pipeline import files
-    from collidium_plugins.acts_pipeline.detector import geometry, interactions
+    from collidium_plugins.acts_pipeline.detector import geometry, hadrons
     from collidium_plugins.acts_pipeline.events import to_table
     from collidium_plugins.acts_pipeline.order import Order
     from collidium_plugins.acts_pipeline.stages import GENERATED, phases
 
     detectors: dict[float, Any] = {}
-    pool = cache(interactions.Pool)
+    pool = cache(hadrons.Pool)
     build = geometry.build
 
     def build_once(field: float = FIELD_TESLA, **slabs: Any) -> Any:
@@ -44,7 +44,7 @@ def fired(tmp_path_factory: pytest.TempPathFactory) -> Gun:
         files.write(order.chunk(GENERATED, order.chunks()[0]), to_table([_event()]))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(geometry, "build", build_once)
-            patch.setattr(interactions, "Pool", pool)
+            patch.setattr(hadrons, "Pool", pool)
             for stage in ("simulate", "reconstruct", "write"):
                 for phase in phases(stage, order):
                     for task in range(len(phase.sizes)):

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 from collidium_plugins.validation.events import Block, MissingColumn
+from collidium_plugins.validation.histograms import Accumulator
+from collidium_plugins.validation.quantities import QUANTITIES
 
 
 def particles(*events: list[dict[str, Any]]) -> pa.Table:
@@ -124,3 +126,23 @@ def test_missing_columns_are_named() -> None:
         block["tracks.d0"]
     with pytest.raises(MissingColumn, match="no column time in table particles"):
         block["particles.time"]
+
+
+def test_hit_far_from_its_crossing_is_a_tail() -> None:
+    """Of 100 hits of the pixel barrel one is 10 mm off: its square would be all of the standard deviation."""
+    z = np.tile([0.01, -0.01], 50)
+    z[0] = 10.0
+    columns = {axis: [np.full(100, 30.0)] for axis in ("x", "y", "true_x", "true_y")}
+    columns |= {"z": [z], "true_z": [np.zeros(100)], "detector": [np.ones(100, np.uint8)]}
+    variances = {"var_x": [np.full(100, 5e-5)], "var_y": [np.full(100, 5e-5)]}
+    block = Block({"tracker_hits": _table(columns), "measurements": _table(variances)}, 1)
+    found = {}
+    for name in ("hit_residual_along", "hit_chi2", "hit_tails"):
+        accumulator = Accumulator(next(quantity for quantity in QUANTITIES if quantity.name == name))
+        accumulator.add(block)
+        found[name] = accumulator.result().value[1]
+    assert found == pytest.approx({"hit_residual_along": 10.0, "hit_chi2": 1.0, "hit_tails": 0.01}, rel=0.01)
+
+
+def _table(columns: dict[str, Any]) -> pa.Table:
+    return pa.table({"event_id": [0], **{name: pa.array(values) for name, values in columns.items()}})

@@ -40,9 +40,8 @@ def shown(page: Page, address: str = EVENT) -> Page:
     page.goto(address)
     expect(page.locator("#summary")).to_contain_text("shown")
     expect(page.locator("#waiting")).to_be_hidden()
-    page.locator(".panels > details:not([open])").evaluate_all(
-        "all => all.forEach((one) => (one.open = true))"
-    )
+    folded = page.locator(".panels > details:not([open])")
+    folded.evaluate_all("all => all.forEach((one) => (one.open = true))")
     return page
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 
+import click
 import httpx
 import pytest
 
+from collidium.cli.root import collidium
 from collidium.errors import Unavailable
 from collidium.testing.server import ServerProcess
 from collidium_plugins.webapps import front as front_page
@@ -47,6 +49,13 @@ def test_every_task_leads_to_its_leaderboard(web: ServerProcess, front: str) -> 
     for task in tasks:
         assert f'<a href="/leaderboard/{task["name"]}">{task["title"]}</a>' in front
     assert front.count("Takes no submissions yet") == len(tasks)
+
+
+def test_ten_lines_are_ten_and_their_commands_exist(front: str) -> None:
+    lines = re.findall(r'aria-label="Commands"><code>(.*?)</code>', front, re.DOTALL)[0].splitlines()
+    commands = [line.split()[1] for line in lines if line.startswith("collidium ")]
+    assert (len(lines), len(commands)) == (10, 8)
+    assert all(collidium.get_command(click.Context(collidium), command) for command in commands)
 
 
 def test_it_is_small_with_all_that_it_loads(web: ServerProcess, front: str) -> None:

@@ -6,6 +6,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from html import unescape
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
@@ -175,6 +176,19 @@ def test_refusals_are_told_on_the_form_that_keeps_what_was_typed(anna: Visitor) 
     assert anna.get("/v1/me").json()["credits"] == 10
 
 
+def test_a_variation_is_ordered_as_by_the_command(anna: Visitor) -> None:
+    assert "smear</code>" in anna.get("/simulate").text
+    page = anna.get(f"/simulate/requests/{request_of(order(anna, vary=' smear=1.20,field=0.99'))}").text
+    assert "varied: field=0.99,smear=1.2<" in page
+    assert "vary=field%3D0.99%2Csmear%3D1.2#order" in page
+    for vary in ("field=9", "colour=1", "field=1.1,field=1.2", "smear=1.1" + ",smear=1.1" * 30):
+        wrong = order(anna, vary=vary)
+        refusal = anna.get("/v1/estimate", params={**SMALL, "vary": vary}).json()["errors"]
+        shown = re.search(r'data-fault="vary">(.*?)<', wrong.text)
+        assert (wrong.status_code, shown and unescape(shown[1])) == (422, refusal[-1]["detail"])
+    assert len(anna.get("/v1/requests").json()) == 1
+
+
 def test_too_many_orders_are_told_with_the_time_to_come_back(anna: Visitor) -> None:
     for _ in range(6):
         assert order(anna).status_code == 303
@@ -285,7 +299,7 @@ def test_an_empty_list_says_so(anna: Visitor) -> None:
 # -- in a browser -------------------------------------------------------------------------------------
 
 
-def test_from_the_price_to_the_end_of_a_request(page: Page, sign_in: SignIn) -> None:
+def test_from_the_price_to_the_end_of_a_request(page: Page, sign_in: SignIn, watch: Watch) -> None:
     sign_in(page, "orders-in-a-browser")
     page.goto("/simulate")
     page.get_by_role("link", name="zmumu-quick").click()
@@ -302,8 +316,15 @@ def test_from_the_price_to_the_end_of_a_request(page: Page, sign_in: SignIn) -> 
     expect(page.get_by_text("That is less than the price")).not_to_be_visible()
     page.locator("#events").fill("20")
     expect(price).to_have_text("0.833 credits")
+    page.get_by_text("Seed, variation and privacy").click()
+    watch.allow("status of 422")
+    page.get_by_label("Systematic variation").fill("field=9")
+    expect(page.locator("[data-fault=vary]")).to_contain_text("0.5 to 1.5")
+    page.get_by_label("Systematic variation").fill("field=0.99")
+    expect(price).to_have_text("0.833 credits")
     page.get_by_role("button", name="Order", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("20 events of zmumu")
+    expect(page.get_by_text("varied: field=0.99")).to_be_visible()
     expect(page.locator(".facts .badge")).to_have_text("completed")
     expect(page.locator(".timeline li")).to_have_count(3)
 

@@ -133,7 +133,7 @@ def columns(card: TaskCard) -> list[Column[Place]]:
     """Rank and account, a column for each metric, and whether what was self-reported is verified."""
     found: list[Column[Place]] = [
         Column("rank", lambda place: place.rank, right=True),
-        Column("account", lambda place: place.hub_username),
+        Column("account", lambda place: f"{place.hub_username}{' (baseline)' * place.baseline}"),
         *(_score(metric) for metric in card.metrics),
     ]
     if card.pareto is not None:

@@ -79,6 +79,7 @@ async def submit(
         task=task.card.name,
         account_id=account.id,
         hub_username=account.hub_username,
+        baseline=account.baseline,
         sha256=predictions.sha256,
         size_bytes=predictions.size_bytes,
         model_repo=model_repo,

@@ -19,7 +19,7 @@ def with_history(new: ConfigFiles, old: Mapping[str, ConfigFiles]) -> ConfigFile
     before = old.get(new.name)
     opened = [] if before is None else [EventRange.parse(events) for events in before.opened]
     withheld = None if new.withheld is None else EventRange.parse(new.withheld)
-    if withheld is not None and any(_overlap(withheld, events) for events in opened):
+    if withheld is not None and any(withheld.overlaps(events) for events in opened):
         raise Conflict(
             f"the truth of events {withheld} of {new.name} cannot be withheld any more: a version of the "
             "repository shows it to everyone; publish under a new name"
@@ -44,10 +44,6 @@ def _opened(config: ConfigFiles, withheld: EventRange | None) -> Sequence[EventR
         return (EventRange(first, stop),)
     edges = ((first, withheld.start), (withheld.stop, stop))
     return [EventRange(a, b) for a, b in edges if a < b]
-
-
-def _overlap(one: EventRange, other: EventRange) -> bool:
-    return one.start < other.stop and other.start < one.stop
 
 
 def _merged(ranges: Iterable[EventRange]) -> list[EventRange]:

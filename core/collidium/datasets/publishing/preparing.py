@@ -11,10 +11,10 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.cards import CARD, DatasetFile, sha256_of
+from collidium.datasets.cards import CARD, DatasetFile, sha256_of, split_card
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, survey
-from collidium.datasets.publishing.version import ConfigFiles, split_card
+from collidium.datasets.publishing.version import ConfigFiles
 from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset

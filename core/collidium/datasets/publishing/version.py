@@ -7,22 +7,17 @@ that publishing one of them again replaces its files and leaves the others.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-import yaml
-
 from collidium.contracts.task import EventRange
 from collidium.datasets import cards
 from collidium.datasets.cards import MANIFEST, DatasetFile, sha256_of_bytes
-from collidium.errors import UnusableDataset
 
 #: Marks a manifest of which `collidium datasets publish` may replace the files.
 MADE_BY: Final = "collidium datasets publish"
 
-_FRONT_MATTER: Final = re.compile(r"---\r?\n(?P<yaml>.*?\r?\n)?---\r?\n", re.DOTALL)
 _EXAMPLE: Final = """\
 ```python
 from datasets import load_dataset
@@ -124,26 +119,24 @@ def _card(
     channels = sorted({name.rpartition("_pu")[0] for name in configs})
     tags = [platform_tag, "particle-physics", *channels]
     events = sum(config.events for config in configs.values())
-    matter = cards.front_matter(title, tags, events, files)
-    if readme is None:
-        return cards.card(matter, _body(repo, title, configs, files))
-    own, body = split_card(readme)
-    ours = {key: matter[key] for key in ("size_categories", "configs")}
+    own, body = ({}, _body(repo, title, configs, files)) if readme is None else cards.split_card(readme)
+    splits = {name: _splits(own, config) for name, config in configs.items()}
+    matter = cards.front_matter(title, tags, events, files, splits)
+    ours = {key: matter[key] for key in ("size_categories", "configs", cards.SPLITS)}
     return cards.card({**matter, **own, **ours, "tags": _tags(own.get("tags"), tags)}, body)
 
 
-def split_card(readme: str) -> tuple[dict[str, Any], str]:
-    """Front matter and body of the publisher's card. Raises UnusableDataset where it cannot be read."""
-    match = _FRONT_MATTER.match(readme)
-    if match is None:
-        return {}, readme
+def _splits(own: Mapping[str, Any], config: ConfigFiles) -> Mapping[str, str]:
+    """The publisher's own splits of a config, unless withheld events are in them; else the usual ones."""
+    withheld = None if config.withheld is None else EventRange.parse(config.withheld)
     try:
-        matter = yaml.safe_load(match["yaml"] or "") or {}
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UnusableDataset(f"{cards.CARD}: its front matter cannot be read as YAML") from error
-    if not isinstance(matter, dict):
-        raise UnusableDataset(f"{cards.CARD}: its front matter must hold names and values")
-    return matter, readme[match.end() :].lstrip("\r\n")
+        named = {str(name): str(events) for name, events in own[cards.SPLITS][config.name].items()}
+        ranges = list(map(EventRange.parse, named.values()))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        ranges = []
+    if ranges and not any(withheld and events.overlaps(withheld) for events in ranges):
+        return named
+    return cards.splits(config.first_event, config.events, withheld)
 
 
 def _tags(own: object, ours: Sequence[str]) -> list[str]:

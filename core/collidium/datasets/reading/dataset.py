@@ -19,7 +19,7 @@ MAX_BLOCK_EVENTS: Final = 4096
 
 
 class Dataset:
-    """Tables of one config below a directory, in any layout of :mod:`~collidium.datasets.layout`.
+    """Tables of one config below a directory, in any layout of ``collidium.datasets.layout``.
 
     Parameters
     ----------

@@ -27,6 +27,9 @@ BATCH_BYTES: Final = 64 * 1024**2
 #: Rows that are decoded at once, whatever the footer says: a few bytes can encode a billion equal values.
 BATCH_ROWS: Final = 64 * 1024
 
+#: Bytes of a value in memory by its physical type; 8 of any other.
+_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
+
 
 class OpenableShard(Protocol):
     """A parquet file that is not on this machine."""
@@ -78,6 +81,16 @@ class EventTable:
         """Uncompressed size of an event in bytes, on average."""
         return sum(shard.bytes for shard in self._shards) / max(len(self.event_ids), 1)
 
+    @property
+    def group_starts(self) -> EventIds:
+        """The first event of each row group, rising, shape (groups,)."""
+        return np.sort(np.concatenate([shard.event_ids[shard.filled] for shard in self._shards]))
+
+    def decoded_bytes(self, columns: Sequence[str]) -> float:
+        """Bytes in memory of columns of an event, on average; more than it is for integers below 32 bits."""
+        wanted = self._wanted(columns)
+        return sum(shard.decoded_bytes(wanted) for shard in self._shards) / max(len(self.event_ids), 1)
+
     def missing(self, events: EventRange) -> EventIds:
         """Return the events of the range that the table lacks, rising, shape (missing,)."""
         first, stop = np.searchsorted(self.event_ids, [events.start, events.stop])
@@ -108,7 +121,13 @@ class EventTable:
             pieces = [reader.take(block.stop) for reader in readers if reader.shard.touches(block)]
             yield _in_order(pieces) if pieces else self._shards[0].schema.empty_table()
 
-    def load(self, events: EventRange | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+    def load(
+        self,
+        events: EventRange | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        use_threads: bool = True,
+    ) -> pa.Table:
         """Load rows into memory, sorted by event; only the row groups that hold some of them are read.
 
         Parameters
@@ -117,6 +136,8 @@ class EventTable:
             The range to load; all events by default.
         columns
             Canonical names; all columns by default. ``event_id`` comes first in any case.
+        use_threads
+            Whether columns are decoded in parallel.
 
         Returns
         -------
@@ -130,7 +151,7 @@ class EventTable:
         """
         wanted = self._wanted(columns)
         shards = [shard for shard in self._shards if events is None or shard.touches(events)]
-        pieces = [shard.rows(events, wanted) for shard in shards]
+        pieces = [shard.rows(events, wanted, use_threads) for shard in shards]
         return _in_order(pieces or [self._shards[0].schema.empty_table().select(wanted)])
 
     @property
@@ -196,7 +217,23 @@ class _Shard:
         first, last = np.searchsorted(self.event_ids, [events.start, events.stop])
         return bool(first < last)
 
-    def rows(self, events: EventRange | None, names: Sequence[str]) -> pa.Table:
+    @property
+    def filled(self) -> EventIds:
+        """The first row of each row group that has any."""
+        return self.edges[:-1][np.diff(self.edges) > 0]
+
+    def decoded_bytes(self, names: Sequence[str]) -> int:
+        """Bytes in memory of columns, by the number of values and the physical type of each."""
+        stored = {self.columns[name] for name in names}
+        groups = (self._footer.row_group(number) for number in range(self._footer.num_row_groups))
+        chunks = (group.column(number) for group in groups for number in range(group.num_columns))
+        return sum(
+            chunk.num_values * _WIDTHS.get(chunk.physical_type, 8)
+            for chunk in chunks
+            if chunk.path_in_schema.partition(".")[0] in stored
+        )
+
+    def rows(self, events: EventRange | None, names: Sequence[str], use_threads: bool = True) -> pa.Table:
         """The rows of the events, all by default, decoded at once."""
         first, last = 0, len(self.event_ids)
         if events is not None:
@@ -206,7 +243,7 @@ class _Shard:
         stored = [self.columns[name] for name in names]
         try:
             with _opened(self.source, self._footer) as file:
-                table = file.read_row_groups(list(range(begin, end)), columns=stored)
+                table = file.read_row_groups(list(range(begin, end)), columns=stored, use_threads=use_threads)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise UnusableDataset(f"{self.source.name}: cannot be read as parquet: {error}") from error
         return (

@@ -1,4 +1,7 @@
-"""Makes truth from a dataset: prepared block by block, written next to its place, moved there when whole."""
+"""Makes truth from a dataset: prepared block by block, written next to its place, moved there when whole.
+
+A server's truth and that of a score at home are both made by :func:`build_from`.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ import pyarrow.parquet as pq
 
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import NOTE, EventRange, Task, UnusableTruth
-from collidium.datasets import Dataset
+from collidium.datasets import Dataset, Fetched, HubDataset, fetch
 from collidium.datasets.publishing.public_part import refuse_withheld
-from collidium.errors import UnusableDataset
+from collidium.errors import InvalidInput, UnusableDataset
 from collidium.files.held import scratch_directory
 from collidium.scoring.engine import evaluate
 from collidium.scoring.truth.files import Truth
@@ -36,6 +39,60 @@ class Origin:
     revision: str
 
 
+async def build_from(
+    task: Task,
+    place: Path | HubDataset,
+    *,
+    config: str | None,
+    directory: Path,
+    executor: Executor,
+    limits: Limits,
+    events: EventRange | None = None,
+    options: Mapping[str, str] | None = None,
+    cache: Path | None = None,
+    floors: bool = True,
+    fetching: Progress | None = None,
+    progress: Progress | None = None,
+) -> Truth:
+    """Prepare truth as :func:`build` does, of a directory or of a repository.
+
+    What is downloaded goes to ``cache``; ``fetching`` is called with its bytes so far, and of all.
+
+    Raises InvalidInput for unknown options, and whatever :func:`~collidium.datasets.fetch` and :func:`build`
+    raise.
+    """
+    _refuse_unknown(task, options or {})
+    events = events or task.card.eval_events
+    if isinstance(place, Path):
+        fetched = Fetched(place, "local")
+    else:
+        tables = sorted({*task.card.truth_sources, *(task.card.inputs if floors else ())})
+        fetched = await fetch(place, tables, cache, config=config, events=events, progress=fetching)
+    dataset = await asyncio.to_thread(Dataset, fetched.directory, config)
+    configs = dataset.configs()
+    only = next(iter(configs)) if len(configs) == 1 else None
+    return await build(
+        task,
+        dataset,
+        origin=Origin(config or only or task.card.dataset, fetched.revision),
+        directory=directory,
+        executor=executor,
+        limits=limits,
+        events=events,
+        options=options,
+        floors=floors,
+        progress=progress,
+    )
+
+
+def _refuse_unknown(task: Task, options: Mapping[str, str]) -> None:
+    known = task.truth_options
+    wrong = [f"{name}={value}" for name, value in options.items() if value not in known.get(name, ())]
+    if wrong:
+        listed = ", ".join(f"{name}={'|'.join(values)}" for name, values in known.items()) or "none"
+        raise InvalidInput(f"truth of {task.card.name} has no option {', '.join(wrong)}; it has {listed}")
+
+
 async def build(
     task: Task,
     source: Dataset,
@@ -46,22 +103,23 @@ async def build(
     limits: Limits,
     events: EventRange | None = None,
     options: Mapping[str, str] | None = None,
+    floors: bool = True,
     block_rows: int = BLOCK_ROWS,
     progress: Progress | None = None,
 ) -> Truth:
     """Prepare the truth of ``events`` (the card's where None) below ``directory``, at ``<task>/<version>``,
     by ``options`` of the task.
 
-    The same input gives the same version; one that is there already is left as it is. The first of the task's
-    baselines, if any, is scored like a submission; its metrics are the floors. ``progress`` is called from
-    another thread.
+    The same input gives the same version; one that is there already is left as it is. For ``floors``, the
+    first of the task's baselines, if any, is scored like a submission; they are its metrics. ``progress`` is
+    called from another thread.
 
     Raises UnusableDataset where events are missing or the dataset lacks what the task needs, and whatever
     :func:`~collidium.scoring.engine.evaluate` raises over the baseline. Then nothing is left.
     """
     events = events or task.card.eval_events
     async with scratch_directory(directory / task.card.name) as scratch:
-        builder = _Builder(task, source, origin, events, options or {}, block_rows, progress)
+        builder = _Builder(task, source, origin, events, options or {}, floors, block_rows, progress)
         truth, baseline = await asyncio.to_thread(builder.write, scratch)
         if baseline is not None:
             made = await evaluate(task, truth, baseline, executor=executor, limits=limits)
@@ -77,6 +135,7 @@ class _Builder:
     origin: Origin
     events: EventRange
     options: Mapping[str, str]
+    floors: bool
     block_rows: int
     progress: Progress | None
 
@@ -84,8 +143,8 @@ class _Builder:
         """Write tables, and the baseline's predictions where there are any, into ``directory``."""
         card = self.task.card
         notes: dict[str, str] = {}
-        names = tuple(dict.fromkeys([*card.truth_sources, *card.inputs]))
-        reconstruct = next(iter(self.task.baselines().values()), None)
+        reconstruct = next(iter(self.task.baselines().values()), None) if self.floors else None
+        names = tuple(dict.fromkeys([*card.truth_sources, *(card.inputs if self.floors else ())]))
         with ExitStack() as stack:
             writer = stack.enter_context(TruthWriter(directory, card.rows_of, self.events, self.block_rows))
             baseline = stack.enter_context(_Baseline(directory / "baseline.predictions"))

@@ -140,7 +140,7 @@ def _job(row: SimulationRequest) -> Job:
         channel=row.channel,
         events=row.events,
         pileup=row.pileup,
-        seed=row.seed,
+        seed=int(row.seed),
         node_seconds=row.node_seconds,
         vary=row.vary,
     )
@@ -196,7 +196,7 @@ def _facts(platform: Platform, row: SimulationRequest) -> Mapping[str, str]:
 
 
 def _order(row: SimulationRequest) -> Order:
-    return Order(row.channel, row.events, row.pileup, row.seed, row.vary)
+    return Order(row.channel, row.events, row.pileup, int(row.seed), row.vary)
 
 
 def _repository(row: SimulationRequest) -> str:

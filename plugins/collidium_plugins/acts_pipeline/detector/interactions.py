@@ -1,52 +1,34 @@
-"""Hadronic interactions and decays in flight, which FATRAS lacks: where they happen, and what comes of them.
+"""Hadronic interactions, decays in flight and conversions of photons: where they happen, and what they make.
 
-FATRAS first follows a particle as if nothing happened to it; then it is cut off where it interacts or decays,
-and its products are simulated in turn. Where: material lies on cylinders and discs, that of modules averaged
-over their layer, and an exponential number of interaction lengths on the way decides. What: collisions with
-silicon by Pythia's ``PythiaCascade`` from a pool, since its random numbers cannot be seeded for each; slower
-hadrons, which it does not know, knock out nucleons.
+A particle is first followed as if nothing happened to it; then it is cut off where it interacts, decays or
+converts, and its products are simulated in turn. Where: material lies on cylinders and discs, that of modules
+averaged over their layer, and an exponential number of interaction or radiation lengths on the way decides.
+What comes of hadrons is in :mod:`hadrons`.
 """
 
 from __future__ import annotations
 
-import math
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pythia8mc
 
 from collidium_plugins.acts_pipeline.detector import layout, material
+from collidium_plugins.acts_pipeline.detector.hadrons import LIFETIMES, SHORT, Pool
 from collidium_plugins.acts_pipeline.events import ENDED, NOT_SIMULATED, Ends, Particles, SimulatedHits
 from collidium_plugins.acts_pipeline.generation.record import LIGHT
-from collidium_plugins.acts_pipeline.order import StageFailed
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 #: Cross section over that of nucleons, by Pythia's values for silicon at 10 GeV.
 CROSS_SECTION: Final = {211: 342 / 436, 321: 266 / 436, 130: 266 / 436, 310: 266 / 436}
-#: Lifetimes times c, mm, of Pythia; of what the generator leaves and of what only the detector makes.
-LIFETIMES: Final = {211: 7804.5, 321: 3713.0, 130: 15330.0}
-_SHORT: Final = {310: 26.842, 3122: 78.9, 3112: 44.34, 3222: 24.04, 3322: 87.1, 3312: 49.1, 3334: 24.61}
+PHOTON: Final = 22
+_ELECTRON: Final = 0.510999e-3
 #: Hadrons of less kinetic energy, GeV, do not interact.
 _MIN_ENERGY: Final = 0.02
-#: Projectiles of the pool; antiparticles of others count as these.
-_PROJECTILES: Final = (211, -211, 321, -321, 130, 2212, 2112, -2212, 3122)
-_MOMENTA: Final = 10.0 ** (np.arange(12) / 5)
-_ENTRIES: Final = 40
-_ATTEMPTS: Final = 400
-#: Atomic and mass number of silicon.
-_TARGET: Final = (14, 28)
-#: What it takes to free a nucleon, GeV, and its mass.
-_BINDING: Final = 0.008
-_NUCLEON: Final = 0.939
 #: Flatter incidence than 1 in so many counts as that.
 _FLATTEST: Final = 20.0
 
@@ -60,7 +42,8 @@ class Sheet:
     at: float
     low: float
     high: float
-    #: Interaction lengths at right angles, in bins of z or of the radius between inner edges.
+    #: Interaction and radiation lengths at right angles, shape (bins, 2), in bins of z or of the radius
+    #: between inner edges.
     edges: Floats
     lengths: Floats
 
@@ -76,9 +59,10 @@ class Tracker:
         ]
 
     def crossed(self, begin: Floats, end: Floats) -> tuple[Integers, Floats, Floats]:
-        """Which straight segments cross a sheet, at which part of their length, and the interaction lengths.
+        """Which straight segments cross a sheet, at which part of their length, and how much material it is.
 
-        Places have shape (3, segments); there is an entry for each crossing, by segment and part.
+        Places have shape (3, segments); there is an entry for each crossing, by segment and part. Material is
+        in interaction and radiation lengths, shape (crossings, 2).
         """
         radii = [np.hypot(place[0], place[1]) for place in (begin, end)]
         heights = [begin[2], end[2]]
@@ -98,7 +82,7 @@ class _Sheets:
     def __init__(self, sheets: Sequence[Sheet]) -> None:
         self._at, self._low, self._high = np.array([(one.at, one.low, one.high) for one in sheets]).T
         bins = max(len(one.lengths) for one in sheets)
-        self._edges, self._lengths = np.full((len(sheets), bins), np.inf), np.zeros((len(sheets), bins))
+        self._edges, self._lengths = np.full((len(sheets), bins), np.inf), np.zeros((len(sheets), bins, 2))
         for row, one in enumerate(sheets):
             self._edges[row, : len(one.edges)] = one.edges
             self._lengths[row, : len(one.lengths)] = one.lengths
@@ -115,11 +99,11 @@ class _Sheets:
         inside = (place >= self._low[sheet]) & (place <= self._high[sheet])
         sheet, place = sheet[inside], place[inside]
         bins = (self._edges[sheet] < place[:, None]).sum(axis=1)
-        return segment[inside], part[inside], self._lengths[sheet, bins] * slant[inside]
+        return segment[inside], part[inside], self._lengths[sheet, bins] * slant[inside, None]
 
 
 def sheets(slabs: Mapping[str, material.Slab | material.Bins]) -> list[Sheet]:
-    """The tracker's material with the interaction lengths of ``slabs``, as of :func:`material.slabs`."""
+    """The tracker's material with the lengths of ``slabs``, as of :func:`material.slabs`."""
     found = []
     inner = 0.0
     for system in layout.systems():
@@ -141,10 +125,10 @@ def sheets(slabs: Mapping[str, material.Slab | material.Bins]) -> list[Sheet]:
 
 
 def _lengths(slab: material.Slab | material.Bins) -> tuple[Floats, Floats]:
-    """Inner edges and interaction lengths of bins."""
-    if not isinstance(slab, material.Bins):
-        return np.empty(0), np.array([material.interaction_lengths(slab)])
-    return np.array(slab.edges[1:-1]), np.array([material.interaction_lengths(one) for one in slab.slabs])
+    """Inner edges of bins and their interaction and radiation lengths."""
+    edges, slabs = (slab.edges[1:-1], slab.slabs) if isinstance(slab, material.Bins) else ((), [slab])
+    lengths = [(material.interaction_lengths(one), material.radiation_lengths(one)) for one in slabs]
+    return np.array(edges), np.array(lengths)
 
 
 def _layer(layer: layout.Layer, length: Floats) -> Sheet:
@@ -164,7 +148,7 @@ def _layer(layer: layout.Layer, length: Floats) -> Sheet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fates:
-    """Particles that interact or decay, one entry each."""
+    """Particles that interact, decay or convert, one entry each."""
 
     #: Which of the particles.
     index: Integers
@@ -182,19 +166,20 @@ def fates(
     tracker: Tracker,
     random: np.random.Generator,
 ) -> Fates:
-    """Where the particles that ``ends`` knows interact or decay.
+    """Where the particles that ``ends`` knows interact, decay or convert.
 
     Particles from number ``made_here`` on were made by the detector: of them, short-lived ones decay too.
     """
     pdg = np.abs(particles.pdg_id)
     energy, mass = particles.energy.astype(np.float64), particles.mass.astype(np.float64)
-    hadron = (ends.fate != NOT_SIMULATED) & (pdg > 100) & (pdg < 10_000) & (energy - mass > _MIN_ENERGY)
-    chosen = np.flatnonzero(hadron)
-    strength = np.ones(len(pdg))
+    photon = pdg == PHOTON
+    hadron = (pdg > 100) & (pdg < 10_000) & (energy - mass > _MIN_ENERGY)
+    chosen = np.flatnonzero((ends.fate != NOT_SIMULATED) & (hadron | photon))
+    strength = np.where(photon, _conversions(energy), 1.0)
     for kind, factor in CROSS_SECTION.items():
         strength[pdg == kind] = factor
     lifetime = np.full(len(pdg), np.inf)
-    for kind, flight in (LIFETIMES | _SHORT).items():
+    for kind, flight in (LIFETIMES | SHORT).items():
         lives = pdg == kind
         lives[:made_here] &= kind in LIFETIMES
         lifetime[lives] = flight
@@ -207,7 +192,7 @@ def fates(
     begin, end = place[:, segments], place[:, segments + 1]
     segment, part, length = tracker.crossed(begin, end)
     of = owner[segments[segment]]
-    depth = np.cumsum(length * strength[chosen][of])
+    depth = np.cumsum(np.where(photon[chosen][of], length[:, 1], length[:, 0]) * strength[chosen][of])
     first = np.searchsorted(of, np.arange(len(chosen)))
     depth -= np.append(0.0, depth)[first][of]
     beyond = np.flatnonzero(depth > budget[of])
@@ -227,6 +212,45 @@ def fates(
     share = np.clip((when[happens] - time[before]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
     where = _between(place, before, share)
     return Fates(chosen[happens], where, when[happens], decays[happens])
+
+
+def _conversions(energy: Floats) -> Floats:
+    """Conversions of photons of ``energy`` (GeV) in a radiation length, after Y. Tsai for aluminium.
+
+    Rev. Mod. Phys. 46 (1974) 815, as fitted by FATRAS from 0.1 to 100 GeV.
+    """
+    missing: Floats = 0.0769040 * np.maximum(energy, 0.05) ** -0.607682 - 0.00701612
+    return 7 / 9 * (1 - np.maximum(missing, 0.0))
+
+
+def _pairs(energy: Floats, random: np.random.Generator) -> Floats:
+    """Electrons and positrons of photons of ``energy`` along z, rows as of :meth:`hadrons.Pool.products`.
+
+    The density of an electron's share x is 1 - 4/3 x (1 - x), complete screening; that of angles is Tsai's,
+    as in Geant4's physics reference manual (gamma conversion).
+    """
+    even = random.uniform(-1.0, 1.0, len(energy))
+    share = 0.5 + 0.5 * np.where(random.random(len(energy)) < 6 / 7, even, np.cbrt(even))
+    energies = np.maximum(np.concatenate([share, 1 - share]) * np.tile(energy, 2), 1.001 * _ELECTRON)
+    tail = np.where(random.random(len(energy)) < 0.25, 1.6, 1.6 / 3)
+    angle = np.minimum(np.tile(random.gamma(2.0, tail), 2) * _ELECTRON / energies, 1.0)
+    charge = np.repeat([-1.0, 1.0], len(energy))
+    size = np.sqrt(energies**2 - _ELECTRON**2)
+    momenta = (-charge * size * np.sin(angle), 0 * size, size * np.cos(angle))
+    return np.stack([-11 * charge, *momenta, energies, np.full(len(size), _ELECTRON), charge], axis=1)
+
+
+def _turned(local: Floats, direction: Floats, angle: Floats) -> Floats:
+    """Vectors turned by an angle around z, and then z into a direction; all have shape (3, vectors)."""
+    x, y, z = direction
+    across = np.hypot(x, y)
+    cosine, sine = np.where(across > 0, (x, y) / np.where(across > 0, across, 1.0), [[1.0], [0.0]])
+    out = local[0] * np.cos(angle) - local[1] * np.sin(angle)
+    side = local[0] * np.sin(angle) + local[1] * np.cos(angle)
+    turned: Floats = (
+        out * (cosine * z, sine * z, -across) + side * (-sine, cosine, 0 * x) + local[2] * direction
+    )
+    return turned
 
 
 def _points(
@@ -266,155 +290,13 @@ def _earlier(owner: Integers, time: Floats, when: Floats, happens: Integers) -> 
 
 
 def cut(ends: Ends, hits: SimulatedHits, particles: Particles, found: Fates) -> tuple[Ends, SimulatedHits]:
-    """Ends and hits without what comes after interactions and decays."""
+    """Ends and hits without what comes after interactions, decays and conversions."""
     until = np.full(len(particles) + 1, np.inf)
     until[found.index + 1] = found.time
     changed = {name: getattr(ends, name).copy() for name in ("fate", "x", "y", "z", "time")}
     for column, value in zip(changed.values(), (ENDED, *found.place, found.time), strict=True):
         column[found.index] = value
     return replace(ends, **changed), hits.chosen(hits.time <= until[hits.particle_id.astype(np.int64)])
-
-
-class Pool:
-    """Products of collisions and decays by Pythia, the same in every process.
-
-    Each is used after turning it around the flight of its parent; momenta of collisions scale with that of
-    the parent, which differs by less than 26% from the pool's.
-    """
-
-    def __init__(self) -> None:
-        """Make the pool: two seconds; raises StageFailed."""
-        with _silent():
-            self._fill()
-
-    def _fill(self) -> None:
-        self._cascade = pythia8mc.PythiaCascade()
-        setup = next(
-            (
-                path
-                for parent in Path(str(pythia8mc.__file__)).parents
-                if (path := parent / "share/Pythia8/setups/InitDefaultMPI.cmnd").exists()
-            ),
-            "",
-        )
-        if not self._cascade.init(0.2, 0.5, str(setup), True, 1e-3, True, True):
-            raise StageFailed("PythiaCascade cannot be set up")
-        self._collisions = [[self._collide(kind, p) for p in _MOMENTA] for kind in _PROJECTILES]
-        self._decays = {
-            sign * kind: [self._decay(sign * kind) for _ in range(_ENTRIES)]
-            for kind in LIFETIMES | _SHORT
-            for sign in ((1,) if kind in (130, 310) else (1, -1))
-        }
-
-    def products(
-        self, pdg_id: int, momentum: Floats, mass: float, decays: bool, random: np.random.Generator
-    ) -> Floats:
-        """PDG id, momentum, energy, mass and charge of what a particle makes, GeV; shape (products, 7)."""
-        p = float(np.linalg.norm(momentum))
-        energy = math.hypot(p, mass)
-        if decays:
-            made = self._decays[pdg_id][random.integers(_ENTRIES)].copy()
-            gamma, boost = energy / mass, p / mass
-            made[:, 3], made[:, 4] = (
-                gamma * made[:, 3] + boost * made[:, 4],
-                gamma * made[:, 4] + boost * made[:, 3],
-            )
-        else:
-            number = int(np.clip(np.rint(5 * math.log10(p)), 0, len(_MOMENTA) - 1)) if p else 0
-            entries = self._collisions[_PROJECTILES.index(_like(pdg_id))][number] if p > 0.9 else []
-            if entries:
-                made = entries[random.integers(len(entries))].copy()
-                made[:, 1:4] *= p / _MOMENTA[number]
-                made[:, 4] = np.sqrt((made[:, 1:4] ** 2).sum(axis=1) + made[:, 5] ** 2)
-            else:
-                made = _knock_out(pdg_id, energy, mass, random)
-        made[:, 1:4] = made[:, 1:4] @ _frame(momentum / p, random.uniform(-np.pi, np.pi))
-        return made
-
-    def _collide(self, kind: int, momentum: float) -> list[Floats]:
-        """Collisions of a projectile along z; none where Pythia has no cross section."""
-        mass = self._cascade.particleData().m0(kind)
-        flight = pythia8mc.Vec4(0, 0, momentum, math.hypot(momentum, mass))
-        found: list[Floats] = []
-        for _ in range(_ATTEMPTS):
-            if len(found) == _ENTRIES or not self._cascade.sigmaSetuphN(kind, flight, mass):
-                break
-            self._cascade.sigmahA(_TARGET[1])
-            made = _final(self._cascade.nextColl(*_TARGET, pythia8mc.Vec4(0, 0, 0, 0)))
-            if len(made):  # slow ones come back empty now and then
-                found.append(made)
-        return found
-
-    def _decay(self, kind: int) -> Floats:
-        mass = self._cascade.particleData().m0(kind)
-        return _final(self._cascade.nextDecay(kind, pythia8mc.Vec4(0, 0, 0, mass), mass))
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Keep Pythia's banners, which no setting prevents here, from the standard output."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    try:
-        with Path(os.devnull).open("w") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-            yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-
-
-def _final(record: Any) -> Floats:
-    """The final particles of a record but nuclei."""
-    rows = [
-        (one.id(), one.px(), one.py(), one.pz(), one.e(), one.m(), one.charge())
-        for one in record
-        if one.isFinal() and one.idAbs() < 1_000_000
-    ]
-    return np.array(rows).reshape(-1, 7)
-
-
-def _like(pdg_id: int) -> int:
-    """The projectile of the pool that stands for a hadron."""
-    if pdg_id in _PROJECTILES:
-        return pdg_id
-    if abs(pdg_id) in (130, 310, 311):
-        return 130
-    return (3122 if abs(pdg_id) > 3000 else 2112) if pdg_id > 0 else -2212
-
-
-def _knock_out(pdg_id: int, energy: float, mass: float, random: np.random.Generator) -> Floats:
-    """A slow hadron frees nucleons and goes on with a part of its energy; half of the pions are absorbed.
-
-    What is left of the energy after binding is shared evenly at random, mostly forward.
-    """
-    absorbed = abs(pdg_id) == 211 and random.random() < 0.5
-    free = energy if absorbed else energy - mass
-    number = 1 + random.poisson(1.0)
-    shares = random.dirichlet(np.ones(number + (not absorbed))) * max(free - number * _BINDING, 0.0)
-    protons = random.random(number) < 0.5
-    kinds, masses = np.where(protons, 2212, 2112), np.full(number, _NUCLEON)
-    charges = protons.astype(np.float64)
-    if not absorbed:
-        charge = {211: 1, 321: 1, 2212: 1, 3222: 1, 3112: -1, 3312: -1, 3334: -1}.get(abs(pdg_id), 0)
-        kinds, masses = np.append(kinds, pdg_id), np.append(masses, mass)
-        charges = np.append(charges, math.copysign(charge, charge * pdg_id))
-    towards = random.standard_normal((len(kinds), 3))
-    towards /= np.linalg.norm(towards, axis=1, keepdims=True)
-    towards[:, 2] += 0.5
-    towards /= np.linalg.norm(towards, axis=1, keepdims=True)
-    momenta = np.sqrt(shares * (shares + 2 * masses))[:, None] * towards
-    return np.column_stack([kinds, momenta, shares + masses, masses, charges])
-
-
-def _frame(direction: Floats, angle: float) -> Floats:
-    """Rows are three axes, of which the last is the direction and the others are turned around it."""
-    x, y, z = direction
-    across = math.hypot(x, y)
-    sine, cosine = (y / across, x / across) if across else (0.0, 1.0)
-    first, second = np.array([cosine * z, sine * z, -across]), np.array([-sine, cosine, 0.0])
-    c, s = math.cos(angle), math.sin(angle)
-    return np.stack([c * first + s * second, c * second - s * first, direction])
 
 
 def products(
@@ -431,14 +313,24 @@ def products(
         momentum[0] * np.cos(turn) - momentum[1] * np.sin(turn),
         momentum[0] * np.sin(turn) + momentum[1] * np.cos(turn),
     )
+    size = np.linalg.norm(momentum, axis=0)
+    photon = particles.pdg_id[found.index] == PHOTON
+    others, photons = np.flatnonzero(~photon), np.flatnonzero(photon)
     made = [
-        pool.products(
-            int(particles.pdg_id[one]), momentum[:, row], float(particles.mass[one]), bool(decays), random
+        pool.products(kind, p, mass, decays, random)
+        for kind, p, mass, decays in zip(
+            particles.pdg_id[found.index[others]].tolist(),
+            size[others].tolist(),
+            particles.mass[found.index[others]].tolist(),
+            found.decays[others].tolist(),
+            strict=True,
         )
-        for row, (one, decays) in enumerate(zip(found.index, found.decays, strict=True))
     ]
-    of = np.repeat(np.arange(len(made)), [len(one) for one in made])
-    pdg_id, px, py, pz, e, mass, charge = np.concatenate([np.empty((0, 7)), *made]).T
+    of = np.concatenate([np.repeat(others, [len(one) for one in made]), photons, photons])
+    rows = np.concatenate([np.empty((0, 7)), *made, _pairs(size[photons], random)])
+    angle = random.uniform(-np.pi, np.pi, len(size))
+    pdg_id, _, _, _, e, mass, charge = rows.T
+    px, py, pz = _turned(rows.T[1:4], (momentum / size)[:, of], angle[of])
     parents = found.index[of]
     vx, vy, vz = found.place[:, of]
     columns = {"mass": mass, "energy": e, "charge": charge, "px": px, "py": py, "pz": pz}

@@ -1,24 +1,20 @@
-"""Secondary particles: pairs from photon conversions, and photons that electrons radiate.
+"""Secondary particles of FATRAS: photons that electrons radiate.
 
-ACTS records of each its generated ancestor, its generation and its process. The parent is inferred from these
-and from vertex and energy.
+ACTS records of each its generated ancestor and its generation. The parent is inferred from these and from the
+energy.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-import acts
-import acts.fatras
 import numpy as np
 import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline.detector.geometry import GEV, NANOSECOND
 from collidium_plugins.acts_pipeline.events import Particles
-
-_CONVERSION: Final = acts.fatras.GenerationProcess.ePhotonConversion
 
 
 def particle_ids(simulated: Sequence[Any], generated: int) -> npt.NDArray[np.uint64]:
@@ -80,22 +76,14 @@ def _families(
 
 
 def _parent(child: Any, families: Mapping[_Family, list[tuple[Any, int]]]) -> int:
-    """A pair has the parent that ends at its vertex, a photon the parent with the largest energy loss."""
+    """The particle with the largest energy loss."""
     generation = child.particleId.generation - 1
     candidates = [
         (one, particle_id)
         for one, particle_id in families[_family(child)]
         if one.particleId.generation == generation
     ]
-    if child.process == _CONVERSION:
-        return min(candidates, key=lambda candidate: _distance(candidate[0], child))[1]
     return max(candidates, key=lambda candidate: candidate[0].energyLoss)[1]
-
-
-def _distance(parent: Any, child: Any) -> float:
-    """Squared, from the parent's end to the child's beginning."""
-    end, begin = parent.finalState.fourPosition, child.fourPosition
-    return float(sum((end[axis] - begin[axis]) ** 2 for axis in range(3)))
 
 
 def _row(particle: Any) -> tuple[float, ...]:

@@ -31,9 +31,9 @@ _SENT_BEFORE: Final = (
     "this form was sent before with other values; it is a new order now: look it over and send it again"
 )
 _KEY: Final = re.compile(r"[\w-]{32}", re.ASCII)
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,39}")
 #: Characters of a field that are kept: nothing longer could be ordered.
-_LONGEST: Final = 64
+_LONGEST: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,7 @@ async def place_order() -> Response:
             order.events,
             order.pileup,
             seed=order.seed,
+            vary=order.vary,
             private=form.private,
             idempotency_key=form.key,
         )
@@ -138,7 +139,9 @@ async def _price(form: Form) -> tuple[Estimate | None, CollidiumError | None]:
     """What the form costs as it stands, or why that cannot be ordered."""
     try:
         order = form.order()
-        return await context.backend().estimate(order.channel, order.events, order.pileup), None
+        return await context.backend().estimate(
+            order.channel, order.events, order.pileup, vary=order.vary
+        ), None
     except InvalidInput as problem:
         return None, problem
 
@@ -155,6 +158,7 @@ class Order:
     events: int
     pileup: int
     seed: int
+    vary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +169,7 @@ class Form:
     events: str
     pileup: str
     seed: str
+    vary: str
     private: bool
     #: However often it is sent, it orders once.
     key: str
@@ -173,7 +178,7 @@ class Form:
         """The form with what was typed into it."""
         texts = {
             name: typed.get(name, getattr(self, name)).strip()[:_LONGEST]
-            for name in ("channel", "events", "pileup", "seed")
+            for name in ("channel", "events", "pileup", "seed", "vary")
         }
         return Form(**texts, private="private" in typed, key=self.key)
 
@@ -184,11 +189,11 @@ class Form:
     @classmethod
     def untouched(cls, limits: OrderLimits, presets: Sequence[Preset]) -> Form:
         """The form as it is first shown: the first preset."""
-        seed = str(limits.default_seed)
+        rest = str(limits.default_seed), "", False, _new_key()
         for preset in presets:
-            return cls(preset.channel, str(preset.events), str(preset.pileup), seed, False, _new_key())
+            return cls(preset.channel, str(preset.events), str(preset.pileup), *rest)
         channel = limits.channels[0] if limits.channels else ""
-        return cls(channel, str(limits.events.minimum), str(limits.pileup.minimum), seed, False, _new_key())
+        return cls(channel, str(limits.events.minimum), str(limits.pileup.minimum), *rest)
 
     def order(self) -> Order:
         """The order, which the backend validates. Raises InvalidInput for what is no number."""
@@ -196,7 +201,7 @@ class Form:
         if wrong:
             errors = [{"field": name, "detail": "a whole number"} for name in wrong]
             raise InvalidInput(f"{' and '.join(wrong)}: whole numbers are needed", errors=errors)
-        return Order(self.channel, int(self.events), int(self.pileup), int(self.seed))
+        return Order(self.channel, int(self.events), int(self.pileup), int(self.seed), self.vary)
 
     def anew(self) -> Form:
         """The same as another order."""

@@ -3,8 +3,8 @@
 import { inCredits } from "./credits.js";
 
 const PAUSE = 200;
-const PARAMETERS = ["channel", "events", "pileup"];
 const form = document.getElementById("order-form");
+const PARAMETERS = ["channel", "events", "pileup", "vary"].filter((name) => form?.elements[name]);
 if (form) {
   prepareSliders(form);
   preparePrice(form);

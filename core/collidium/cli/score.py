@@ -1,0 +1,172 @@
+"""``collidium score``: scores predictions on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from collidium.cli.completion import complete_installed_tasks
+from collidium.cli.leaderboard import score_cell, value_cell
+from collidium.cli.options import (
+    DIRECTORY,
+    EVENTS,
+    EXISTING_FILE,
+    SourceType,
+    config_option,
+    hub_options,
+    json_option,
+    locate_source,
+    parse_options,
+    truth_option,
+)
+from collidium.cli.output import note, print_json, print_record, print_table
+from collidium.cli.progress import progress_bars
+from collidium.errors import CollidiumError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from collidium.contracts.task import EventRange
+    from collidium.records import BinnedScore, LocalScores, Submission
+
+#: Step -> the label of its bar, and whether it counts bytes.
+_BARS: Final = {
+    "download": ("Downloading", True),
+    "truth": ("Preparing truth (events)", False),
+    "score": ("Scoring (events)", False),
+}
+
+
+@click.command()
+@click.argument("task", shell_complete=complete_installed_tasks)
+@click.argument("file", type=EXISTING_FILE)
+@click.option(
+    "--from",
+    "source",
+    type=SourceType(file_okay=False),
+    required=True,
+    metavar="DIR|REPO",
+    help="Dataset with the truth: a directory, or a repository on the hub.",
+)
+@config_option
+@click.option(
+    "--events",
+    type=EVENTS,
+    metavar="START:STOP",
+    help="Events to score; default: from the first to the last event of FILE.",
+)
+@truth_option
+@click.option(
+    "--plots",
+    type=DIRECTORY,
+    is_flag=False,
+    flag_value=Path("plots"),
+    metavar="[DIR]",
+    help="Write a PNG of each curve to DIR, `plots` by default; needs matplotlib.",
+)
+@click.option(
+    "--cache",
+    type=DIRECTORY,
+    help="Directory of downloads; default: collidium/datasets in XDG_CACHE_HOME or ~/.cache.",
+)
+@hub_options
+@json_option
+def score(
+    task: str,
+    file: Path,
+    source: str,
+    config: str | None,
+    events: EventRange | None,
+    options: tuple[str, ...],
+    plots: Path | None,
+    cache: Path | None,
+    hub: str | None,
+    revision: str | None,
+    as_json: bool,
+) -> None:
+    """Score FILE, a parquet file of predictions for TASK, on this machine, on events whose truth you have.
+
+    Checks, scores, standard errors and curves are those of a server; none is asked. Choose events that your
+    model has not learned from.
+
+    \b
+    collidium score tracking predictions.parquet --from ./ttbar
+    collidium score jets predictions.parquet --from alice/odd-ttbar --events 0:1000 --plots
+    """
+    from collidium.client import score as score_here
+
+    if plots is not None:
+        _figure()  # before it takes its time
+    place = locate_source(source, hub, revision)
+    with progress_bars(_BARS) as progress:
+        made = score_here(
+            *(task, file),
+            truth_from=place,
+            config=config,
+            events=events,
+            options=parse_options(options),
+            cache=cache,
+            progress=progress,
+        )
+    print_json(made) if as_json else _show(made)
+    if plots is not None:
+        for path in _plotted(made.curves, plots):
+            note(f"Wrote {path}")
+
+
+def _show(made: LocalScores) -> None:
+    show_scores(made)
+    print_record(
+        {
+            "task": made.task,
+            "events": f"{made.events.start}:{made.events.stop}",
+            "dataset": made.dataset,
+            "revision": made.dataset_revision,
+            "rows": made.rows,
+            "scorer, truth": (made.scorer_version, made.truth_version),
+        }
+    )
+    for warning in made.warnings:
+        note(f"Warning: {warning}")
+
+
+def show_scores(scored: LocalScores | Submission) -> None:
+    """Print scores with their errors, and those in bins."""
+    print_table(("metric", "score"), ((metric, score_cell(scored, metric)) for metric in scored.scores))
+    for curve in scored.curves:
+        rows = zip(pairwise(curve.edges), curve.values, curve.errors, strict=True)
+        print_table(
+            (curve.quantity, curve.title),
+            (
+                (f"{value_cell(low, None)} to {value_cell(high, None)}", value_cell(*value))
+                for (low, high), *value in rows
+            ),
+        )
+
+
+def _plotted(curves: Sequence[BinnedScore], directory: Path) -> Iterator[Path]:
+    """Write a picture of each curve, the file named after it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for curve in curves:
+        figure = _figure()
+        axes = figure.subplots()
+        middles = [(low + high) / 2 for low, high in pairwise(curve.edges)]
+        halves = [(high - low) / 2 for low, high in pairwise(curve.edges)]
+        axes.errorbar(middles, curve.values, yerr=curve.errors, xerr=halves, fmt="o", markersize=3)
+        axes.set(xlabel=curve.quantity, ylabel=curve.title)
+        axes.grid(alpha=0.3)
+        path = directory / f"{curve.name}.png"
+        figure.savefig(path, dpi=150)
+        yield path
+
+
+def _figure() -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise CollidiumError("--plots needs matplotlib: pip install matplotlib") from error
+    return Figure(figsize=(6, 4), layout="constrained")

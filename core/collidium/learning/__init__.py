@@ -1,0 +1,21 @@
+"""Loaders: events of a dataset as batches of ragged arrays, for NumPy, torch, JAX and awkward.
+
+::
+
+    from collidium.learning import EventStream
+
+    stream = EventStream("alice/odd-ttbar", "ttbar_pu0", "tracker_hits", ["x", "y", "z"], shuffle=True)
+    for batch in stream:
+        batch["x"].values, batch["x"].offsets
+        batch.padded(2048).to_torch()
+
+:mod:`collidium.learning.torch` and :mod:`collidium.learning.grain` make datasets of these frameworks of a
+stream.
+"""
+
+from collidium.learning.batch import Batch, Padded, concatenate
+from collidium.learning.splits import read_splits
+from collidium.learning.stream import EventStream
+from collidium.physics.ragged import Ragged
+
+__all__ = ["Batch", "EventStream", "Padded", "Ragged", "concatenate", "read_splits"]

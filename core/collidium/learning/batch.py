@@ -1,0 +1,249 @@
+"""Some events as arrays, for the frameworks that models are trained with."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from collidium.errors import InvalidInput
+from collidium.physics.ragged import ALIGNMENT, Array, Integers, Ragged, joined
+
+#: Arrays by name, in dicts by table.
+Tree = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Ragged columns of some events.
+
+    ``batch["tracks"]`` is a table, ``batch["tracks"]["d0"]`` or ``batch["tracks.d0"]`` a column, and so is
+    ``batch["d0"]`` where there is only one table. All columns of a table have the same offsets.
+
+    Parameters
+    ----------
+    event_id : numpy.ndarray of int64, shape (events,)
+        The events.
+    tables : mapping of str to mapping of str to Ragged
+        The columns by table and name, each with a list for each event.
+    """
+
+    event_id: Integers
+    tables: Mapping[str, Mapping[str, Ragged]]
+
+    def __len__(self) -> int:
+        return len(self.event_id)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.tables:
+            return self.tables[name]
+        table, _, column = name.rpartition(".")
+        if not table and len(self.tables) == 1:
+            (table,) = self.tables
+        if column not in self.tables.get(table, {}):
+            raise KeyError(name)
+        return self.tables[table][column]
+
+    def padded(self, length: int | Mapping[str, int], fill: float = 0) -> Padded:
+        """Cut and fill the lists so that all have one length.
+
+        Parameters
+        ----------
+        length
+            Of all tables, or by table.
+        fill
+            The value after the end of a list.
+
+        Raises
+        ------
+        InvalidInput
+            For columns with lists of lists.
+        """
+        lengths = length if isinstance(length, Mapping) else dict.fromkeys(self.tables, length)
+        tables, cut = {}, {}
+        for name, columns in self.tables.items():
+            if nested := [column for column, of in columns.items() if isinstance(of.values, Ragged)]:
+                raise InvalidInput(f"{name}: {', '.join(nested)} hold lists of lists, which cannot be padded")
+            sizes = next(iter(columns.values())).lengths if columns else np.zeros(len(self), np.int64)
+            tables[name] = {
+                "mask": np.arange(lengths[name]) < sizes[:, None],
+                **{column: of.padded(lengths[name], fill) for column, of in columns.items()},
+            }
+            cut[name] = int(np.maximum(sizes - lengths[name], 0).sum())
+        return Padded(self.event_id, tables, cut)
+
+    def arrays(self) -> Tree:
+        """Return ``event_id`` and by table ``offsets`` and the values of each column, without a copy."""
+        return {
+            "event_id": self.event_id,
+            **{
+                name: {"offsets": next(iter(columns.values())).offsets, **_values(columns)} if columns else {}
+                for name, columns in self.tables.items()
+            },
+        }
+
+    def to_torch(self) -> Tree:
+        """Return :meth:`arrays` as tensors, which share the arrays' memory. Needs torch."""
+        return _mapped(_torch(), self.arrays())
+
+    def to_jax(self) -> Tree:
+        """Return :meth:`arrays` as JAX arrays, without a copy where memory allows it. Needs jax.
+
+        Raises
+        ------
+        InvalidInput
+            For integers that need 64 bits, as the hosted particle ids do, while ``jax_enable_x64`` is off.
+        """
+        return _mapped(_jax(), self.arrays())
+
+    def to_awkward(self) -> Any:
+        """Return a record for each event, a list of records in it for each table, without a copy.
+
+        Needs awkward.
+        """
+        import awkward
+
+        def content(of: Any) -> Any:
+            if not isinstance(of, Ragged):
+                return awkward.contents.NumpyArray(of)
+            return awkward.contents.ListOffsetArray(awkward.index.Index64(of.offsets), content(of.values))
+
+        def lists(columns: Mapping[str, Ragged]) -> Any:
+            names = list(columns)
+            records = awkward.contents.RecordArray([content(columns[name].values) for name in names], names)
+            return awkward.contents.ListOffsetArray(
+                awkward.index.Index64(next(iter(columns.values())).offsets), records
+            )
+
+        made = {"event_id": content(self.event_id)}
+        made |= {name: lists(columns) for name, columns in self.tables.items() if columns}
+        return awkward.Array(awkward.contents.RecordArray(list(made.values()), list(made)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Padded:
+    """Columns of some events as rectangles.
+
+    Parameters
+    ----------
+    event_id : numpy.ndarray of int64, shape (events,)
+        The events.
+    tables : mapping of str to mapping of str to numpy.ndarray, shape (events, length)
+        The columns by table and name, and ``mask``: True where there is a value.
+    cut : mapping of str to int
+        How many rows of each table were cut off.
+    """
+
+    event_id: Integers
+    tables: Mapping[str, Mapping[str, Array]]
+    cut: Mapping[str, int]
+
+    def arrays(self) -> Tree:
+        """Return ``event_id``, and by table ``mask`` and each column."""
+        return {"event_id": self.event_id, **{name: dict(columns) for name, columns in self.tables.items()}}
+
+    def to_torch(self) -> Tree:
+        """As :meth:`Batch.to_torch`."""
+        return _mapped(_torch(), self.arrays())
+
+    def to_jax(self) -> Tree:
+        """As :meth:`Batch.to_jax`."""
+        return _mapped(_jax(), self.arrays())
+
+
+def _values(columns: Mapping[str, Ragged]) -> Tree:
+    return {
+        name: {"offsets": of.values.offsets, "values": of.values.values}
+        if isinstance(of.values, Ragged)
+        else of.values
+        for name, of in columns.items()
+    }
+
+
+def _mapped(convert: Callable[[str, Array], Any], tree: Tree) -> Tree:
+    return {
+        name: _mapped(convert, of) if isinstance(of, dict) else convert(name, of) for name, of in tree.items()
+    }
+
+
+def _torch() -> Callable[[str, Array], Any]:
+    import torch
+
+    def convert(_: str, array: Array) -> Any:
+        with warnings.catch_warnings():
+            # The memory of decoded row groups is arrow's, and only this batch has these values of it.
+            warnings.filterwarnings("ignore", message=".*not writable")
+            return torch.from_numpy(array)
+
+    return convert
+
+
+def _jax() -> Callable[[str, Array], Any]:
+    import jax
+
+    def convert(name: str, array: Array) -> Any:
+        kind = jax.dtypes.canonicalize_dtype(array.dtype)
+        if kind != array.dtype and kind.kind in "iu" and len(array) and _beyond(array, np.iinfo(kind)):
+            raise InvalidInput(f"column {name} needs 64 bits: set jax_enable_x64, or leave it out")
+        array = array.astype(kind, copy=False)
+        if array.flags.writeable and array.size and not array.ctypes.data % ALIGNMENT:
+            return jax.dlpack.from_dlpack(array)
+        return jax.numpy.asarray(array)
+
+    return convert
+
+
+def _beyond(array: Array, limits: np.iinfo[Any]) -> bool:
+    return bool(array.min() < limits.min or array.max() > limits.max)
+
+
+class Pool:
+    """Decoded events of several parts, which batches are made of.
+
+    Parameters
+    ----------
+    parts
+        Batches with the same tables and columns. Events are counted through all of them.
+    """
+
+    def __init__(self, parts: Sequence[Batch]) -> None:
+        self.part = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        self.event_id = np.concatenate([part.event_id for part in parts])
+        self._columns = {
+            table: {name: [part.tables[table][name].values for part in parts] for name in columns}
+            for table, columns in parts[0].tables.items()
+        }
+        #: Those of a part have one entry more than it has events.
+        self._offsets = {
+            table: np.concatenate([next(iter(part.tables[table].values())).offsets for part in parts])
+            for table in self._columns
+        }
+
+    def take(self, events: Integers) -> Batch:
+        """Return some of the events; values are copied unless they lie one after the other."""
+        part = self.part[events]
+        cuts = np.flatnonzero((np.diff(events) != 1) | (np.diff(part) != 0))
+        begins, ends = np.concatenate([[0], cuts + 1]), np.concatenate([cuts, [len(events) - 1]])
+        tables = {}
+        for table, columns in self._columns.items():
+            edges = self._offsets[table]
+            place = events + part
+            starts, stops = edges[place], edges[place + 1]
+            offsets = np.concatenate([[0], np.cumsum(stops - starts)])
+            runs = list(
+                zip(part[begins].tolist(), starts[begins].tolist(), stops[ends].tolist(), strict=True)
+            )
+            tables[table] = {
+                name: Ragged(joined([values[of][start:stop] for of, start, stop in runs]), offsets)
+                for name, values in columns.items()
+            }
+        return Batch(self.event_id[events], tables)
+
+
+def concatenate(batches: Iterable[Batch]) -> Batch:
+    """Return the events of several batches as one batch."""
+    pool = Pool(list(batches))
+    return pool.take(np.arange(len(pool.event_id)))

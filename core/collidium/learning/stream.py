@@ -1,0 +1,390 @@
+"""Events of a dataset as batches of arrays: in order or shuffled, for one process of many, resumable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from collidium.contracts.task import EventRange
+from collidium.datasets.access import Events, Source, download, event_range
+from collidium.datasets.reading.dataset import refuse_missing
+from collidium.datasets.reading.shards import EventTable
+from collidium.errors import InvalidInput, UnusableDataset
+from collidium.learning.batch import Batch, Pool
+from collidium.learning.splits import read_splits
+from collidium.physics.ragged import Integers, Ragged, from_arrow
+
+#: Decoded bytes that events are shuffled within.
+BUFFER_BYTES: Final = 64 * 1024**2
+_END: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What decides which events come when."""
+
+    shuffle: bool
+    seed: int
+    rank: int
+    world: int
+    worker: int
+    workers: int
+    equal: bool
+    buffer_bytes: int
+
+    @property
+    def part(self) -> int:
+        return self.rank * self.workers + self.worker
+
+    def problems(self, batch: int) -> Iterator[str]:
+        for name, value, limit in (("rank", self.rank, self.world), ("worker", self.worker, self.workers)):
+            if not 0 <= value < limit:
+                raised = {"rank": "world", "worker": "workers"}[name]
+                yield f"{name} is from 0 to below {raised} ({limit}), not {value}"
+        if batch < 1:
+            yield f"a batch has at least one event, not {batch}"
+        if self.seed < 0:
+            yield f"seed is not negative, not {self.seed}"
+
+
+#: Some events of a unit, from a place to another in its order: unit, first, last.
+_Segment = tuple[int, int, int]
+
+
+class EventStream:
+    """Batches of events from a directory or a hub. An iteration is an epoch.
+
+    Every event comes exactly once in an epoch, from one worker of one rank; their shares differ by one event
+    at most. Shuffled epochs differ from each other and are the same for the same ``seed``: row groups in
+    random order, events in random order within ``buffer_bytes`` of them.
+
+    Memory: what is given out and what is decoded ahead are each at most ``buffer_bytes`` or one row group of
+    the largest table, whichever is more; in addition one row group of each other table, and 8 bytes an event
+    and table.
+
+    Parameters
+    ----------
+    source, config, endpoint, revision, token, cache
+        As for :func:`~collidium.datasets.download`, which downloads the shards before the first batch.
+    tables
+        Name of one table, or several. The events are those of the first; a table that lacks one has an empty
+        list there.
+    columns
+        Canonical names of columns, for several tables by table; all by default.
+    events
+        For example ``"0:1000"``, or ``"train"`` or another split of the dataset's card; all by default.
+    batch
+        Events of a batch; the last of an epoch may have fewer.
+    shuffle, seed
+        Whether epochs are shuffled, and by which number.
+    rank, world
+        Which of how many processes this is, each with a share of its own.
+    worker, workers
+        Which of how many loaders of this process; :class:`collidium.learning.torch.EventDataset` sets them.
+    equal
+        Give all shares the same number of events: fewer than ``world * workers`` events are left out of an
+        epoch, others in each shuffled one. None is repeated.
+    buffer_bytes
+        See above.
+
+    Raises
+    ------
+    InvalidInput
+        For arguments that contradict each other.
+    CollidiumError
+        When it is first used, as :func:`~collidium.datasets.load` does.
+
+    Examples
+    --------
+    >>> from collidium.demo import EVENTS_DIRECTORY
+    >>> stream = EventStream(EVENTS_DIRECTORY, None, "tracker_hits", ["x", "y"], batch=2)
+    >>> [(batch.event_id.tolist(), len(batch["x"])) for batch in stream]
+    [([0, 1], 2), ([2, 3], 2), ([4], 1)]
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        config: str | None = None,
+        tables: str | Sequence[str] = "tracker_hits",
+        columns: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        events: Events = None,
+        *,
+        batch: int = 64,
+        shuffle: bool = False,
+        seed: int = 0,
+        rank: int = 0,
+        world: int = 1,
+        worker: int = 0,
+        workers: int = 1,
+        equal: bool = False,
+        buffer_bytes: int = BUFFER_BYTES,
+        endpoint: str | None = None,
+        revision: str | None = None,
+        token: str | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        self.batch = batch
+        self._options = _Options(shuffle, seed, rank, world, worker, workers, equal, buffer_bytes)
+        names = [tables] if isinstance(tables, str) else list(dict.fromkeys(tables))
+        self._columns = _by_table(names, columns)
+        problems = list(self._options.problems(batch))
+        if not names:
+            problems.append("a stream has at least one table")
+        if problems:
+            raise InvalidInput("; ".join(problems))
+        self._names = names
+        self._source, self._config, self._events = source, config, events
+        self._access: dict[str, Any] = {"endpoint": endpoint, "revision": revision, "token": token}
+        self._cache = cache
+        self._epoch = self._position = self._resumed = 0
+
+    def share(self, worker: int, workers: int) -> EventStream:
+        """Return the stream of one of the loaders of this process, at the beginning of the same epoch."""
+        made = copy(self)
+        made._options = replace(self._options, worker=worker, workers=workers)  # noqa: SLF001 -- a copy
+        made.set_epoch(self._epoch)
+        return made
+
+    # -- epochs ---------------------------------------------------------------------------------------
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch of the next iteration; by default each is the next one after a whole one."""
+        self._epoch, self._position, self._resumed = epoch, 0, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the stream is: after the batch that was given out last. It can be written as JSON."""
+        return {"epoch": self._epoch, "events": self._position, "of": self._identity}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Let the next iteration begin where :meth:`state_dict` was taken, with any size of batches.
+
+        Raises
+        ------
+        InvalidInput
+            For the state of a stream of other events, another share, seed or buffer.
+        """
+        of = state["of"]
+        if different := [name for name, value in self._identity.items() if of.get(name) != value]:
+            raise InvalidInput(f"the state is of a stream with another {', '.join(different)}")
+        self._epoch, self._position = int(state["epoch"]), int(state["events"])
+        self._resumed = self._position
+
+    @property
+    def _identity(self) -> dict[str, Any]:
+        ids = sha256(self._opened.ids.tobytes()).hexdigest()[:16]
+        return {**asdict(self._options), "events": ids, "columns": self._opened.columns}
+
+    def __len__(self) -> int:
+        """The number of batches of this share in an epoch."""
+        return -(-sum(last - first for _, first, last in self._segments(0)) // self.batch)
+
+    @property
+    def bytes_per_event(self) -> float:
+        """Bytes of an event's columns in memory, on average, or somewhat less."""
+        return self._opened.bytes_per_event
+
+    def __iter__(self) -> Iterator[Batch]:
+        epoch, done, self._resumed = self._epoch, self._resumed, 0
+        self._position = done
+        pools = self._pools(epoch)
+        ends = np.cumsum([0, *(sum(last - first for _, first, last in pool) for pool in pools)])
+        begin = int(np.searchsorted(ends, done, side="right")) - 1
+        rest: Batch | None = None
+        for number, (parts, order) in enumerate(self._decoded(epoch, pools, begin), start=begin):
+            if number == begin:
+                order = order[done - int(ends[begin]) :]
+            if rest is not None:
+                parts, order = [rest, *parts], np.concatenate([np.arange(len(rest)), order + len(rest)])
+            pool = Pool(parts)
+            whole = len(order) if number + 1 == len(pools) else len(order) - len(order) % self.batch
+            for start in range(0, whole, self.batch):
+                made = pool.take(order[start : min(start + self.batch, whole)])
+                self._position += len(made)
+                yield made
+            rest = pool.take(order[whole:]) if whole < len(order) else None
+        self._epoch, self._position = epoch + 1, 0
+
+    def _decoded(
+        self, epoch: int, pools: Sequence[Sequence[_Segment]], begin: int
+    ) -> Iterator[tuple[list[Batch], Integers]]:
+        """Pools from ``begin`` on, each decoded while the one before is given out."""
+        with ThreadPoolExecutor(1, "collidium-decoding") as thread:
+            ahead = None
+            for number in range(begin, len(pools) + 1):
+                ready = ahead
+                if number < len(pools):
+                    ahead = thread.submit(self._decode, epoch, number, pools[number])
+                if ready is not None:
+                    yield ready.result()
+
+    # -- which events come when -----------------------------------------------------------------------
+
+    def _segments(self, epoch: int) -> list[_Segment]:
+        """The share of an epoch: all units one after the other, cut into parts of equal length."""
+        options, counts = self._options, self._opened.counts
+        order = np.arange(len(counts))
+        if options.shuffle:
+            order = np.random.default_rng([options.seed, epoch]).permutation(order)
+        parts, total = options.world * options.workers, int(counts.sum())
+        if options.equal:
+            total -= total % parts
+        begin, end = (total * part // parts for part in (options.part, options.part + 1))
+        starts = np.cumsum(counts[order]) - counts[order]
+        first, last = (np.clip(edge - starts, 0, counts[order]) for edge in (begin, end))
+        chosen = np.flatnonzero(first < last)
+        return list(zip(order[chosen].tolist(), first[chosen].tolist(), last[chosen].tolist(), strict=True))
+
+    def _pools(self, epoch: int) -> list[list[_Segment]]:
+        """The segments that are decoded at a time."""
+        segments = self._segments(epoch)
+        if not self._options.shuffle:
+            return [[segment] for segment in segments]
+        pools: list[list[_Segment]] = []
+        held = 0.0
+        for segment in segments:
+            size = self._opened.counts[segment[0]] * self._opened.bytes_per_event
+            if not pools or held + size > self._options.buffer_bytes:
+                pools.append([])
+                held = 0.0
+            pools[-1].append(segment)
+            held += size
+        return pools
+
+    def _decode(self, epoch: int, number: int, segments: Sequence[_Segment]) -> tuple[list[Batch], Integers]:
+        """The decoded units of a pool, and which of their events are given out, in which order."""
+        options = self._options
+        parts = [self._opened.unit(unit) for unit, _, _ in segments]
+        begins = np.cumsum([0, *map(len, parts)])
+        orders = []
+        for begin, part, (unit, first, last) in zip(begins, parts, segments, strict=False):
+            order = np.arange(len(part))
+            if options.shuffle:  # as the other share of the unit does
+                order = np.random.default_rng([options.seed, epoch, unit, 1]).permutation(order)
+            orders.append(begin + order[first:last])
+        order = np.concatenate(orders)
+        if options.shuffle:
+            order = np.random.default_rng([options.seed, epoch, options.part, number, 2]).permutation(order)
+        return parts, order
+
+    @cached_property
+    def _opened(self) -> _Joined:
+        """The tables; downloads what is not there."""
+        events = self._events
+        if isinstance(events, str) and ":" not in events:
+            splits = read_splits(self._source, self._config, **self._access)
+            if events not in splits:
+                there = ", ".join(splits) or "none: name a range of events, for example 0:1000"
+                raise UnusableDataset(f"the dataset's card has no split {events}; there are: {there}")
+            events = splits[events]
+        wanted = event_range(events)
+        fetched = download(self._source, self._config, self._names, wanted, cache=self._cache, **self._access)
+        tables = []
+        for name in self._names:
+            table = EventTable(name, [fetched.directory / path for path in fetched.shards[name]])
+            tables.append(_Table(table, self._columns.get(name)))
+        return _Joined(tables, wanted)
+
+
+def _by_table(names: Sequence[str], columns: Any) -> dict[str, Sequence[str]]:
+    if columns is None:
+        return {}
+    if isinstance(columns, str) or (not isinstance(columns, Mapping) and len(names) != 1):
+        raise InvalidInput("columns are a list of names, for several tables by table: {'tracks': ['d0'], …}")
+    given = columns if isinstance(columns, Mapping) else {names[0]: columns}
+    if other := [name for name in given if name not in names]:
+        raise InvalidInput(f"columns of {', '.join(other)}: no table of the stream")
+    return {name: list(of) for name, of in given.items()}
+
+
+class _Table:
+    """Chosen columns of a table, by ranges of events."""
+
+    def __init__(self, table: EventTable, columns: Sequence[str] | None) -> None:
+        self.table = table
+        self.columns = [
+            name for name in (table.columns if columns is None else columns) if name != "event_id"
+        ]
+        self.bytes_per_event = table.decoded_bytes(self.columns)
+        #: Row groups that were read last: neighbours need them again.
+        self._held: tuple[int, int, Batch] | None = None
+
+    def read(self, ids: Integers, start: int, stop: int) -> Mapping[str, Ragged]:
+        """The columns of events ``ids``, from ``start`` to before ``stop``; empty lists for missing ones."""
+        held = self._held
+        if held is None or start < held[0] or stop > held[1]:
+            edges = np.concatenate([[0], self.table.group_starts[1:], [_END]])
+            low = int(edges[np.searchsorted(edges, start, side="right") - 1])
+            high = int(edges[np.searchsorted(edges, stop)])
+            held = self._held = low, high, self._load(EventRange(low, high))
+        known = held[2]
+        place = np.searchsorted(known.event_id, ids)
+        found = place < len(known)
+        found[found] = known.event_id[place[found]] == ids[found]
+        taken = Pool([known]).take(place[found]).tables[self.table.name] if found.any() else None
+        if taken is not None and found.all():
+            return taken
+        columns = {}
+        for name, of in known.tables[self.table.name].items():
+            own = of[:0] if taken is None else taken[name]
+            lengths = np.zeros(len(ids), np.int64)
+            lengths[found] = own.lengths
+            columns[name] = Ragged(own.values, np.concatenate([[0], np.cumsum(lengths)]))
+        return columns
+
+    def _load(self, events: EventRange) -> Batch:
+        rows = self.table.load(events, self.columns, use_threads=False)
+        return Batch(
+            np.asarray(rows.column("event_id")).astype(np.int64), {self.table.name: self._lists(rows)}
+        )
+
+    def _lists(self, rows: pa.Table) -> dict[str, Ragged]:
+        lists: dict[str, Ragged] = {}
+        for name in self.columns:
+            try:
+                column = from_arrow(rows.column(name))
+            except (ValueError, pa.ArrowException) as error:
+                raise UnusableDataset(f"table {self.table.name}, column {name}: {error}") from error
+            if not isinstance(column, Ragged):  # one value an event
+                column = Ragged(column, np.arange(len(column) + 1))
+            first = next(iter(lists.values()), column)
+            if not np.array_equal(first.offsets, column.offsets):
+                raise UnusableDataset(f"table {self.table.name}: column {name} has lists of other lengths")
+            lists[name] = Ragged(column.values, first.offsets)
+        return lists
+
+
+class _Joined:
+    """The events of several tables, in units that are decoded at once: row groups of the largest table."""
+
+    def __init__(self, tables: Sequence[_Table], events: EventRange | None) -> None:
+        self._tables = tables
+        first = tables[0].table
+        ids = first.event_ids
+        if events is not None:
+            refuse_missing(first, events)
+            ids = ids[slice(*np.searchsorted(ids, [events.start, events.stop]))]
+        largest = max(tables, key=lambda table: table.bytes_per_event)
+        edges = np.unique(np.concatenate([[0], largest.table.group_starts[1:], [_END]]))
+        places = np.searchsorted(ids, edges)
+        filled = np.flatnonzero(np.diff(places))
+        self.ids = ids
+        self.columns = {table.table.name: table.columns for table in tables}
+        self.bytes_per_event = sum(table.bytes_per_event for table in tables)
+        self._first, self._last = places[filled], places[filled + 1]
+        self.counts = self._last - self._first
+
+    def unit(self, number: int) -> Batch:
+        """Decode all events of a unit."""
+        ids = self.ids[self._first[number] : self._last[number]]
+        start, stop = int(ids[0]), int(ids[-1]) + 1
+        return Batch(ids, {table.table.name: table.read(ids, start, stop) for table in self._tables})

@@ -1,0 +1,163 @@
+"""Lists of different lengths as two flat arrays: values, and the offsets at which each list begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Array = npt.NDArray[Any]
+Integers = npt.NDArray[np.int64]
+
+#: Arrays begin at a multiple of so many bytes: JAX takes them over as they are.
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ragged(np.lib.mixins.NDArrayOperatorsMixin):
+    """A column with a list for each event.
+
+    NumPy's arithmetic and universal functions act on every value, and keep the offsets.
+
+    Parameters
+    ----------
+    values : numpy.ndarray or Ragged, shape (values,)
+        The elements of all lists, one after the other; ``Ragged`` for lists of lists.
+    offsets : numpy.ndarray of int64, shape (lists + 1,)
+        List ``n`` is ``values[offsets[n]:offsets[n + 1]]``. The first is 0, the last the number of values.
+
+    Examples
+    --------
+    >>> x = Ragged(np.array([3.0, 4.0, 5.0]), np.array([0, 2, 2, 3]))
+    >>> len(x), x.lengths.tolist(), (2 * x)[0].tolist()
+    (3, [2, 0, 1], [6.0, 8.0])
+    """
+
+    values: Any
+    offsets: Integers
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """The values of one list, or a ``Ragged`` of several lists in a row; neither is copied."""
+        start, stop, _ = (
+            index.indices(len(self)) if isinstance(index, slice) else (range(len(self))[index], None, 1)
+        )
+        if stop is None:
+            return self.values[int(self.offsets[start]) : int(self.offsets[start + 1])]
+        offsets = self.offsets[start : max(stop, start) + 1]
+        return Ragged(self.values[int(offsets[0]) : int(offsets[-1])], offsets - offsets[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def lengths(self) -> Integers:
+        """The number of values of each list, shape (lists,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def event(self) -> Integers:
+        """The list that each value is in, shape (values,)."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of values and offsets."""
+        return int(self.values.nbytes + self.offsets.nbytes)
+
+    def like(self, values: Any) -> Ragged:
+        """Other values in the same lists."""
+        return Ragged(values, self.offsets)
+
+    def padded(self, length: int, fill: float = 0) -> Array:
+        """Return the first values of each list, shape (lists, length); shorter lists end with ``fill``."""
+        padded = aligned((len(self), length), self.values.dtype)
+        padded.fill(fill)
+        edges = self.offsets.tolist()
+        for row, start, stop in zip(padded, edges, edges[1:], strict=False):
+            size = min(stop - start, length)
+            row[:size] = self.values[start : start + size]
+        return padded
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__" or "out" in options:
+            return NotImplemented
+        for one in inputs:
+            if isinstance(one, Ragged):
+                same = one.offsets is self.offsets or np.array_equal(one.offsets, self.offsets)
+                if not same:
+                    raise ValueError("the lists of the columns differ in length")
+            elif np.ndim(one):
+                return NotImplemented  # one number for each event, or for each value?
+        values = ufunc(*(one.values if isinstance(one, Ragged) else one for one in inputs), **options)
+        return tuple(map(self.like, values)) if isinstance(values, tuple) else self.like(values)
+
+
+def aligned(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """Return an array with arbitrary content that begins at a multiple of :data:`ALIGNMENT` bytes."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    first = -memory.ctypes.data % ALIGNMENT
+    return memory[first : first + size].view(dtype).reshape(shape)
+
+
+def joined(pieces: Sequence[Any]) -> Any:
+    """Return arrays, or ``Ragged`` ones, one after the other; a single one as it is."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if isinstance(pieces[0], Ragged):
+        lengths = np.concatenate([piece.lengths for piece in pieces])
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return Ragged(joined([piece.values for piece in pieces]), offsets)
+    whole = aligned(sum(map(len, pieces)), np.result_type(*pieces))
+    return np.concatenate(pieces, out=whole)
+
+
+def from_arrow(column: Any) -> Any:
+    """Return a column of an arrow table: ``Ragged`` of lists, else an array; copied only where arrow has to.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray or pyarrow.Array
+        Numbers, booleans, lists of them, or lists of lists.
+
+    Raises
+    ------
+    ValueError
+        For a column with nulls, as withheld truth is.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # of a release that gives one with no chunk
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if column.null_count:
+        raise ValueError("has nulls: it may be withheld")
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        return column.to_numpy(zero_copy_only=False)
+    offsets = column.offsets.to_numpy().astype(np.int64)
+    values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    return Ragged(from_arrow(values), offsets - offsets[0])
+
+
+def columns(table: pa.Table) -> dict[str, Any]:
+    """Return the columns of a dataset table, as :func:`~collidium.datasets.load` gives it, by name.
+
+    Examples
+    --------
+    >>> columns(pa.table({"event_id": [7, 8], "x": [[0.5, 1.5], []]}))["x"].offsets.tolist()
+    [0, 2, 2]
+    """
+    found = {}
+    for name in table.column_names:
+        try:
+            found[name] = from_arrow(table.column(name))
+        except ValueError as error:
+            raise ValueError(f"column {name} {error}") from None
+    return found

@@ -1,0 +1,1 @@
+"""The site of Collidium, in the folder ``html``; it holds no code."""

@@ -1,0 +1,146 @@
+"""Loaders of events against pyarrow alone, and against `datasets` and torch where they are installed.
+
+    python perf/loaders.py            3,000 events of about 2,481 hits, four columns
+    python perf/loaders.py --quick    a smoke: 60 events
+
+All readers take turns in one run; rates are events per CPU second of the process, with the children that it
+waited for, and the best of three. pyarrow alone reads the same columns of the same row groups. Torch's
+workers are measured by the clock, as their CPU is in other processes, from the second epoch on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from typing import Any
+
+import pyarrow.parquet as pq
+from datasets import COLUMNS, CONFIG, write_events
+
+from collidium.learning import Batch, EventStream
+
+HITS = 2481
+BATCH = 64
+
+
+def pyarrow_alone(paths: list[Path]) -> int:
+    total = 0
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for group in range(file.num_row_groups):
+                total += file.read_row_group(
+                    group, columns=["event_id", *COLUMNS], use_threads=False
+                ).num_rows
+    return total
+
+
+def events_in(batches: Iterable[Any], made: Callable[[Any], Any] = lambda batch: batch) -> int:
+    total = 0
+    for batch in batches:
+        total += len(batch)
+        made(batch)
+    return total
+
+
+def hub_library(paths: list[Path], *, shuffle: bool, form: str | None) -> int:
+    import datasets
+
+    rows = datasets.load_dataset("parquet", data_files=list(map(str, paths)), split="train", streaming=True)
+    rows = rows.select_columns(["event_id", *COLUMNS])
+    rows = rows.shuffle(0, buffer_size=256) if shuffle else rows
+    return sum(len(batch["event_id"]) for batch in rows.with_format(form).iter(BATCH))
+
+
+def best(readers: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
+    """Events per CPU second of each, in turn."""
+    rates = dict.fromkeys(readers, 0.0)
+    for _ in range(rounds):
+        for name, read in readers.items():
+            before = time.process_time()
+            rates[name] = max(rates[name], read() / (time.process_time() - before))
+    return rates
+
+
+def torch_epochs(stream: EventStream, workers: int, epochs: int) -> list[float]:
+    """Seconds of each epoch by the clock."""
+    from torch.utils.data import DataLoader
+
+    from collidium.learning.torch import EventDataset
+
+    loader = DataLoader(
+        EventDataset(stream), batch_size=None, num_workers=workers, persistent_workers=workers > 0
+    )
+    seconds = []
+    for _ in range(epochs):
+        started = time.perf_counter()
+        total = sum(len(batch["event_id"]) for batch in loader)
+        seconds.append(time.perf_counter() - started)
+        assert total == len(stream) * BATCH or total > (len(stream) - 1) * BATCH
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--events", type=int, default=3000)
+    options = parser.parse_args()
+    # The script perf/datasets.py hides the library of that name.
+    sys.modules.pop("datasets")
+    sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).parent]
+    events, rounds = (60, 1) if options.quick else (options.events, 3)
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        write_events(directory, events, HITS, per_shard=1000)
+        paths = sorted(directory.rglob("*.parquet"))
+
+        def stream(shuffle: bool) -> EventStream:
+            return EventStream(
+                directory, CONFIG, "tracker_hits", COLUMNS, batch=BATCH, shuffle=shuffle, seed=1
+            )
+
+        def padded(batch: Batch) -> Any:
+            return batch.padded(2048)
+
+        readers: dict[str, Callable[[], int]] = {"pyarrow alone": partial(pyarrow_alone, paths)}
+        for shuffle, made in itertools.product((False, True), (None, padded)):
+            form = "padded to 2048" if made else "ragged"
+            title = f"collidium, {form}, {'shuffled' if shuffle else 'in order'}"
+            held = stream(shuffle)
+            len(held)  # the footers, which a stream reads once
+            readers[title] = partial(events_in, held, *([made] if made else []))
+        if find_spec("jax"):
+            readers["collidium to JAX, shuffled"] = partial(
+                events_in,
+                EventStream(directory, CONFIG, "tracker_hits", COLUMNS[:3], batch=BATCH, shuffle=True),
+                Batch.to_jax,
+            )
+        if find_spec("datasets"):
+            for shuffle in (False, True):
+                title = f"`datasets` streaming, numpy, {'shuffled' if shuffle else 'in order'}"
+                readers[title] = partial(hub_library, paths, shuffle=shuffle, form="numpy")
+        rates = best(readers, rounds)
+        base = rates["pyarrow alone"]
+        print("| reader | events / CPU s | of pyarrow alone |\n|---|---:|---:|")
+        for title, rate in rates.items():
+            print(f"| {title} | {rate:,.0f} | {rate / base:.2f} |")
+        print(f"\nAt most {getrusage(RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB in memory.")
+        if not find_spec("datasets"):
+            print("`datasets`: not installed, not run")
+        if not find_spec("torch"):
+            print("torch: not installed, not run")
+            return
+        for workers in (0, 2):
+            epochs = torch_epochs(stream(True), workers, 2 if options.quick else 5)
+            print(f"torch, {workers} workers: {epochs[0]:.2f} s, then {min(epochs[1:]):.2f} s at best")
+
+
+if __name__ == "__main__":
+    main()

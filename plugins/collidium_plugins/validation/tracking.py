@@ -1,0 +1,321 @@
+"""What is validated of the tracker: efficiencies, residuals and pulls of tracks, hits, the field.
+
+Definitions are those of ACTS and of the production of the hosted datasets: a track is of the particle that at
+least half of its hits are of, and a fake without; the efficiency's denominator is :attr:`Block.findable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from collidium_plugins.validation.events import Block, MissingColumn
+from collidium_plugins.validation.histograms import ETA_LABEL, ONE_BIN, PT_LABEL, Kind, Quantity
+
+Array = npt.NDArray[Any]
+
+_ETA: Final = np.round(np.linspace(-3, 3, 31), 6)
+_COARSE_ETA: Final = np.round(np.linspace(-3, 3, 13), 6)
+#: GeV.
+_PT: Final = np.array([1, 2.5, 5, 7.5, 10, 20, 30, 100])
+
+
+def _efficiency(block: Block, of: Array) -> tuple[Array, ...]:
+    chosen = block.findable
+    return of[chosen], block.found[chosen]
+
+
+def _nothing(block: Block) -> Array:
+    return np.zeros(len(block["particles.px"]))
+
+
+_EFFICIENCY: Final = (
+    Quantity(
+        "efficiency",
+        "Tracking efficiency",
+        "",
+        "",
+        ONE_BIN,
+        "fraction",
+        lambda block: _efficiency(block, _nothing(block)),
+    ),
+    Quantity(
+        "efficiency_eta",
+        "Tracking efficiency",
+        ETA_LABEL,
+        "efficiency",
+        _ETA,
+        "fraction",
+        lambda block: _efficiency(block, block.eta),
+    ),
+    Quantity(
+        "efficiency_pt",
+        "Tracking efficiency",
+        PT_LABEL,
+        "efficiency",
+        _PT,
+        "fraction",
+        lambda block: _efficiency(block, block.pt),
+        log="x",
+    ),
+    Quantity(
+        "fakes_eta",
+        "Fake tracks",
+        ETA_LABEL,
+        "fake rate",
+        _COARSE_ETA,
+        "fraction",
+        lambda block: (block.track_eta, block.match < 0),
+    ),
+    Quantity(
+        "fakes_pt",
+        "Fake tracks",
+        PT_LABEL,
+        "fake rate",
+        _PT,
+        "fraction",
+        lambda block: (block.track_pt, block.match < 0),
+        log="x",
+    ),
+    Quantity(
+        "duplicates_eta",
+        "Duplicate tracks",
+        ETA_LABEL,
+        "duplicate rate",
+        _COARSE_ETA,
+        "fraction",
+        lambda block: (block.track_eta, block.duplicate),
+    ),
+    Quantity(
+        "duplicates_pt",
+        "Duplicate tracks",
+        PT_LABEL,
+        "duplicate rate",
+        _PT,
+        "fraction",
+        lambda block: (block.track_pt, block.duplicate),
+        log="x",
+    ),
+    Quantity(
+        "measurements_eta",
+        "Measurements on a track",
+        ETA_LABEL,
+        "measurements",
+        _ETA,
+        "mean",
+        lambda block: (block.track_eta, block.inner_lengths("tracks.hit_ids")),
+    ),
+    Quantity(
+        "measurements_pt",
+        "Measurements on a track",
+        PT_LABEL,
+        "measurements",
+        _PT,
+        "mean",
+        lambda block: (block.track_pt, block.inner_lengths("tracks.hit_ids")),
+        log="x",
+    ),
+)
+
+
+def _wrapped(angle: Array) -> Array:
+    return np.remainder(angle + np.pi, 2 * np.pi) - np.pi
+
+
+def _true(block: Block, name: str, particle: Array) -> Array:
+    if name in {"d0", "z0"}:
+        return block[f"particles.perigee_{name}"][particle]
+    px, py, pz = (block[f"particles.p{axis}"][particle].astype(np.float64) for axis in "xyz")
+    if name == "phi":
+        return np.arctan2(py, px)
+    if name == "theta":
+        return np.arctan2(np.hypot(px, py), pz)
+    return block["particles.charge"][particle] / np.sqrt(px**2 + py**2 + pz**2)
+
+
+def _residual(block: Block, name: str) -> Array:
+    """Measured less true, of the tracks of :attr:`Block.measured`; mm, rad, 1/GeV."""
+    track, particle = block.measured
+    if name == "pt":
+        return block.track_pt[track] / block.pt[particle] - 1
+    difference = block[f"tracks.{name}"][track].astype(np.float64) - _true(block, name, particle)
+    return _wrapped(difference) if name == "phi" else difference
+
+
+def _pull(block: Block, name: str) -> Array:
+    track, particle = block.measured
+    pull = _residual(block, name) / np.sqrt(_variance(block, name)[track])
+    return np.where(np.abs(block["particles.pdg_id"][particle]) == 11, np.nan, pull)
+
+
+#: Places of the variances in the lower triangle, row by row, of the covariance of five parameters.
+_VARIANCES: Final = {"d0": 0, "z0": 2, "phi": 5, "theta": 9, "qop": 14}
+_ENTRIES: Final = 15
+
+
+def _variance(block: Block, name: str) -> Array:
+    lengths = block.inner_lengths("tracks.covariance")
+    if np.any(lengths != _ENTRIES):
+        raise MissingColumn(f"no {_ENTRIES} entries in each covariance of table tracks")
+    return block["tracks.covariance"].reshape(-1, _ENTRIES)[:, _VARIANCES[name]]
+
+
+def _tracks(
+    name: str, title: str, y: str, kind: Kind, spread: Array, value: Callable[[Block], Array]
+) -> Iterator[Quantity]:
+    """A number of each measured track against its particle's η and pT."""
+
+    def by_eta(block: Block) -> tuple[Array, ...]:
+        return block.eta[block.measured[1]], value(block)
+
+    def by_pt(block: Block) -> tuple[Array, ...]:
+        return block.pt[block.measured[1]], value(block)
+
+    yield Quantity(f"{name}_eta", title, ETA_LABEL, y, _COARSE_ETA, kind, by_eta, spread)
+    yield Quantity(f"{name}_pt", title, PT_LABEL, y, _PT, kind, by_pt, spread, log="x")
+
+
+#: Parameter -> name in titles, unit, units in those of the table, and the largest residual, in these units.
+_PARAMETERS: Final = {
+    "d0": ("d0", "µm", 1e3, 1000.0),
+    "z0": ("z0", "µm", 1e3, 5000.0),
+    "phi": ("φ", "mrad", 1e3, 20.0),
+    "theta": ("θ", "mrad", 1e3, 20.0),
+    "pt": ("pT", "%", 1e2, 20.0),
+}
+
+
+def _residuals() -> Iterator[Quantity]:
+    for name, (label, unit, factor, widest) in _PARAMETERS.items():
+        spread = np.linspace(-widest, widest, 2001)
+
+        def value(block: Block, name: str = name, factor: float = factor) -> Array:
+            return factor * _residual(block, name)
+
+        yield from _tracks(
+            f"resolution_{name}",
+            f"Resolution of {label} (half of the central 68%)",
+            f"resolution ({unit})",
+            "width",
+            spread,
+            value,
+        )
+        yield from _tracks(
+            f"bias_{name}", f"Bias of {label} (median residual)", f"bias ({unit})", "median", spread, value
+        )
+    for name, label in (("d0", "d0"), ("z0", "z0"), ("phi", "φ"), ("theta", "θ"), ("qop", "q/p")):
+
+        def pull(block: Block, name: str = name) -> Array:
+            return _pull(block, name)
+
+        spread = np.linspace(-10, 10, 2001)
+        yield from _tracks(
+            f"pull_{name}", f"Pull width of {label}, without electrons", "width", "width", spread, pull
+        )
+
+
+# -- hits and the field ----------------------------------------------------------------------------------
+
+
+def _field(block: Block) -> tuple[Array, ...]:
+    chosen, field = block.fields
+    return block.eta[chosen], field
+
+
+#: µm: residuals of hits beyond are tails, about five of the largest standard deviations; by axis, for pixels
+#: and strips.
+_TAILS: Final = {"phi": (75.0, 110.0), "along": (75.0, 750.0)}
+#: The same of the square over its variance.
+_FAR: Final = 25.0
+
+
+def _hit_residual(block: Block, axis: str) -> tuple[Array, ...]:
+    """Measured less true place of hits, µm: around the beams, or along z (barrels) and r (endcaps)."""
+    at, true = (
+        {name: block[f"tracker_hits.{prefix}{name}"].astype(np.float64) for name in "xyz"}
+        for prefix in ("", "true_")
+    )
+    code = block["tracker_hits.detector"]
+    radius, true_radius = (np.hypot(one["x"], one["y"]) for one in (at, true))
+    if axis == "phi":
+        angle = np.arctan2(at["y"], at["x"]) - np.arctan2(true["y"], true["x"])
+        residual = 1000 * true_radius * _wrapped(angle)
+    else:
+        residual = 1000 * np.where(code % 3 == 1, at["z"] - true["z"], radius - true_radius)
+    return code, np.where(np.abs(residual) < np.where(code < 3, *_TAILS[axis]), residual, np.nan)
+
+
+def _hit_chi2(block: Block) -> tuple[Array, ...]:
+    """The square of the distance of hits from true crossings, over its variance."""
+    square = sum(
+        (block[f"tracker_hits.{axis}"].astype(np.float64) - block[f"tracker_hits.true_{axis}"]) ** 2
+        for axis in "xyz"
+    )
+    variance = block["measurements.var_x"].astype(np.float64) + block["measurements.var_y"]
+    return block["tracker_hits.detector"], np.asarray(square / variance)
+
+
+def _near_hit_chi2(block: Block) -> tuple[Array, ...]:
+    code, chi2 = _hit_chi2(block)
+    return code, np.where(chi2 < _FAR, chi2, np.nan)
+
+
+def _hit_tails(block: Block) -> tuple[Array, ...]:
+    code, chi2 = _hit_chi2(block)
+    return code, chi2 >= _FAR
+
+
+#: By the code of the detector: negative endcap, barrel, positive endcap. Long strips measure one coordinate.
+_SYSTEMS: Final = tuple(f"{system} {side}" for system in ("pixels", "short") for side in "-0+")
+_SYSTEM_BINS: Final = np.linspace(-0.5, 5.5, 7)
+_HITS: Final = (
+    Quantity(
+        "field",
+        "Magnetic field, from circles through hits (0.999 < pT < 8 GeV)",
+        ETA_LABEL,
+        "B (T)",
+        np.round(np.linspace(-2.5, 2.5, 6), 6),
+        "median",
+        _field,
+        np.linspace(0.5, 6, 1101),
+    ),
+    *(
+        Quantity(
+            f"hit_residual_{axis}",
+            f"Standard deviation of hits from true crossings {title}",
+            "detector",
+            "deviation (µm)",
+            _SYSTEM_BINS,
+            "deviation",
+            lambda block, axis=axis: _hit_residual(block, axis),  # type: ignore[misc]  # a default binds it
+            labels=_SYSTEMS,
+        )
+        for axis, title in (("phi", "in rφ"), ("along", "in z (endcaps: r)"))
+    ),
+    Quantity(
+        "hit_chi2",
+        "Squared distance of hits from true crossings over its variance",
+        "detector",
+        "mean",
+        _SYSTEM_BINS,
+        "mean",
+        _near_hit_chi2,
+        labels=_SYSTEMS,
+    ),
+    Quantity(
+        "hit_tails",
+        "Hits further than five standard deviations from true crossings",
+        "detector",
+        "fraction",
+        _SYSTEM_BINS,
+        "fraction",
+        _hit_tails,
+        labels=_SYSTEMS,
+    ),
+)
+
+
+QUANTITIES: Final[tuple[Quantity, ...]] = (*_EFFICIENCY, *_residuals(), *_HITS)

@@ -1,0 +1,29 @@
+"""The site with tutorials and reference at ``/guide``, where the package ``collidium-docs`` is installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from quart import Response, send_from_directory
+
+from collidium.errors import NotFound
+from collidium_plugins.webapps.context import Route
+
+
+def directory() -> Path | None:
+    """Where the site lies."""
+    found = find_spec("collidium_docs")
+    return Path(found.origin).parent / "html" if found and found.origin else None
+
+
+async def show(name: str = "index.html") -> Response:
+    """``GET /guide/{name}``"""
+    site = directory()
+    if site is None:
+        raise NotFound("The guide is not installed here: pip install collidium-docs.")
+    return await send_from_directory(site, name)
+
+
+ROUTES: Final[list[Route]] = [("GET", "/", show), ("GET", "/<path:name>", show)]
