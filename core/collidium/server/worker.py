@@ -58,6 +58,7 @@ async def _serve(
         _freeze_gc()
         announce()
         await stop_requested()
+        platform.watching.stopping.set()
 
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(Platform.open(settings))
