@@ -44,8 +44,8 @@ nitpick_ignore_regex = [(r"py:(class|obj)", r".*")]
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
-nb_execution_mode = "cache"
-nb_execution_raise_on_error = True
+nb_execution_mode = "force"
+nb_execution_show_tb = True
 nb_execution_timeout = 600
 nb_execution_excludepatterns = [] if os.environ.get("COLLIDIUM_TUTORIALS", "1") == "1" else ["tutorials/*"]
 

@@ -1,6 +1,6 @@
 """Makes docs/validation.md and the reports in docs/validation, from events of the pipeline ``acts``::
 
-    python -m docs.make_validation                                           an hour or two on one core
+    python -m docs.make_validation                                           ten to twenty minutes of CPU
     python -m docs.make_validation --muons 2000 --ttbar 100 --crowded 1      less
     python -m docs.make_validation --work DIR        keeps events in DIR, and uses those that are there
 
@@ -99,12 +99,12 @@ def _section(name: str, report: Report) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--muons", type=int, default=10_000)
-    parser.add_argument("--ttbar", type=int, default=1_000)
+    parser.add_argument("--muons", type=int, default=10_000, help="two in an event")
+    parser.add_argument("--ttbar", type=int, default=1_000, help="top quark pairs without pileup")
     parser.add_argument("--crowded", type=int, default=10, help="top quark pairs in pileup 200")
     parser.add_argument("--work", type=Path)
     arguments = parser.parse_args()
-    wanted = (arguments.muons, arguments.ttbar, arguments.crowded)
+    wanted = (arguments.muons // 2, arguments.ttbar, arguments.crowded)
     counts = dict(zip(SAMPLES, wanted, strict=True))
     with tempfile.TemporaryDirectory() as temporary:
         work = arguments.work or Path(temporary)

@@ -16,15 +16,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, sqrt
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from collidium.contracts.task import Draws
+from collidium.contracts.task import Curve, Draws
 
-__all__ = ["Numbers", "Roc", "Scores", "merged_scores", "resampled"]
+__all__ = ["Numbers", "Roc", "Scores", "merged_scores", "resampled", "roc_curves"]
 
 
 class Roc(ABC):
@@ -182,6 +182,46 @@ class Scores(Roc):
         threshold = self.signal[len(self.signal) - ceil(signal)]
         scored = _interpolated(signal, _passing(self.signal, threshold), _passing(self.background, threshold))
         return self.unscored_background + scored
+
+
+#: Bins of a curve, and events with signal that each has at least.
+ROC_BINS: Final = 10
+ROC_EVENTS: Final = 20
+
+
+def roc_curves(name: str, title: str, quantity: str, roc: Roc, largest: int = 1) -> list[Curve]:
+    """Return the background efficiency in bins of the signal efficiency; none without enough signal.
+
+    A value is that in the middle of its bin. Its error is of the background's count and, in addition, of the
+    threshold, by the values at one standard error of the signal efficiency to both sides. Of ``largest`` rows
+    that an event has at most, the numbers of events are lower limits.
+    """
+    signal, background = roc.signal_rows, roc.background_rows
+    bins = min(ROC_BINS, signal // largest // ROC_EVENTS) if largest else 0
+    if not (bins and background):
+        return []
+    part, errors = [], []
+    for number in range(bins):
+        middle = Fraction(2 * number + 1, 2 * bins)
+        part.append(round(roc.background_passing(middle * signal)))
+        spread = Fraction(sqrt(middle * (1 - middle) / signal))
+        low, high = (
+            roc.background_efficiency(min(max(middle + side * spread, Fraction(0)), Fraction(1)))
+            for side in (-1, 1)
+        )
+        errors.append((high - low) / 2)
+    return [
+        Curve(
+            name=name,
+            title=title,
+            quantity=quantity,
+            edges=[number / bins for number in range(bins + 1)],
+            part=part,
+            whole=[background] * bins,
+            events=[background // largest] * bins,
+            errors=errors,
+        )
+    ]
 
 
 def _best_significance(signal: npt.NDArray[np.float64], background: npt.NDArray[np.float64]) -> float:

@@ -18,6 +18,7 @@ from collidium.contracts.task import (
     Block,
     Card,
     Column,
+    Curve,
     Draws,
     EventRange,
     Metric,
@@ -68,6 +69,7 @@ CARD: Final = replace(
     metrics=(
         Metric(
             name="events_per_second",
+            title="Events per second",
             higher_is_better=True,
             description="Number of events over the time spent on them.",
             formula="events / sum over events of seconds",
@@ -78,6 +80,7 @@ CARD: Final = replace(
         ),
         Metric(
             name="wallclock_s",
+            title="Wall-clock time, s",
             higher_is_better=False,
             description="Time spent on all events, in seconds.",
             formula="sum over events of seconds, added in whole nanoseconds",
@@ -196,6 +199,9 @@ class TrackingLatencyTask(Task):
             _metrics(metrics[EFFICIENCY], together([tallies[group].time for group in draw]))
             for metrics, draw in zip(tracking, draws, strict=True)
         ]
+
+    def curves(self, tally: TimedTally) -> list[Curve]:
+        return _TRACKING.curves(tally.tracks)
 
     def warnings(self, tally: TimedTally) -> list[str]:
         left_out = tally.time.events - tally.time.timed

@@ -11,7 +11,18 @@ from typing import ClassVar, Final
 import numpy as np
 import pyarrow as pa
 
-from collidium.contracts.task import Block, Card, Column, Draws, Metric, Problem, Reconstruction, Tables, Task
+from collidium.contracts.task import (
+    Block,
+    Card,
+    Column,
+    Curve,
+    Draws,
+    Metric,
+    Problem,
+    Reconstruction,
+    Tables,
+    Task,
+)
 from collidium.hookspecs import hookimpl
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking.baselines import helix as following_helices
@@ -51,6 +62,7 @@ CARD: Final = replace(
         replace(TRACKING.primary_metric, reward=30),
         Metric(
             name="n_params",
+            title="Parameters",
             higher_is_better=False,
             description="Parameters of the method, as counted by the submitter.",
             formula="n_params",
@@ -60,6 +72,7 @@ CARD: Final = replace(
         ),
         Metric(
             name="tier",
+            title="Size tier",
             higher_is_better=False,
             description="1 for up to 10^4 parameters, 2 for up to 10^5, 3 for up to 10^6, 4 above.",
             formula="1 + how many of 10^4, 10^5 and 10^6 are below n_params",
@@ -137,6 +150,9 @@ class TrackingSmallTask(Task):
             _metrics(metrics, _n_params([tallies[group] for group in draw]))
             for metrics, draw in zip(tracking, draws, strict=True)
         ]
+
+    def curves(self, tally: SmallTally) -> list[Curve]:
+        return _TRACKING.curves(tally.tracks)
 
     def warnings(self, tally: SmallTally) -> list[str]:
         return _TRACKING.warnings(tally.tracks)

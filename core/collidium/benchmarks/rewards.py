@@ -85,7 +85,8 @@ async def reward_bests(
     A best is beaten by a strictly larger finite value, on a metric whose higher_is_better is true; where
     there is none yet, the task's floor (its naive baseline) must be beaten, and zero. A best that is not paid
     for is raised all the same. What was self-reported counts once the submission is verified; what has no
-    place on the leaderboard holds no best, and the platform's own baselines are never paid. ``replicates`` are those of the submission.
+    place on the leaderboard holds no best, and the platform's own baselines are never paid. ``replicates``
+    are those of the submission.
     """
     if submission.rank_score is None:
         return Decimal(0)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from collidium.benchmarks.models import ListedTask
 from collidium.benchmarks.rewards import floor_of, reward_of
 from collidium.benchmarks.truth import truth_versions
+from collidium.benchmarks.truth.task_data import shown_data
 from collidium.contracts.task import Column, Task
 from collidium.database import transactional
 from collidium.database.row_by_key import RowByKey
@@ -147,6 +148,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
         accepts_submissions=status.reason is None,
         largest_file_bytes=truth_versions.largest_file(task, truth, platform.settings) if truth else None,
         truth_notes=truth.notes if truth else {},
+        **shown_data(truth.data if truth else {}, platform.settings),
     )
 
 

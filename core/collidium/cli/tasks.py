@@ -17,6 +17,7 @@ from collidium.cli.output import (
     print_paragraph,
     print_record,
     print_table,
+    printable,
     show_items,
 )
 from collidium.contracts.bounds import in_digits
@@ -72,6 +73,9 @@ def print_card(card: TaskCard, more: Mapping[str, object], reason: str | None) -
         }
     )
     print_paragraph(card.description)
+    for text, command in data_lines(card):
+        click.echo(printable(text))
+        click.echo(f"  {printable(command)}\n")
     click.echo("Predict one table with these columns:\n")
     print_table(("column", "kind", "meaning"), map(column_cells, card.columns))
     click.echo()
@@ -84,6 +88,17 @@ def print_card(card: TaskCard, more: Mapping[str, object], reason: str | None) -
         click.echo()
         print_record(formulas)
     print_paragraph(" ".join(_sentences(card)))
+
+
+def data_lines(card: TaskCard) -> Iterator[tuple[str, str]]:
+    """Where the events of a task are, and the command that fetches them."""
+    from collidium.hub.downloads import size_text
+
+    for name, data in (("Training", card.training_data), ("Evaluation", card.evaluation_data)):
+        if data is not None:
+            at = f"{data.repository} at {data.revision[:12]}, {data.config}"
+            events = f"events {data.events.start}:{data.events.stop}"
+            yield f"{name} data: {at}, {events}, {size_text(data.bytes)}", data.download
 
 
 def _sentences(card: TaskCard) -> Iterator[str]:

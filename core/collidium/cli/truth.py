@@ -42,6 +42,12 @@ def truth() -> None:
     "--events", type=EVENTS, metavar="START:STOP", help="Events to score; default: those of the task."
 )
 @truth_option
+@click.option(
+    "--inputs",
+    metavar="REPO[@REV]",
+    help="Where the card says that the inputs of these events are; default: REPO of --from.",
+)
+@click.option("--train", metavar="REPO[@REV]", help="Where the card says that events to learn from are.")
 @json_option
 def import_(
     task: str,
@@ -49,16 +55,20 @@ def import_(
     config: str | None,
     events: EventRange | None,
     options: tuple[str, ...],
+    inputs: str | None,
+    train: str | None,
     as_json: bool,
 ) -> None:
     """Prepare truth for TASK from a dataset and make it the current version.
 
-    A private repository is read with your token: HF_TOKEN, or that of `collidium login`.
+    A private repository is read with your token: HF_TOKEN, or that of `collidium login`. Users see --inputs
+    and --train, at the commits of now, with the command that downloads the events.
 
     \b
     collidium truth import tracking --from ./ttbar --events 90000:100000
     collidium truth import tracking --from alice/odd-ttbar --config ttbar_pu200
     collidium truth import tracking --from ./ttbar --option hits=uniform
+    collidium truth import tracking --from ./truth --inputs alice/odd-eval --train alice/odd-ttbar@v1
     """
 
     async def run(platform: Platform) -> TruthRecord:
@@ -72,6 +82,8 @@ def import_(
                 config=config,
                 events=events,
                 options=parse_options(options),
+                inputs=inputs,
+                train=train,
                 token=token,
                 progress=progress,
             )

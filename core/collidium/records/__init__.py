@@ -16,9 +16,10 @@ from collidium.records.benchmarks import (
     Receipt,
     Submission,
     TaskCard,
+    TaskData,
     TaskStatus,
 )
-from collidium.records.datasets import DatasetEntry, HubModel
+from collidium.records.datasets import DatasetEntry, HubModel, RepoCard
 from collidium.records.operations import (
     AuditEntry,
     Banned,
@@ -40,6 +41,7 @@ from collidium.records.operations import (
 from collidium.records.simulations import (
     TERMINAL_STATES,
     Estimate,
+    JobProgress,
     Moment,
     OperatedRequest,
     OrderLimits,
@@ -71,6 +73,7 @@ __all__ = [
     "Granted",
     "Health",
     "HubModel",
+    "JobProgress",
     "LocalScores",
     "Metric",
     "Moment",
@@ -88,10 +91,12 @@ __all__ = [
     "Record",
     "Refund",
     "Refunds",
+    "RepoCard",
     "SilentTask",
     "SimulationRequest",
     "Submission",
     "TaskCard",
+    "TaskData",
     "TaskStatus",
     "Transaction",
     "Usage",

@@ -54,6 +54,21 @@ class EvalEvents(Record, frozen=True):
     stop: int
 
 
+class TaskData(Record, frozen=True):
+    """Events of a task that anyone may fetch: some of a dataset, at one commit."""
+
+    repository: str
+    revision: Annotated[str, Meta(description="A commit, 40 hexadecimal digits.")]
+    config: str
+    tables: tuple[str, ...]
+    events: EvalEvents
+    bytes: Annotated[int, Meta(description="Of the shards that hold these events.")]
+    hub: Annotated[
+        str | None, Meta(description="Address of the hub; null: the server's local hub, at `/hub`.")
+    ] = None
+    download: Annotated[str, Meta(description="The command that fetches them.")] = ""
+
+
 class PredictionColumn(Record, frozen=True):
     """A column that predictions must have."""
 
@@ -91,6 +106,7 @@ class Metric(Record, frozen=True):
     source: Annotated[
         str, Meta(description="The publication that defines it; empty where the task does.")
     ] = ""
+    title: Annotated[str, Meta(description="Its name in a few words; may be empty.")] = ""
 
 
 class TaskCard(Record, frozen=True):
@@ -127,6 +143,12 @@ class TaskCard(Record, frozen=True):
     truth_notes: Annotated[
         Mapping[str, str], Meta(description="How the truth was made, such as what hits weigh; may be empty.")
     ] = field(default_factory=dict)
+    training_data: Annotated[
+        TaskData | None, Meta(description="Events with truth to learn from; null: the operators name none.")
+    ] = None
+    evaluation_data: Annotated[
+        TaskData | None, Meta(description="Inputs of the scored events; null: the operators name none.")
+    ] = None
 
 
 class Closed(Record, frozen=True):

@@ -6,8 +6,9 @@ Imported by worker processes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from math import floor, isfinite, log10, sqrt
+from math import floor, hypot, inf, isfinite, log10, sqrt
 from typing import Final
 
 from collidium.contracts.task import Curve
@@ -15,9 +16,10 @@ from collidium.records import BinnedScore
 
 #: A bin has so many events and entries, or is merged with its neighbours.
 MIN_EVENTS: Final = 20
-MIN_ENTRIES: Final = 50
-#: A value is rounded to this part of its error.
+MIN_ENTRIES: Final = 100
+#: A value is rounded to this part of its error, and to so many entries at least.
 ROUNDING: Final = 0.1
+STEP_ENTRIES: Final = 5
 #: Curves of a submission, and bins of a curve.
 MAX_CURVES: Final = 30
 MAX_BINS: Final = 100
@@ -36,40 +38,72 @@ def shown(curves: Sequence[Curve]) -> tuple[BinnedScore, ...]:
 
 def _shown(curve: Curve) -> BinnedScore:
     _check(curve)
-    edges, part, whole, events = [float(curve.edges[0])], [0], [0], [0]
-    for number, edge in enumerate(curve.edges[1:]):
-        part[-1] += int(curve.part[number])
-        whole[-1] += int(curve.whole[number])
-        # The same events may have entries in both bins.
-        events[-1] = max(events[-1], int(curve.events[number]))
-        if whole[-1] >= MIN_ENTRIES and events[-1] >= MIN_EVENTS:
-            edges.append(float(edge))
-            part.append(0)
-            whole.append(0)
-            events.append(0)
-    # The rest is too small, and part of the last bin.
-    rest = part.pop(), whole.pop()
-    if whole:
-        part[-1], whole[-1], edges[-1] = part[-1] + rest[0], whole[-1] + rest[1], float(curve.edges[-1])
-    rounded = [_rounded(k, n) for k, n in zip(part, whole, strict=True)]
+    bins: list[_Bin] = []
+    joined = None
+    for number, low in enumerate(curve.edges[:-1]):
+        one = _Bin(
+            float(low),
+            int(curve.part[number]),
+            int(curve.whole[number]),
+            int(curve.events[number]),
+            float(curve.errors[number]) if curve.errors else 0.0,
+        )
+        joined = joined.joined(one) if joined else one
+        if joined.is_large:
+            bins.append(joined)
+            joined = None
+    if bins and joined:  # the rest is too small, and part of the last bin
+        bins[-1] = bins[-1].joined(joined)
+    rounded = [one.rounded() for one in bins]
     return BinnedScore(
         name=curve.name,
         title=curve.title,
         quantity=curve.quantity,
-        edges=tuple(edges),
+        edges=(*(one.low for one in bins), float(curve.edges[-1])),
         values=tuple(value for value, _ in rounded),
         errors=tuple(error for _, error in rounded),
     )
 
 
-def _rounded(part: int, whole: int) -> tuple[float, float]:
-    """A fraction and its standard error, which is that of the Beta distribution: never 0."""
-    mean = (part + 1) / (whole + 2)
-    error = sqrt(mean * (1 - mean) / (whole + 3))
-    digits = 1 - floor(log10(error))
-    error = round(error, digits)
-    step = ROUNDING * error
-    return round(min(round(part / whole / step) * step, 1.0), digits + 1), error
+@dataclass(frozen=True, slots=True)
+class _Bin:
+    low: float
+    part: int
+    whole: int
+    events: int
+    #: In addition to that of the counts.
+    error: float
+
+    @property
+    def is_large(self) -> bool:
+        return self.whole >= MIN_ENTRIES and self.events >= MIN_EVENTS
+
+    def joined(self, other: _Bin) -> _Bin:
+        # The same events may have entries in both bins, and thresholds may be wrong together.
+        events, error = max(self.events, other.events), max(self.error, other.error)
+        return _Bin(self.low, self.part + other.part, self.whole + other.whole, events, error)
+
+    def rounded(self) -> tuple[float, float]:
+        """The fraction and its standard error, which depends on the rounded fraction alone."""
+        exact = self.part / self.whole
+        error = hypot(_beta_error(exact, self.whole), self.error)
+        step, digits = _step(max(ROUNDING * error, STEP_ENTRIES / self.whole))
+        value = round(round(exact / step) * step, digits)
+        error = hypot(_beta_error(value, self.whole), self.error, step / sqrt(12))
+        return value, round(error, 1 - floor(log10(error)))
+
+
+def _beta_error(fraction: float, of: int) -> float:
+    """The standard deviation of the Beta distribution: never 0."""
+    mean = (fraction * of + 1) / (of + 2)
+    return sqrt(mean * (1 - mean) / (of + 3))
+
+
+def _step(minimum: float) -> tuple[float, int]:
+    """The next of 1, 2 and 5 times a power of ten, of which 1 is a multiple, and its decimals."""
+    digits = -floor(log10(minimum))
+    factor = next(factor for factor in (1, 2, 5, 10) if factor >= round(minimum * 10**digits, 6))
+    return factor / 10**digits, digits
 
 
 def _check(curve: Curve) -> None:
@@ -80,3 +114,5 @@ def _check(curve: Curve) -> None:
         raise ValueError(f"curve {curve.name}: the edges must be finite and increasing")
     if any(not 0 <= k <= n for k, n in zip(curve.part, curve.whole, strict=True)):
         raise ValueError(f"curve {curve.name}: a part must lie between 0 and the whole")
+    if len(curve.errors) not in {0, bins} or not all(0 <= error < inf for error in curve.errors):
+        raise ValueError(f"curve {curve.name}: one error for each bin is needed, finite and not negative")

@@ -46,8 +46,8 @@ def validate(
 ) -> None:
     """Compare tracking, calorimeters and generator of the events in DIRECTORY with a reference.
 
-    A quantity disagrees if what exceeds the tolerance of its reference is significant. Quantities of tables
-    or columns that are missing are left out.
+    A quantity disagrees where what exceeds the tolerance of its reference is significant by four standard
+    deviations; with few events nearly all agree. What needs a table or column that is missing is left out.
 
     \b
     collidium validate ./events --html validation.html
@@ -67,7 +67,7 @@ def validate(
         print_json(report)
         return
     compared = [entry for entry in report["quantities"].values() if entry["bins"]]
-    columns = ("quantity", "value", "reference", "chi2/bins", "beyond tolerance", "verdict")
+    columns = ("quantity", "value", "reference", "chi2/bin (bins)", "beyond tolerance", "verdict")
     print_table(columns, ((pages.title(entry), *pages.cells(entry)) for entry in compared))
     summary = ", ".join(f"{count} {verdict}" for verdict, count in report["summary"].items())
     note(f"{report['events']} events; {summary}; {len(report['missing'])} not made.")

@@ -37,8 +37,11 @@ def html(report: Report) -> str:
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{heading}</title>'
         f"<style>{_STYLE}</style>"
         f"<h1>{heading}</h1><p>{report['events']} events; {summary}. Points are the events, with standard "
-        "errors; lines are the reference, bands its tolerance.</p><table><tr><th>quantity</th><th>value</th>"
-        f"<th>reference</th><th>χ²/bins</th><th>beyond tolerance</th><th>verdict</th></tr>{rows}</table>"
+        "errors; lines are the reference, bands its tolerance. A quantity disagrees where what exceeds the "
+        "tolerance is significant by four standard deviations; few events agree with nearly anything. "
+        "Verdicts show the source of their reference under the pointer.</p><table><tr><th>quantity</th>"
+        "<th>value</th><th>reference</th><th>χ² per bin (bins)</th><th>the same beyond tolerance</th>"
+        f"<th>verdict</th></tr>{rows}</table>"
         f"{plots}{f'<h2>Not made</h2><ul>{missing}</ul>' if missing else ''}</html>\n"
     )
 
@@ -59,9 +62,10 @@ def _row(name: str, entry: Mapping[str, Any]) -> str:
     *values, verdict = cells(entry)
     link = f'<a href="#{escape(name)}">{escape(title(entry))}</a>' if len(entry["value"]) > 1 else ""
     columns = "".join(f'<td class="n">{escape(text)}</td>' for text in values)
-    colour = _COLOURS[verdict]
+    source = escape((entry["reference"] or {}).get("source", ""))
     return (
-        f'<tr><td>{link or escape(title(entry))}</td>{columns}<td style="color:{colour}">{verdict}</td></tr>'
+        f"<tr><td>{link or escape(title(entry))}</td>{columns}"
+        f'<td style="color:{_COLOURS[verdict]}" title="{source}">{verdict}</td></tr>'
     )
 
 

@@ -15,6 +15,7 @@ from collidium.contracts.task import (
     Block,
     Card,
     Counts,
+    Curve,
     Draws,
     Problem,
     Reconstruction,
@@ -103,8 +104,14 @@ class AnomalyTask(Task):
     def counts(self, tally: Tally) -> dict[str, Counts]:
         return tallying.counts(tally)
 
+    def sample_sizes(self, tally: Tally) -> dict[str, int]:
+        return tallying.sample_sizes(tally)
+
     def resample(self, tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
         return tallying.resample(tallies, draws)
+
+    def curves(self, tally: Tally) -> list[Curve]:
+        return tallying.curves(tally)
 
     def oracle(self, truth: Tables) -> pa.Table:
         channels = truth["channels"]

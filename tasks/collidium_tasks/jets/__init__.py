@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from collidium.contracts.task import Block, Card, Draws, Problem, Reconstruction, Tables, Task
+from collidium.contracts.task import Block, Card, Curve, Draws, Problem, Reconstruction, Tables, Task
 from collidium.hookspecs import hookimpl
 from collidium_tasks.common import can_learn
 from collidium_tasks.jets import tally as tallying
@@ -42,6 +42,9 @@ class JetsTask(Task):
 
     def resample(self, tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
         return tallying.resample(tallies, draws)
+
+    def curves(self, tally: Tally) -> list[Curve]:
+        return tallying.curves(tally)
 
     def warnings(self, tally: Tally) -> list[str]:
         return tallying.warnings(tally)

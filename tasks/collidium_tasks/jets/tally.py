@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collidium.contracts.task import Block, Draws
+from collidium.contracts.task import Block, Curve, Draws
 from collidium_tasks.jets.card import MIN_PASSING, WORKING_POINT
 from collidium_tasks.jets.checks import PROBABILITIES, Places, places_of
 from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
-from collidium_tasks.ranking import Roc, Scores, resampled
+from collidium_tasks.ranking import Roc, Scores, resampled, roc_curves
 
 #: Probability of each flavour for a jet that is not submitted.
 _MISSING: Final = 1 / 3
@@ -33,6 +33,8 @@ class Tally:
     charm: Scores = field(default_factory=Scores)
     jets: int = 0
     submitted: int = 0
+    #: Jets that an event has at most.
+    largest: int = 0
 
 
 def collect(block: Block) -> Tally:
@@ -47,6 +49,7 @@ def collect(block: Block) -> Tally:
         Scores(_parts(bottom.bottom, bottom.charm), _parts(charm.bottom, charm.charm)),
         len(flavour),
         len(places),
+        _largest(np.asarray(jets.column("event_id"))),
     )
 
 
@@ -58,6 +61,7 @@ def merge(tallies: Sequence[Tally]) -> Tally:
         Scores.merged([tally.charm for tally in tallies]),
         sum(tally.jets for tally in tallies),
         sum(tally.submitted for tally in tallies),
+        max((tally.largest for tally in tallies), default=0),
     )
 
 
@@ -79,6 +83,36 @@ def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
         strict=True,
     )
     return [_metrics(*of_a_draw) for of_a_draw in curves]
+
+
+#: Of prob_b, for the fraction of b jets.
+_EDGES: Final = tuple(number / 10 for number in range(11))
+
+
+def curves(tally: Tally) -> list[Curve]:
+    """Efficiencies of other jets against that of b jets, and how often prob_b is right."""
+    rankings = (
+        ("roc_btag", "Efficiency of jets that are not b", "b efficiency by prob_b", tally.others),
+        ("roc_light", "Efficiency of light jets", "b efficiency against light jets", tally.light),
+        ("roc_c", "Efficiency of c jets", "b efficiency against c jets", tally.charm),
+    )
+    found = [curve for ranking in rankings for curve in roc_curves(*ranking, tally.largest)]
+    if tally.largest:
+        bottom, others = (
+            np.histogram(scores, _EDGES)[0] for scores in (tally.others.signal, tally.others.background)
+        )
+        whole = bottom + others
+        response = Curve(
+            name="response_b",
+            title="Fraction of b jets",
+            quantity="prob_b",
+            edges=_EDGES,
+            part=bottom.tolist(),
+            whole=whole.tolist(),
+            events=(whole // tally.largest).tolist(),
+        )
+        found.append(response)
+    return found
 
 
 def warnings(tally: Tally) -> list[str]:
@@ -112,6 +146,12 @@ class _Probabilities:
     def of(cls, columns: Sequence[Numbers], chosen: npt.NDArray[np.bool_]) -> _Probabilities:
         places = np.flatnonzero(chosen)
         return cls(*(values[places] for values in columns))
+
+
+def _largest(events: Numbers) -> int:
+    """How many of the rows, sorted by event, one event has at most."""
+    starts = np.flatnonzero(np.diff(events.astype(np.int64), prepend=-1, append=-1))
+    return int(np.diff(starts).max(initial=0))
 
 
 def _filled(predictions: pa.Table, name: str, places: Places, jets: int) -> Numbers:

@@ -31,6 +31,7 @@ CARD = Card(
     metrics=(
         Metric(
             name="trackml_weighted_efficiency",
+            title="TrackML efficiency",
             higher_is_better=True,
             description="Weight of the hits that correct tracks share with their particle, over the weight "
             "of all hits that a particle left. Hits weigh as in TrackML unless the truth was imported with "
@@ -39,9 +40,9 @@ CARD = Card(
             "noise; a particle dominates a track of which it owns 50% of the hits or more, and the track is "
             "correct when that is 50% of the particle's own hits or more. A weight is an order factor times "
             "a pT factor, and the weights of an event add up to 1. Order: 10, 8, 6, 5, 3, 3, 3, 5, 6, "
-            "stretched linearly over the particle's hits by |z - vz| and normalised to 1, equal ones share the "
-            "middle place; at most 20 hits; 0 "
-            "for particles with fewer than 4. pT: 0 below 0.05 GeV, 0.2 up to 0.5 GeV, linear to 1 at 3 GeV. "
+            "stretched linearly over the particle's hits by |z - vz| and normalised to 1, equal ones share "
+            "the middle place; at most 20 hits; 0 for particles with fewer than 4. "
+            "pT: 0 below 0.05 GeV, 0.2 up to 0.5 GeV, linear to 1 at 3 GeV. "
             "Noise weighs 0, secondaries weigh as primaries. Departures from TrackML: both majorities need "
             "half or more, TrackML's more than half; of two particles with half of a track each, the one "
             "that makes it correct dominates, the one of the smaller id where both do; hits without a row "
@@ -53,6 +54,7 @@ CARD = Card(
         ),
         Metric(
             name="fake_rate",
+            title="Fake rate",
             higher_is_better=False,
             description="Fraction of tracks of which no particle owns at least half the hits, among tracks "
             "of at least 4 hits.",
@@ -61,6 +63,7 @@ CARD = Card(
         ),
         Metric(
             name="duplicate_rate",
+            title="Duplicate rate",
             higher_is_better=False,
             description="Fraction of particles that dominate more than one track of at least 4 hits.",
             formula="particles that dominate more than one track of at least 4 hits / particles that have a "
@@ -69,6 +72,7 @@ CARD = Card(
         ),
         Metric(
             name="physics_eff_pt1",
+            title="Efficiency above 1 GeV",
             higher_is_better=True,
             description="Fraction of primary particles with transverse momentum above 1 GeV that dominate a "
             "track which holds at least 3 of their hits.",
@@ -79,6 +83,7 @@ CARD = Card(
         ),
         Metric(
             name="double_majority_eff_pt1",
+            title="Double-majority efficiency above 1 GeV",
             higher_is_better=True,
             description="Fraction of primary particles with transverse momentum above 1 GeV, |eta| < 3 and "
             "at least 6 hits that have a correct track.",

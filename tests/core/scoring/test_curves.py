@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from math import sqrt
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
 from collidium.contracts.task import Curve
-from collidium.scoring.curves import MAX_BINS, MAX_CURVES, MIN_ENTRIES, MIN_EVENTS, shown
+from collidium.scoring.curves import MAX_BINS, MAX_CURVES, MIN_ENTRIES, MIN_EVENTS, STEP_ENTRIES, shown
 
 CURVE = Curve(
     name="efficiency_pt",
@@ -18,7 +19,7 @@ CURVE = Curve(
     quantity="pT (GeV)",
     edges=(0.5, 1, 2, 5),
     part=(40, 90, 3),
-    whole=(80, 100, 4),
+    whole=(100, 100, 4),
     events=(30, 40, 4),
 )
 
@@ -55,9 +56,37 @@ def test_bins_are_large_and_values_rounded(rows: list[tuple[int, float, int]]) -
         assert whole >= MIN_ENTRIES
         assert max(curve.events[low:high]) >= MIN_EVENTS
         assert 0 <= value <= 1
-        assert error > 0
-        assert abs(value - part / whole) <= 0.051 * error
-        assert value == 1 or abs(value / (0.1 * error) % 1 - 0.5) > 0.49
+        # Steps are 1, 2 or 5 times a power of ten.
+        assert abs(value - part / whole) <= max(0.25 * error, 2.5 * STEP_ENTRIES / whole) / 2
+        assert error > max(sqrt(value * (1 - value) / (whole + 3)), STEP_ENTRIES / whole / sqrt(12)) * 0.95
+
+
+def of_counts(whole: int) -> list[tuple[float, float]]:
+    """What is shown of a bin of so many entries, for each number of those that count."""
+    curves = [
+        replace(CURVE, edges=(0, 1), part=(part,), whole=(whole,), events=(MIN_EVENTS,))
+        for part in range(whole + 1)
+    ]
+    return [(score.values[0], score.errors[0]) for curve in curves for score in shown([curve])]
+
+
+@pytest.mark.parametrize("whole", [MIN_ENTRIES, 137, 1000, 20_000])
+def test_one_entry_seldom_shows_and_moves_one_step(whole: int) -> None:
+    """What docs/benchmarks.md says of the information in a bin: error and value together."""
+    found = of_counts(whole)
+    assert len(set(found)) <= whole / STEP_ENTRIES + 1
+    assert sum(a != b for a, b in pairwise(found)) <= whole / STEP_ENTRIES
+    step = max(0.25 * max(error for _, error in found), 2.5 * STEP_ENTRIES / whole)
+    assert all(0 <= b - a <= step for (a, _), (b, _) in pairwise(found))
+    # Neither "none" nor "all" is ever certain.
+    assert found[0] == found[1]
+    assert found[-1] == found[-2]
+
+
+def test_errors_of_thresholds_are_added() -> None:
+    one = replace(CURVE, edges=(0, 1), part=(200,), whole=(1000,), events=(500,), errors=(0.03,))
+    (score,) = shown([one])
+    assert (score.values, score.errors) == ((0.2,), (0.033,))
 
 
 def test_edges_depend_on_no_score() -> None:
@@ -72,9 +101,11 @@ def test_edges_depend_on_no_score() -> None:
         {"edges": (0.5, 1, 2)},
         {"edges": (0.5, 1, 1, 5)},
         {"edges": (0.5, 1, 2, float("inf"))},
-        {"part": (81, 90, 3)},
+        {"part": (101, 90, 3)},
         {"part": (-1, 90, 3)},
         {"events": (30, 40)},
+        {"errors": (0.1, 0.1)},
+        {"errors": (0.1, 0.1, float("nan"))},
         {"edges": (0,), "part": (), "whole": (), "events": ()},
         {"edges": range(102), "part": [0] * 101, "whole": [0] * 101, "events": [0] * 101},
     ],

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from collidium.client import BestStep, EvalEvents, Metric, Place, TaskCard
+from collidium_plugins.webapps.charts import Datum
 from collidium_plugins.webapps.leaderboard import drawings
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -102,3 +103,13 @@ def test_the_axis_says_the_day_where_its_ticks_do_not(days: int) -> None:
     plot = drawings.history(EFFICIENCY, steps, NOW).plot
     assert plot is not None
     assert plot.x_name == ("UTC" if days == 400 else "UTC, 31 Mar 2026")
+
+
+@pytest.mark.parametrize(("values", "logarithmic"), [((0.001, 0.01, 0.4), True), ((0.0, 0.01, 0.4), False)])
+def test_background_efficiencies_have_a_logarithmic_axis(
+    values: tuple[float, ...], logarithmic: bool
+) -> None:
+    data = [Datum(x, y, y_error=0.002) for x, y in enumerate(values)]
+    scale = drawings._of_fractions(data)
+    assert scale.logarithmic is logarithmic
+    assert scale.fraction(0.402) <= 1

@@ -1,4 +1,4 @@
-"""What the anomaly task promises: truth, metrics by hand, what bad rows are told, and that tricks cost."""
+"""What the anomaly task promises: truth, metrics by hand, problems of bad rows, and that tricks cost."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def metrics(scores: dict[int, float], **options: pa.DataType) -> dict[str, float
 
 def scored(score: np.ndarray, channels: list[str]) -> dict[str, float]:
     events = np.arange(1, len(channels) + 1)
-    told = np.isfinite(score)
+    finite = np.isfinite(score)
     return TASK.metrics(
-        TASK.score(block(dict(zip(events[told].tolist(), score[told].tolist(), strict=True)), channels))
+        TASK.score(block(dict(zip(events[finite].tolist(), score[finite].tolist(), strict=True)), channels))
     )
 
 
@@ -45,7 +45,7 @@ def test_truth_holds_the_signal_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"event_id": [1], "process": [["ttbar"]]}, "lacks channel"),
         ({"event_id": [1, 2], "channel": [["ttbar"], ["technicolor"]]}, "technicolor"),
@@ -56,8 +56,8 @@ def test_truth_holds_the_signal_alone() -> None:
         ({"event_id": [2, 2], "channel": [["zee"], ["ttbar"]]}, "without repetitions"),
     ],
 )
-def test_unusable_truth(columns: dict[str, list[object]], told: str) -> None:
-    with pytest.raises(UnusableTruth, match=told):
+def test_unusable_truth(columns: dict[str, list[object]], message: str) -> None:
+    with pytest.raises(UnusableTruth, match=message):
         TASK.prepare({"channels": pa.table(columns)})
 
 
@@ -211,3 +211,24 @@ def test_standard_errors_are_those_of_merged_groups() -> None:
 def test_a_row_takes_nine_bytes_of_a_tally_at_most() -> None:
     tally = TASK.score(block(dict.fromkeys(range(1, 601), 0.25), CHANNELS * 100))
     assert sum(signal.nbytes for signal in tally.signals) + tally.background.nbytes == 600 * 8
+
+
+def test_each_signal_has_its_curve() -> None:
+    tally = TASK.score(block(dict.fromkeys(range(1, 601), 0.25), CHANNELS * 100))
+    curves = {curve.name: curve for curve in TASK.curves(tally)}
+    assert {name: len(curve.part) for name, curve in curves.items()} == {
+        "roc": 10,
+        "roc_zprime": 5,
+        "roc_susy_gmsb": 5,
+    }
+    for curve in curves.values():
+        middles = np.add(curve.edges[1:], curve.edges[:-1]) / 2
+        assert np.divide(curve.part, curve.whole) == pytest.approx(middles), "all have the same score"
+        assert curve.errors == pytest.approx(np.sqrt(middles * (1 - middles) / (40 * len(middles))), rel=0.5)
+    assert TASK.curves(TASK.merge([])) == []
+
+
+def test_errors_rest_on_the_events_of_the_signal() -> None:
+    sizes = TASK.sample_sizes(TASK.score(block(dict.fromkeys(range(1, 601), 0.25), CHANNELS * 100)))
+    assert (sizes["auroc"], sizes["auroc_zprime"]) == (200, 100)
+    assert TASK.sample_sizes(TASK.merge([]))["auroc"] == 0

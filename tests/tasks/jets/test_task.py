@@ -1,4 +1,4 @@
-"""What the jets task promises: truth, metrics by hand, what bad rows are told, and that tricks cost."""
+"""What the jets task promises: truth, metrics by hand, problems of bad rows, and that tricks cost."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def jets_of(flavours: tuple[tuple[int, ...], ...] = FLAVOURS) -> list[tuple[int,
 
 
 def metrics(
-    told: dict[tuple[int, int], Probabilities], times: int = 1, **options: pa.DataType
+    rows: dict[tuple[int, int], Probabilities], times: int = 1, **options: pa.DataType
 ) -> dict[str, float]:
-    return TASK.metrics(TASK.merge([TASK.score(block(told, **options))] * times))
+    return TASK.metrics(TASK.merge([TASK.score(block(rows, **options))] * times))
 
 
 # -- truth ----------------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def test_jets_may_be_in_any_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"event_id": [1], "jet_id": [[0]]}, "lacks flavour"),
         ({"event_id": [1], "pt": [[20.0]]}, "lacks jet_id, flavour"),
@@ -60,8 +60,8 @@ def test_jets_may_be_in_any_order() -> None:
         ({"event_id": [2, 2], "jet_id": [[0], [0]], "flavour": [[5], [5]]}, "without repetitions"),
     ],
 )
-def test_unusable_truth(columns: dict[str, list[object]], told: str) -> None:
-    with pytest.raises(UnusableTruth, match=told):
+def test_unusable_truth(columns: dict[str, list[object]], message: str) -> None:
+    with pytest.raises(UnusableTruth, match=message):
         TASK.prepare({"jets": pa.table(columns)})
 
 
@@ -103,18 +103,18 @@ def test_a_rejection_needs_25_jets_that_pass(times: int, passing: float) -> None
 def test_rejection_of_jets_with_equal_scores() -> None:
     """All equal: 70% of the light jets pass with 70% of the b jets."""
     flavours = ((5,) * 10 + (0,) * 40 + (4,) * 50,)
-    told = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
-    assert TASK.metrics(TASK.score(block(told, flavours))) == pytest.approx(NOTHING, rel=1e-12)
+    rows = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
+    assert TASK.metrics(TASK.score(block(rows, flavours))) == pytest.approx(NOTHING, rel=1e-12)
 
 
 def test_nothing_in_nothing_is_half() -> None:
-    """Light or c jets of which neither b nor their own flavour is told are where b jets of 1/2 are."""
-    told = dict.fromkeys(jets_of(), (0.5, 0.0, 0.5))
+    """Light or c jets with probability 0 for b and for their own flavour are where b jets of 1/2 are."""
+    rows = dict.fromkeys(jets_of(), (0.5, 0.0, 0.5))
     light = [(1, 1), (1, 2), (4, 0), (4, 3), (5, 0)]
-    found = metrics(told | dict.fromkeys(light, (0.0, 1.0, 0.0)), MANY)
+    found = metrics(rows | dict.fromkeys(light, (0.0, 1.0, 0.0)), MANY)
     assert found["light_rejection_70"] == pytest.approx(1 / 0.7)
-    told = dict.fromkeys(jets_of(), (0.5, 0.5, 0.0))
-    found = metrics(told | dict.fromkeys([(2, 1), (4, 1)], (0.0, 0.0, 1.0)), MANY)
+    rows = dict.fromkeys(jets_of(), (0.5, 0.5, 0.0))
+    found = metrics(rows | dict.fromkeys([(2, 1), (4, 1)], (0.0, 0.0, 1.0)), MANY)
     assert found["c_rejection_70"] == pytest.approx(1 / 0.7)
 
 
@@ -131,8 +131,8 @@ def test_the_best_and_the_worst_answer() -> None:
 
 @pytest.mark.parametrize("flavours", [((5, 5),), ((0, 4),), ((),), ((5, 4),), ((5, 0),)])
 def test_without_a_flavour_there_is_no_rejection(flavours: tuple[tuple[int, ...], ...]) -> None:
-    told = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
-    found = TASK.metrics(TASK.merge([TASK.score(block(told, flavours))] * 50))
+    rows = dict.fromkeys(jets_of(flavours), (0.4, 0.3, 0.3))
+    found = TASK.metrics(TASK.merge([TASK.score(block(rows, flavours))] * 50))
     of = set(flavours[0])
     assert (found["btag_auc"] > 0) == (5 in of and len(of) > 1)
     assert ("light_rejection_70" in found) == ({5, 0} <= of)
@@ -141,9 +141,9 @@ def test_without_a_flavour_there_is_no_rejection(flavours: tuple[tuple[int, ...]
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.int8(), pa.uint64()])
 def test_numbers_of_any_kind(kind: pa.DataType) -> None:
-    told: dict[tuple[int, int], Probabilities] = dict.fromkeys(jets_of(), (0, 1, 0))
-    told |= {(1, 0): (1, 0, 0), (4, 0): (1, 0, 0), (5, 0): (0, 0, 1)}
-    assert metrics(told, kind=kind)["btag_auc"] == (6.5 + 3 + 3) / 21
+    rows: dict[tuple[int, int], Probabilities] = dict.fromkeys(jets_of(), (0, 1, 0))
+    rows |= {(1, 0): (1, 0, 0), (4, 0): (1, 0, 0), (5, 0): (0, 0, 1)}
+    assert metrics(rows, kind=kind)["btag_auc"] == (6.5 + 3 + 3) / 21
 
 
 # -- what is refused ------------------------------------------------------------------------------------
@@ -224,17 +224,17 @@ def test_easy_jets_alone_are_worth_less() -> None:
     flavours = ((5,) * 50 + (0,) * 50,)
     random = np.random.default_rng(2)
     b = np.concatenate([random.beta(4, 2, 50), random.beta(2, 4, 50)])
-    told = {(1, jet): (float(one), 0.0, float(1 - one)) for jet, one in enumerate(b)}
-    easy = {jet: three for jet, three in told.items() if abs(three[0] - 0.5) > 0.3}
+    rows = {(1, jet): (float(one), 0.0, float(1 - one)) for jet, one in enumerate(b)}
+    easy = {jet: three for jet, three in rows.items() if abs(three[0] - 0.5) > 0.3}
     assert 10 < len(easy) < 90
-    whole, part = (TASK.metrics(TASK.score(block(of, flavours)))["btag_auc"] for of in (told, easy))
+    whole, part = (TASK.metrics(TASK.score(block(of, flavours)))["btag_auc"] for of in (rows, easy))
     assert part < whole
 
 
 @pytest.mark.parametrize("tiny", [5e-324, 1e-300, -0.0])
 def test_tiny_scores_are_ordinary_numbers(tiny: float) -> None:
-    told = dict.fromkeys(jets_of(), (tiny, 1.0, tiny))
-    found = metrics(told, MANY)
+    rows = dict.fromkeys(jets_of(), (tiny, 1.0, tiny))
+    found = metrics(rows, MANY)
     assert found["btag_auc"] == 0.5
     assert found["light_rejection_70"] == pytest.approx(1 / 0.7)
     assert all(np.isfinite(value) and value >= 0 for value in found.values())
@@ -242,8 +242,8 @@ def test_tiny_scores_are_ordinary_numbers(tiny: float) -> None:
 
 def test_missing_jets_give_a_warning() -> None:
     assert TASK.warnings(TASK.score(block(TOLD))) == []
-    (told,) = TASK.warnings(TASK.score(block(dict(list(TOLD.items())[:4]))))
-    assert told.startswith("6 of 10 jets were not submitted")
+    (rows,) = TASK.warnings(TASK.score(block(dict(list(TOLD.items())[:4]))))
+    assert rows.startswith("6 of 10 jets were not submitted")
 
 
 # -- blocks ---------------------------------------------------------------------------------------------
@@ -284,3 +284,27 @@ def test_resampled_metrics_are_near_those_of_merged_groups() -> None:
         exact = TASK.metrics(TASK.merge([groups[group] for group in draw]))
         assert len(exact) == 3
         assert found == pytest.approx(exact, rel=0.02)
+
+
+def test_curves_by_hand() -> None:
+    """A hundred copies: a third of the b jets are where the c jets are."""
+    of = {5: (0.85, 0.1, 0.05), 4: (0.45, 0.45, 0.1), 0: (0.25, 0.05, 0.7)}
+    rows = {jet: of[FLAVOURS[jet[0] - 1][jet[1]]] for jet in jets_of()} | {(4, 2): of[4]}
+    tally = TASK.merge([TASK.score(block(rows))] * 100)
+    found = {curve.name: curve for curve in TASK.curves(tally)}
+    assert {name: (list(curve.part), set(curve.whole)) for name, curve in found.items() if "roc" in name} == {
+        "roc_btag": ([0, 0, 100], {700}),
+        "roc_light": ([0, 0, 0], {500}),
+        "roc_c": ([0, 0, 100], {200}),
+    }
+    response = found["response_b"]
+    filled = {
+        round(low, 1): (part, whole, events)
+        for low, part, whole, events in zip(
+            response.edges, response.part, response.whole, response.events, strict=False
+        )
+        if whole
+    }
+    # An event has four jets at most.
+    assert filled == {0.2: (0, 500, 125), 0.4: (100, 300, 75), 0.8: (200, 200, 50)}
+    assert TASK.curves(TASK.merge([])) == []

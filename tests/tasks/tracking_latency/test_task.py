@@ -16,6 +16,7 @@ from tests.tasks.tracking.reference import Hit, Row, TrueEvent
 
 from collidium.contracts.task import Block
 from collidium.plugins import load
+from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking.baselines import naive
 from collidium_tasks.tracking_latency import Timed, TrackingLatencyTask
 
@@ -142,3 +143,9 @@ def test_times_below_the_clock_resolution_are_the_minimum() -> None:
     hits = pa.table({"event_id": pa.array([3], pa.uint32())} | {name: [[1.0]] for name in "xyz"})
     timed = Timed(naive, lambda: 5.0)({"tracker_hits": hits})
     assert timed["seconds"].to_pylist() == [1e-9]
+
+
+def test_scores_in_bins_are_those_of_tracking() -> None:
+    (block,) = cut(dict.fromkeys(range(EVENTS), 0.5))
+    tracking = TrackingTask()
+    assert TASK.curves(TASK.score(block)) == tracking.curves(tracking.score(block)) != []

@@ -85,3 +85,9 @@ def test_problems_of_tracks_are_reported_too() -> None:
         "unknown-hit",
         "duplicate-row",
     }
+
+
+def test_scores_in_bins_are_those_of_tracking() -> None:
+    scored = block(5)
+    tracking = TrackingTask()
+    assert TASK.curves(TASK.score(scored)) == tracking.curves(tracking.score(scored)) != []

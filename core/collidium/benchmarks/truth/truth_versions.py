@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collidium.benchmarks.models import ListedTask, TruthVersion
+from collidium.benchmarks.truth.task_data import Found, find_data, located
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
 from collidium.errors import NotFound
@@ -40,6 +41,8 @@ class TruthRecord:
     imported_at: datetime
     #: How the task made it, by name.
     notes: dict[str, str]
+    #: Where users get its events, as :mod:`.task_data` finds it.
+    data: Found
     #: Whether submissions are scored against it.
     current: bool
 
@@ -52,6 +55,8 @@ async def import_truth(
     config: str | None = None,
     events: EventRange | None = None,
     options: Mapping[str, str] | None = None,
+    inputs: str | None = None,
+    train: str | None = None,
     token: str | None = None,
     progress: Progress | None = None,
 ) -> TruthRecord:
@@ -61,24 +66,38 @@ async def import_truth(
     ``events`` are the card's by default, ``options`` choices among the task's ``truth_options``. The same
     input gives the same version.
 
+    Cards name ``inputs`` and ``train``, ``namespace/name`` or ``namespace/name@revision``, for the inputs of
+    these events and for events to learn from (:func:`.task_data.find_data`). What an earlier import of the
+    same truth named stays where nothing is given.
+
     Raises NotFound for an unknown task or repository, InvalidInput for unknown options, and
     :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something.
     """
     task = platform.tasks.find(task_name)
     settings = platform.settings
+    place = locate(source, endpoint=settings.hub, token=token or "")
+    cache = settings.data_dir / "cache" / "hub"
+    data = await asyncio.to_thread(
+        find_data,
+        *(task.card, place),
+        located(inputs, settings, token) if inputs else None,
+        located(train, settings, token) if train else None,
+        config=config,
+        events=events or task.card.eval_events,
+        cache=cache,
+    )
     truth = await build_from(
-        task,
-        locate(source, endpoint=settings.hub, token=token or ""),
+        *(task, place),
         config=config,
         directory=_root(platform),
         executor=platform.executor,
         limits=settings.scoring_limits,
         events=events,
         options=options,
-        cache=settings.data_dir / "cache" / "hub",
+        cache=cache,
         progress=progress,
     )
-    return await _make_current(truth.as_dict())
+    return await _make_current(truth.as_dict(), data)
 
 
 async def list_truths(platform: Platform) -> list[TruthRecord]:
@@ -109,13 +128,16 @@ def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
 
 
 @transactional
-async def _make_current(manifest: dict[str, Any]) -> TruthRecord:
+async def _make_current(manifest: dict[str, Any], data: Found) -> TruthRecord:
     name, version = manifest["task"], manifest["version"]
     await TruthVersion.bulk_create(
         [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
     )
     await ListedTask.bulk_create([ListedTask(name=name, listed=False)], ignore_conflicts=True)
     row = await ListedTask.select_for_update().get(name=name)
+    for truth in await TruthVersion.filter(task=name, version__startswith=version) if data else ():
+        truth.manifest = truth.manifest | {"data": truth.manifest.get("data", {}) | data}
+        await truth.save(update_fields=["manifest"])
     if row.truth_version is None or parts.whole(row.truth_version) != version:  # a phase goes on
         row.truth_version = version
         await row.save(update_fields=["truth_version", "changed_at"])
@@ -142,6 +164,7 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         rows={name: table["rows"] for name, table in row.manifest["tables"].items()},
         imported_at=row.imported_at,
         notes=row.manifest.get("notes", {}),
+        data=row.manifest.get("data", {}),
         current=current,
     )
 

@@ -40,7 +40,7 @@ _NUCLEON: Final = 0.939
 class Pool:
     """Products of collisions and decays by Pythia, the same in every process.
 
-    Each is used after turning it around the flight of its parent; momenta of collisions scale with that of
+    Each is to be turned around the flight of its parent; momenta of collisions scale with that of
     the parent, which differs by less than 26% from the pool's.
     """
 
@@ -69,10 +69,12 @@ class Pool:
         }
 
     def products(
-        self, pdg_id: int, momentum: Floats, mass: float, decays: bool, random: np.random.Generator
+        self, pdg_id: int, p: float, mass: float, decays: bool, random: np.random.Generator
     ) -> Floats:
-        """PDG id, momentum, energy, mass and charge of what a particle makes, GeV; shape (products, 7)."""
-        p = float(np.linalg.norm(momentum))
+        """PDG id, momentum, energy, mass and charge of what a particle makes, GeV; shape (products, 7).
+
+        The particle flies along z with momentum ``p``.
+        """
         energy = math.hypot(p, mass)
         if decays:
             made = self._decays[pdg_id][random.integers(_ENTRIES)].copy()
@@ -90,7 +92,6 @@ class Pool:
                 made[:, 4] = np.sqrt((made[:, 1:4] ** 2).sum(axis=1) + made[:, 5] ** 2)
             else:
                 made = _knock_out(pdg_id, energy, mass, random)
-        made[:, 1:4] = made[:, 1:4] @ _frame(momentum / p, random.uniform(-np.pi, np.pi))
         return made
 
     def _collide(self, kind: int, momentum: float) -> list[Floats]:
@@ -167,13 +168,3 @@ def _knock_out(pdg_id: int, energy: float, mass: float, random: np.random.Genera
     towards /= np.linalg.norm(towards, axis=1, keepdims=True)
     momenta = np.sqrt(shares * (shares + 2 * masses))[:, None] * towards
     return np.column_stack([kinds, momenta, shares + masses, masses, charges])
-
-
-def _frame(direction: Floats, angle: float) -> Floats:
-    """Rows are three axes, of which the last is the direction and the others are turned around it."""
-    x, y, z = direction
-    across = math.hypot(x, y)
-    sine, cosine = (y / across, x / across) if across else (0.0, 1.0)
-    first, second = np.array([cosine * z, sine * z, -across]), np.array([-sine, cosine, 0.0])
-    c, s = math.cos(angle), math.sin(angle)
-    return np.stack([c * first + s * second, c * second - s * first, direction])

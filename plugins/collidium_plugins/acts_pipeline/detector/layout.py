@@ -151,6 +151,8 @@ BEAM_PIPE_RADIUS: Final = 24.0
 SUPPORT_TUBE_RADIUS: Final = 203.0
 SOLENOID_RADIUS: Final = 1180.0
 SOLENOID_HALF_LENGTH: Final = 3000.0
+#: The inside of the solenoid, mm: there neutral particles go over to the calorimeters, which begin with it.
+SOLENOID_INSIDE: Final = 1160.0
 #: The plates behind the pixels: |z|, and the radii between which they lie, mm.
 END_PLATE_Z: Final = 1950.0
 END_PLATE_RADII: Final = (40.0, 189.0)

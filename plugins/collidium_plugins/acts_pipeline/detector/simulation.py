@@ -26,17 +26,22 @@ from collidium_plugins.acts_pipeline.events import (
     SimulatedEvent,
     SimulatedHits,
 )
+from collidium_plugins.acts_pipeline.generation.record import LIGHT
 
 #: Minimum momentum of simulated particles, GeV.
 MIN_MOMENTUM: Final = 0.05
 #: Particles beyond it miss the tracker.
 MAX_ABS_ETA: Final = 4.0
 
-#: What comes of interactions and decays is simulated, and so on for so many generations.
+#: What comes of interactions, decays and conversions is simulated, and so on for so many generations.
 _GENERATIONS: Final = 4
 _NEUTRINOS: Final = (12, 14, 16)
+_UNITS: Final = np.array([1.0, 1.0, 1.0, NANOSECOND, GEV, GEV, GEV, GEV])
 #: Particles that end this near to the outside of the tracker have left it, mm.
 _TOLERANCE: Final = 1.0
+
+
+Integers = npt.NDArray[np.int64]
 
 
 class Simulation:
@@ -55,6 +60,7 @@ class Simulation:
             trackingGeometry=detector.tracking_geometry,
             magneticField=detector.field,
             pMin=MIN_MOMENTUM * GEV,
+            emPhotonConversion=False,  # of FATRAS, not before 2.6% of a radiation length
         )
         hits = ARROW.ArrowSimHitOutputConverter(
             level=LOG_LEVEL, inputSimHits="hits", inputParticles="particles", outputTable="hit_table"
@@ -76,11 +82,14 @@ class Simulation:
         chosen = is_simulated(particles)
         for generation in range(_GENERATIONS):
             random = seeds.for_acts("fatras", seed, event.event_id, generation)
-            result = self._algorithms.run(event.event_id, random, generated=_sent(particles, chosen))
+            charged = particles.charge != 0
+            result = self._algorithms.run(
+                event.event_id, random, generated=_sent(particles, chosen & charged)
+            )
             simulated = list(result["particles"])
-            ids = secondaries.particle_ids(simulated, len(particles))
-            particles = particles.followed_by(secondaries.made(simulated, ids))
-            reached = self._ends(simulated, ids, len(particles))
+            ids, radiated = secondaries.identified(simulated, len(particles))
+            particles = particles.followed_by(radiated)
+            reached = self._ends(simulated, ids, particles, np.flatnonzero(chosen & ~charged))
             hits = self._crossings(columns(result["hit_table"]), _directions(result["hits"]), ids)
             numbers = seeds.generator("interactions", seed, event.event_id, generation)
             fates = interactions.fates(particles, reached, hits, len(event.particles), self._tracker, numbers)
@@ -126,13 +135,17 @@ class Simulation:
             surface_id=hits["surface_id"],
         )
 
-    def _ends(self, simulated: Sequence[Any], ids: npt.NDArray[np.uint64], total: int) -> Ends:
-        rows = np.zeros((total, 8), np.float32)
-        fate = np.full(total, NOT_SIMULATED, np.uint8)
+    def _ends(
+        self, simulated: Sequence[Any], ids: npt.NDArray[np.uint64], particles: Particles, neutral: Integers
+    ) -> Ends:
+        """Ends of what FATRAS simulated, and of neutral particles, which fly straight."""
+        rows = np.zeros((len(particles), 8), np.float32)
+        fate = np.full(len(particles), NOT_SIMULATED, np.uint8)
         if simulated:
             places = ids.astype(np.int64) - 1
-            rows[places] = [_row(particle.finalState) for particle in simulated]
+            rows[places] = np.array([_row(particle.finalState) for particle in simulated]) / _UNITS
             fate[places] = np.where(self._is_outside(rows[places]), LEFT, ENDED)
+        rows[neutral], fate[neutral] = _straight(particles, neutral), LEFT
         x, y, z, time, px, py, pz, energy = np.ascontiguousarray(rows.T)
         return Ends(fate, x, y, z, time, px, py, pz, energy)
 
@@ -141,6 +154,21 @@ class Simulation:
         outside: npt.NDArray[np.bool_] = np.hypot(x, y) > self._detector.radius - _TOLERANCE
         outside |= z > layout.HALF_LENGTH - _TOLERANCE
         return outside
+
+
+def _straight(particles: Particles, which: Integers) -> npt.NDArray[np.float64]:
+    """Place (mm), time (ns), momentum and energy (GeV) where straight lines leave the tracker."""
+    names = ("vx", "vy", "vz", "px", "py", "pz", "energy", "time")
+    x, y, z, px, py, pz, energy, time = (getattr(particles, name)[which].astype(np.float64) for name in names)
+    with np.errstate(divide="ignore"):
+        across, along = px**2 + py**2, x * px + y * py
+        to_side = (
+            np.sqrt(np.maximum(along**2 + across * (layout.SOLENOID_INSIDE**2 - x**2 - y**2), 0.0)) - along
+        ) / across
+        to_end = (np.copysign(layout.HALF_LENGTH, pz) - z) / pz
+    way = np.maximum(np.minimum(to_side, to_end), 0.0)
+    place = (x + way * px, y + way * py, z + way * pz)
+    return np.stack([*place, time + way * energy / LIGHT, px, py, pz, energy], axis=1)
 
 
 def is_simulated(particles: Particles) -> npt.NDArray[np.bool_]:
@@ -174,16 +202,16 @@ def _sent(particles: Particles, chosen: npt.NDArray[np.bool_]) -> Any:
 
 def _directions(hits: Any) -> npt.NDArray[np.float32]:
     """Unit vectors of flight, shape (3, hits)."""
-    momenta = [(vector[0], vector[1], vector[2]) for vector in (hit.momentum4Before for hit in hits)]
-    along = np.array(momenta).reshape(-1, 3)
+    momenta = [hit.momentum4Before for hit in hits]
+    along = np.array([(one[0], one[1], one[2]) for one in momenta]).reshape(-1, 3)
     unit: npt.NDArray[np.float32] = (along / np.linalg.norm(along, axis=1, keepdims=True)).astype(np.float32)
     return np.ascontiguousarray(unit.T)
 
 
 def _row(state: Any) -> tuple[float, ...]:
-    position, momentum = state.fourPosition, state.fourMomentum
+    """Place, time, momentum and energy in units of ACTS."""
+    place, momentum = state.fourPosition, state.fourMomentum
     return (
-        *(position[axis] for axis in range(3)),
-        position[3] / NANOSECOND,
-        *(momentum[axis] / GEV for axis in range(4)),
+        *(place[0], place[1], place[2], place[3]),
+        *(momentum[0], momentum[1], momentum[2], momentum[3]),
     )

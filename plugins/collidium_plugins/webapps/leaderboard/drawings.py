@@ -116,7 +116,6 @@ def curves(submission: Submission, other: Submission | None) -> list[Drawing]:
 def _curve(curves: Sequence[tuple[str, BinnedScore]]) -> Drawing:
     curve = curves[0][1]
     data = [datum for _, other in curves[1:] for datum in _in_bins(other, "other")] + _in_bins(curve, "")
-    ends = [datum.y + side * (datum.y_error or 0) for datum in data for side in (-1, 1)]
     return Drawing(
         id=f"curve-{curve.name}",
         title=f"{curve.title} against {curve.quantity}",
@@ -124,11 +123,21 @@ def _curve(curves: Sequence[tuple[str, BinnedScore]]) -> Drawing:
         plot=charts.plot(
             data,
             x=(curve.quantity, scales.linear(curve.edges)),
-            y=(curve.title, scales.linear(ends)),
+            y=(curve.title, _of_fractions(data)),
         ),
         headings=("Submission of", curve.quantity, curve.title),
         rows=[(name, *datum.text.split(": ")) for name, each in curves for datum in _in_bins(each, "")],
     )
+
+
+def _of_fractions(data: Sequence[Datum]) -> Scale:
+    """Logarithmic where all are positive and they are far apart, as background efficiencies are."""
+    ends = [(datum.y, datum.y + side * (datum.y_error or 0)) for datum in data for side in (-1, 1)]
+    if min(value for value, _ in ends) > 0:
+        scale = scales.of_values([max(end, value / 3) for value, end in ends])
+        if scale.logarithmic:
+            return scale
+    return scales.linear([end for _, end in ends])
 
 
 def _in_bins(curve: BinnedScore, kind: str) -> list[Datum]:

@@ -1,0 +1,145 @@
+"""``collidium start``: a folder to begin with a task: where its events are, a model, training and submission.
+
+``files/`` is copied for every task. Files that a task ships, ``start/NAME/*.template`` in the package of its
+class, take the place of those of the same name.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from collidium.cli.completion import complete_tasks
+from collidium.cli.context import client
+from collidium.cli.options import json_option
+from collidium.cli.output import note, print_json
+from collidium.cli.tasks import data_lines
+from collidium.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collidium.client import TaskCard, TaskData
+    from collidium.contracts.task import Task
+
+_SUFFIX: Final = ".template"
+
+
+@click.command()
+@click.argument("name", shell_complete=complete_tasks)
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@json_option
+def start(name: str, directory: Path | None, as_json: bool) -> None:
+    """Write a folder to begin with task NAME of the server: DIR, by default NAME.
+
+    Its train.py runs as it is: it fits a simple model to some training events, scores it on others that are
+    held out, and predicts the events that submit.sh submits. model.py is yours to change. No file that is
+    there is overwritten.
+
+    \b
+    collidium start tracking
+    collidium start jets ./my-tagger
+    """
+    from collidium import plugins
+
+    directory = directory or Path(name)
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise InvalidInput(f"{directory} exists already; name a directory that does not, or an empty one")
+    with client() as server:
+        card, backend = server.task(name), server.backend
+    task = plugins.load().tasks().things.get(name)
+    texts = {
+        "README.md": _readme(card),
+        "task.json": json.dumps(_description(card, task, backend), indent=2) + "\n",
+        "submit.sh": _submit(name, backend),
+    }
+    texts |= _templates(files(__name__) / "files")
+    if task is not None and (module := sys.modules.get(type(task).__module__)) and module.__package__:
+        texts |= _templates(files(module.__package__) / "start" / name)
+    directory.mkdir(parents=True, exist_ok=True)
+    for file, text in texts.items():
+        (directory / file).write_text(text, encoding="utf-8")
+    if as_json:
+        print_json({"task": name, "directory": directory, "files": [directory / file for file in texts]})
+        return
+    for file in texts:
+        click.echo(directory / file)
+    if task is None:
+        note(f"No installed plugin brings the task {name}: install it, to score here.")
+    note(f"Now: cd {directory} && python train.py")
+
+
+def _templates(directory: Traversable) -> dict[str, str]:
+    """What a folder of templates holds, by the names of the files that are written."""
+    found = sorted(directory.iterdir(), key=lambda file: file.name) if directory.is_dir() else []
+    named = {file.name.removesuffix(_SUFFIX): file for file in found if file.name.endswith(_SUFFIX)}
+    return {name: file.read_text(encoding="utf-8") for name, file in named.items()}
+
+
+def _description(card: TaskCard, task: Task | None, backend: str) -> dict[str, Any]:
+    truth = task.card.truth_sources if task else ()
+    training = _source(card.training_data, backend, truth) or _built_in([*card.inputs, *truth])
+    return {
+        "task": card.name,
+        "inputs": card.inputs,
+        "training": training,
+        "evaluation": _source(card.evaluation_data, backend, truth),
+    }
+
+
+def _source(data: TaskData | None, backend: str, truth: tuple[str, ...]) -> dict[str, Any] | None:
+    """The arguments of `collidium.datasets.download`."""
+    if data is None:
+        return None
+    return {
+        "source": data.repository,
+        "hub": data.hub or f"{backend}/hub",
+        "revision": data.revision,
+        "config": data.config,
+        "tables": data.tables,
+        "events": [data.events.start, data.events.stop],
+        "has_truth": set(truth) <= set(data.tables),
+    }
+
+
+def _built_in(tables: list[str]) -> dict[str, Any] | None:
+    """The five events of the package, where they have all tables."""
+    from collidium.demo import EVENTS_DIRECTORY
+
+    if not all((EVENTS_DIRECTORY / f"{table}.parquet").exists() for table in tables):
+        return None
+    here = {"source": str(EVENTS_DIRECTORY), "hub": None, "revision": None, "config": None}
+    return {**here, "tables": list(dict.fromkeys(tables)), "events": [0, 5], "has_truth": True}
+
+
+def _readme(card: TaskCard) -> str:
+    data = "\n\n".join(f"{text}:\n\n```sh\n{command}\n```" for text, command in data_lines(card))
+    columns = "\n".join(f"- `{column.name}` ({column.kind}): {column.description}" for column in card.columns)
+    return f"""# {card.title}
+
+{card.description}
+
+`python train.py` fits `model.py`, scores it here on events held out, and writes `predictions.parquet`;
+`sh submit.sh` submits it. `{card.primary_metric}` ranks; `collidium tasks {card.name}` shows all metrics.
+
+## Data
+
+{data or "The operators name none: train.py takes the five events that Collidium brings, where they serve."}
+
+## Predictions
+
+{columns}
+"""
+
+
+def _submit(name: str, backend: str) -> str:
+    return f"""#!/bin/sh
+# Submits the predictions, as you are logged in. Options are passed on, such as --model-repo NAMESPACE/NAME.
+cd "$(dirname "$0")" || exit
+export PLATFORM_BACKEND="${{PLATFORM_BACKEND:-{backend}}}"
+exec collidium submit {name} predictions.parquet "$@"
+"""

@@ -1,0 +1,40 @@
+"""Where users get a task's events, as the database keeps it with the truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from collidium.benchmarks.models import ListedTask, TruthVersion
+from collidium.benchmarks.truth import truth_versions
+from collidium.scoring.parts import Part
+
+MANIFEST: dict[str, Any] = {
+    "task": "jets",
+    "version": "0123456789ab",
+    "dataset": "ttbar_pu0",
+    "revision": "local",
+    "events": {"start": 0, "stop": 9},
+    "floors": {},
+    "tables": {},
+    "blocks": [],
+}
+
+
+@pytest.mark.usefixtures("connected")
+async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
+    async def imported(**data: Any) -> Any:
+        return (await truth_versions._make_current(MANIFEST, data)).data
+
+    assert await imported() == {}
+    assert await imported(evaluation={"repository": "a/b"}) == {"evaluation": {"repository": "a/b"}}
+    # A public phase has a truth of its own, of the same events.
+    part = Part(MANIFEST["version"], "public", 30)
+    whole = await TruthVersion.get(version=MANIFEST["version"])
+    await TruthVersion.create(task="jets", version=str(part), manifest=whole.manifest)
+    await ListedTask.filter(name="jets").update(truth_version=str(part))
+    both = {"evaluation": {"repository": "a/b"}, "training": {"repository": "a/c"}}
+    assert await imported(training={"repository": "a/c"}) == both
+    assert await imported() == both
+    assert (await truth_versions.find("jets", str(part))).data == both
