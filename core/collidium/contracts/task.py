@@ -154,6 +154,8 @@ class Metric:
     formula: str = ""
     #: The publication that defines it; empty where the task does.
     source: str = ""
+    #: What leaderboards call it, in a few words: ``"Fake rate"``; empty: its name.
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ from collidium.simulations.requests import (
     find_as_operator,
     list_requests,
     output_of,
+    were_ordered,
 )
 from collidium.simulations.totals import TotalMismatch, audit
+from collidium.simulations.watching import Watching, find_with_progress
 
 __all__ = [
     "PRESETS",
@@ -23,16 +25,19 @@ __all__ = [
     "State",
     "Step",
     "TotalMismatch",
+    "Watching",
     "audit",
     "cancel",
     "cancel_as_operator",
     "estimate",
     "find",
     "find_as_operator",
+    "find_with_progress",
     "following",
     "limits",
     "list_requests",
     "output_of",
     "place",
     "reports",
+    "were_ordered",
 ]
