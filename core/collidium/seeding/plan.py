@@ -39,6 +39,8 @@ class DatasetPlan:
     channels: tuple[str, ...]
     #: Whether the events are scored: made with a secret seed, published without truth.
     evaluated: bool = False
+    #: The training set that cards name with these events.
+    train: str = ""
     #: Events that come with the package, and are not simulated.
     packaged: Path | None = None
     first_packaged: int = 0
@@ -132,13 +134,13 @@ def _made(
             for channel in BACKGROUND
             if channel != "ttbar"
         ),
-        DatasetPlan("ttbar-eval", "ttbar_pu0", evaluated, ("ttbar",), evaluated=True),
-        DatasetPlan("anomaly-eval", MIX, mixed, (*BACKGROUND, *SIGNALS), evaluated=True),
+        DatasetPlan("ttbar-eval", "ttbar_pu0", evaluated, ("ttbar",), True, "ttbar-train"),
+        DatasetPlan("anomaly-eval", MIX, mixed, (*BACKGROUND, *SIGNALS), True, "ttbar-train"),
     ]
     if all(busy):
         datasets += [
             DatasetPlan("ttbar-pu200-train", "ttbar_pu200", busy[0], ("ttbar",)),
-            DatasetPlan("ttbar-pu200-eval", "ttbar_pu200", busy[1], ("ttbar",), evaluated=True),
+            DatasetPlan("ttbar-pu200-eval", "ttbar_pu200", busy[1], ("ttbar",), True, "ttbar-pu200-train"),
         ]
     scored = {"reading": "ttbar-train", "mix": "anomaly-eval", "events": "ttbar-eval"}
     scored["tracking"] = "ttbar-pu200-eval" if all(busy) else "ttbar-eval"
@@ -151,9 +153,9 @@ _PACKAGED: Final = sample.DIRECTORY.parent
 _DEMO: Final = Size(
     (
         DatasetPlan("odd-train", sample.CONFIG, 3, ("ttbar",), packaged=sample.DIRECTORY),
-        DatasetPlan("odd-eval", sample.CONFIG, 2, ("ttbar",), True, sample.DIRECTORY, 3),
-        DatasetPlan("jets-eval", "ttbar_pu0", 40, ("ttbar",), True, _PACKAGED / "jets", FIRST_EVALUATED),
-        DatasetPlan("anomaly-eval", MIX, 40, ("mix",), True, _PACKAGED / "anomaly", FIRST_EVALUATED),
+        DatasetPlan("odd-eval", sample.CONFIG, 2, ("ttbar",), True, "odd-train", sample.DIRECTORY, 3),
+        DatasetPlan("jets-eval", "ttbar_pu0", 40, ("ttbar",), True, "", _PACKAGED / "jets", FIRST_EVALUATED),
+        DatasetPlan("anomaly-eval", MIX, 40, ("mix",), True, "", _PACKAGED / "anomaly", FIRST_EVALUATED),
     ),
     MappingProxyType(
         {"reading": "odd-train", "tracking": "odd-eval", "mix": "anomaly-eval", "events": "jets-eval"}

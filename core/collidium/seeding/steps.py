@@ -286,13 +286,14 @@ class Seeding:
     async def _import(self, task: Task) -> None:
         self.state.begin(f"truth of {task.card.name}")
         one, events = self._evaluated(task)
-        # Truth that names the training data names it here.
         await truth_versions.import_truth(
             self.platform,
             task.card.name,
             str(self.truth(one)) if one.evaluated else self.repo(one.name),
             config=one.config,
             events=events,
+            inputs=self.repo(one.name) if one.evaluated else None,
+            train=self.repo(one.train) if one.train else None,
             token=self._token,
         )
         reached("seed.imported")

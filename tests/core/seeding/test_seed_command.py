@@ -67,6 +67,12 @@ def test_a_killed_run_is_resumed_and_then_has_nothing_to_do(
         assert len(models) == len(set(models)), "each baseline is there once"
 
 
+def test_cards_name_what_is_scored_and_learned_from(resumed: dict[str, Any], server: ServerProcess) -> None:
+    card = next(task for task in get(server, "/v1/benchmark/tasks") if task["name"] == "tracking_small")
+    assert card["evaluation_data"]["repository"] == "baselines/odd-eval"
+    assert card["training_data"]["repository"] == "baselines/odd-train"
+
+
 def test_baselines_are_marked_linked_and_not_paid(resumed: dict[str, Any], server: ServerProcess) -> None:
     places = get(server, "/v1/leaderboard/tracking_small")
     assert {place["model_repo"] for place in places} == {

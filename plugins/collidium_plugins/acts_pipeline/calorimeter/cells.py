@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium.contracts.tables import nested
-from collidium.datasets.schemas import HCAL_CODE, SCHEMAS
+from collidium.datasets.schemas import SCHEMAS
+from collidium.physics.constants import HCAL_CODE
 from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     NORMALS,
     REGIONS,

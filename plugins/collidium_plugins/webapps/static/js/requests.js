@@ -4,6 +4,7 @@
 
 const PAUSE = 1500;
 const LAST = 30000;
+const ENDED = new Set(["completed", "failed", "cancelled"]);
 
 class LivePart {
   constructor(part) {
@@ -36,7 +37,11 @@ class LivePart {
     const address = this.part.dataset.stream;
     if (!address || this.stream || document.hidden || this.hasEnded) return;
     this.stream = new EventSource(address);
-    this.stream.onmessage = () => this.look();
+    this.stream.onmessage = ({ data }) => {
+      // The last event: the stream ends, and the part may still be on its way.
+      if (ENDED.has(JSON.parse(data).state)) delete this.part.dataset.stream;
+      this.look();
+    };
     // It ends now and then, or there is none: meanwhile time does.
     this.stream.onerror = () => this.close();
   }
